@@ -18,7 +18,7 @@ from app import conversion
 from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import Decorator, answer_decorate
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -43,7 +43,7 @@ RETRY_ADMISSION, RETRY_SYNC = 1, 2
 
 
 def utc_now() -> datetime:
-    """The service's only look at the clock, in whole seconds as Kubernetes has them."""
+    """Return the time in whole seconds, as Kubernetes has it; nothing else in the service reads the clock."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
@@ -86,7 +86,7 @@ class Service(FastAPI):
         self._add_conversion()
         self._add_operations()
 
-    def _add_sync(self, kind: Kind[Any, Any]) -> None:
+    def _add_sync(self, kind: AnyKind) -> None:
         settings, clock = self.settings, self._clock
 
         def sync(body: bytes) -> SyncAnswer:
@@ -96,7 +96,7 @@ class Service(FastAPI):
         endpoint = Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(resource))
         self._add(f"{resource.hook_path}/sync", endpoint, lambda: openapi.sync(resource))
 
-    def _add_customize(self, kind: Kind[Any, Any]) -> None:
+    def _add_customize(self, kind: AnyKind) -> None:
         def customize(body: bytes) -> Plain:
             return Plain(answer_customize(kind, body, self.settings))
 
@@ -105,7 +105,7 @@ class Service(FastAPI):
             endpoint = Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
             self._add(f"{resource.hook_path}/customize", endpoint, lambda: openapi.customize(resource))
 
-    def _add_admission(self, kind: Kind[Any, Any]) -> None:
+    def _add_admission(self, kind: AnyKind) -> None:
         def admit(body: bytes) -> protocol.Answer:
             return review.answer(kind, body, self.settings)
 
@@ -128,7 +128,7 @@ class Service(FastAPI):
         self._add(CONVERSION_PATH, endpoint, openapi.convert)
 
     def _add(self, path: str, endpoint: Endpoint[Any], describe: Callable[[], Json]) -> None:
-        """Add a route, with what the OpenAPI document says of it where that is served."""
+        """Add a route, with its description if the OpenAPI document is served."""
         description = describe() if self.settings.openapi else {}
         self.add_api_route(path, endpoint.answer, methods=["POST"], **description)
 
@@ -142,7 +142,7 @@ class Service(FastAPI):
         instrumentator.add(*HTTP, logged(self.log)).instrument(self)
 
     async def test_itself(self) -> bool:
-        """Whether every kind answers; beside the requests that come meanwhile."""
+        """Return True if every kind answers. Other requests are served in between."""
         for kind in KINDS:
             try:
                 check(kind, self.settings, self._clock())
@@ -153,12 +153,12 @@ class Service(FastAPI):
         return True
 
     async def _healthz(self, _request: Request) -> Response:
-        """Alive: the event loop turned within the last seconds, and the worker is not stuck in one request."""
+        """Answer whether the event loop turned within the last seconds, and the worker is not stuck in one request."""
         stalled = time.monotonic() - self.beat > STALLED_SECONDS or self.load.worker.stuck
         return JSONResponse({"status": "stalled" if stalled else "ok"}, 503 if stalled else 200)
 
     async def _readyz(self, _request: Request) -> Response:
-        """Ready: not stopping, with a certificate that is valid for a while, and sound by its own test."""
+        """Answer whether the process serves on, its certificate is valid for a while, and its self-test passed."""
         if self.load.draining:
             return JSONResponse({"status": "stopping"}, 503, {"connection": "close"})
         if self.certificate is not None and not self.certificate.usable:

@@ -62,7 +62,7 @@ def list_rows(source: Source, namespace: str | None) -> list[Row]:
 
 
 def rows_with_objects(source: Source, namespace: str | None) -> list[ObjectRow]:
-    """As :func:`look`, with the objects."""
+    """As :func:`list_rows`, with the objects."""
     held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
     if all(objects is None for _, objects in held):
         raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")

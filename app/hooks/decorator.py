@@ -3,8 +3,6 @@
 Each decorator is a separate kustomize component, and nothing else depends on its labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,13 +42,10 @@ class Decorator:
 
     @property
     def hook_path(self) -> str:
-        """Path of the hooks, with ``/sync`` below it."""
         return f"/{self.family}/{self.name}"
 
 
 class DecorateRequest(msgspec.Struct):
-    """One call of a decorator's sync hook."""
-
     object: Parent
 
 
@@ -60,8 +55,8 @@ _REQUEST: Decoder[DecorateRequest] = Decoder(DecorateRequest)
 def answer_decorate(decorator: Decorator, body: bytes) -> bytes:
     """Answer with the labels of one object; null removes one. Without a valid spec they stay unchanged.
 
-    There is no ``status``, so the one of the CompositeController stays. Raises :class:`ProtocolError` for an
-    object of another kind.
+    An answer without ``status`` leaves the CompositeController's. Raises :class:`ProtocolError` for an object of
+    another kind.
     """
     parent = decode(_REQUEST, body).object
     labels: dict[str, str | None] = {}

@@ -1,7 +1,5 @@
 """Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,6 +10,7 @@ from msgspec import Raw
 from app.hooks import response
 from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
 from app.hooks.protocol import observed_children
+from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
 from app.limits import MAX_RECORDED_BYTES, MAX_RECORDED_VALUES
@@ -45,7 +44,7 @@ class Kept(dict[str, Any]):
     """A child of an answer as it was last applied, independent of the parent's present spec."""
 
 
-def as_json(children: Iterable[Any]) -> list[Json]:
+def as_json(children: Iterable[object]) -> list[Json]:
     """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON; :class:`Kept` ones as they are."""
     return [child if isinstance(child, Kept) else msgspec.to_builtins(child) for child in children]
 
@@ -63,7 +62,6 @@ def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | N
 
 
 def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[Kept]:
-    """As :func:`keep`; ``stop`` stops everything that has replicas."""
     return keep(children, (lambda _: True) if stop else None)
 
 
@@ -74,21 +72,21 @@ def keep_stopped(child: ObservedObject) -> Kept:
     return Kept(last, spec={**(spec if isinstance(spec, dict) else {}), "replicas": 0})
 
 
-def is_scaled_to_zero(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
+def is_scaled_to_zero(spec: bytes | Raw | Json, *path: str) -> bool:
     """Report whether a spec has ``replicas: 0`` below that path, even if the rest is invalid."""
-    value: Any = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    value: object = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     for key in (*path, "replicas"):
         value = value.get(key) if isinstance(value, dict) else None
     return type(value) in (int, float) and value == 0
 
 
-def is_true(spec: bytes | Raw | dict[str, Any], name: str) -> bool:
+def is_true(spec: bytes | Raw | Json, name: str) -> bool:
     """Report whether a field of a spec is true, even if the rest is invalid."""
     value = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     return isinstance(value, dict) and value.get(name) is True
 
 
-def _loaded(raw: bytes) -> Any:
+def _loaded(raw: bytes) -> object:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -108,7 +106,7 @@ def keep_child(child: ObservedObject) -> Kept:
     """
     record = last_applied(child)
     last = None if record is None else _with_running_template(child, child.resendable(record))
-    if last is None or not response.is_sendable(last):
+    if last is None or not is_sendable(last):
         return Kept(
             apiVersion=child.api_version,
             kind=child.kind,

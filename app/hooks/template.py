@@ -10,11 +10,8 @@ recorded template, or without a record of Metacontroller the observed one.
 Source: docs/decisions/0017 and docs/migration.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import orjson
@@ -33,7 +30,7 @@ from app.hooks.keptfields import (
     without_rights,
 )
 from app.hooks.protocol import Inputs, Parent, observed_children
-from app.hooks.response import is_sendable
+from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
@@ -63,7 +60,7 @@ WAITS = f"note: a newer pod template waits for the next change to the pods, or f
 """Note in ``Ready`` of a parent with a kept template, with the fields that differ."""
 
 
-def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], settings: Settings) -> Inputs:
+def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], settings: Settings) -> Inputs:
     """Build the inputs of a sync. ``template_inputs``: the kind's inputs besides the spec, JSON or structs.
 
     Empty inputs do not count, so that a release may add inputs.
@@ -109,7 +106,7 @@ def _waiting(kept: Json, desired: Json) -> list[str]:
     return [f"{desired['kind']} {desired['metadata']['name']}: {path}" for path in paths]
 
 
-def noted(status: Any, waiting: Sequence[str]) -> Json:
+def noted(status: object, waiting: Sequence[str]) -> Json:
     """Return the status with :data:`WAITS` and the fields in the message of its ``Ready``."""
     result: Json = msgspec.to_builtins(status)
     rest = len(waiting) - MAX_NOTED_FIELDS
@@ -122,7 +119,7 @@ def noted(status: Any, waiting: Sequence[str]) -> Json:
     return result
 
 
-def stays(child: ObservedObject, desired: Mapping[str, Any], parent_inputs: Inputs) -> bool:
+def stays(child: ObservedObject, desired: Json, parent_inputs: Inputs) -> bool:
     """Report whether the recorded template of a child is kept if the desired one differs."""
     template, recorded = template_of(desired), _recorded(child)
     if template is None or not _is_unchanged(child, template, parent_inputs):
@@ -142,20 +139,18 @@ def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) 
     return unchanged or child.annotations.get(KEPT) == _digest(template)
 
 
-def _may_stay(template: Json, desired: Mapping[str, Any]) -> bool:
+def _may_stay(template: Json, desired: Json) -> bool:
     """Report whether a template differs from the desired one only in fields that a release may change."""
     rule = FIELDS[TEMPLATES[desired["kind"]]]
     return all(difference.allowed for difference in differences(template, template_of(desired), rule))
 
 
-def without_template(desired: Mapping[str, Any]) -> Json:
-    """Return a workload without its pod template."""
+def without_template(desired: Json) -> Json:
     field_ = TEMPLATES[desired["kind"]]
     return {**desired, "spec": {key: value for key, value in desired.get("spec", {}).items() if key != field_}}
 
 
 def _stamped(desired: Json, parent_inputs: Inputs) -> Json:
-    """Return the workload with the digest of its inputs."""
     annotations = {**(desired["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
     if parent_inputs.requested and desired["kind"] == "Service":
         annotations[ROLLOUT] = LATEST
@@ -220,7 +215,7 @@ def _recorded(child: ObservedObject) -> Json | None:
     return template if isinstance(spec, dict) and spec.get("containers") else None
 
 
-def _digest(template: Any) -> str:
+def _digest(template: object) -> str:
     return _shortened(orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + "".join(MUST_NOT_WAIT).encode())
 
 

@@ -1,9 +1,4 @@
-"""Validation rules that the family's kinds share: names, accelerators, and the annotation of the loader.
-
-Source: LZ-OM01, LZ-PG01, LZ-SV01, LZ-N04, LZ-N05, LZ-N32.
-"""
-
-from __future__ import annotations
+"""Rules that the family's kinds share (LZ-OM01, LZ-PG01, LZ-SV01, LZ-N04, LZ-N05, LZ-N32)."""
 
 from collections.abc import Iterator
 from dataclasses import replace

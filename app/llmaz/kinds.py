@@ -1,7 +1,5 @@
 """The family's kinds: names, children, related objects, columns and hooks. Source: LZ-1.0, LZ-10."""
 
-from __future__ import annotations
-
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kube.resource import (
@@ -145,7 +143,7 @@ KINDS = (
             related=playground_observed.Related,
             sync=playground_sync.sync,
             invalid=invalid,
-            kept=kept_children,
+            invalid_children=kept_children,
             template_inputs=playground_observed.template_inputs,
             customize=playground_observed.customize,
         ),
@@ -159,7 +157,7 @@ KINDS = (
             related=service_observed.Related,
             sync=service_sync.sync,
             invalid=invalid,
-            kept=kept_children,
+            invalid_children=kept_children,
             template_inputs=service_observed.template_inputs,
             customize=service_observed.customize,
         ),

@@ -1,7 +1,5 @@
 """Parts that the statuses of several kinds share. Source: LZ-5.1, LZ-5.4, LZ-10."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from app.hooks.kept import Kept, is_scaled_to_zero, keep_or_stop
-from app.hooks.protocol import NoObjects, SyncRequest, SyncResponse
+from app.hooks.protocol import AnyRequest, NoObjects, SyncRequest, SyncResponse
 from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import Condition, Conditions, since
@@ -83,7 +81,6 @@ def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> Sta
 
 
 def with_notes(message: str, notes: Sequence[str]) -> str:
-    """Append notes to a message: warnings that do not keep the object from being ready."""
     return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])
 
 
@@ -92,7 +89,7 @@ def no_replicas() -> int:
     return 0
 
 
-def kept_children(request: SyncRequest[Any, Any]) -> list[Kept]:
+def kept_children(request: AnyRequest) -> list[Kept]:
     """Return the children as observed, scaled to zero if the spec has ``replicas: 0``; the spec may be invalid."""
     return keep_or_stop(request.children, stop=is_scaled_to_zero(request.parent.spec))
 
@@ -104,7 +101,7 @@ _CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
 
 
 def outstanding_causes(
-    desired: Sequence[Json], request: SyncRequest[Any, Any], previous: Sequence[Condition], now: datetime
+    desired: Sequence[Json], request: AnyRequest, previous: Sequence[Condition], now: datetime
 ) -> list[Cause]:
     """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do."""
     missing = outstanding(desired, request)

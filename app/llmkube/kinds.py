@@ -1,7 +1,5 @@
 """The family's kinds: their resources and their hooks. Source: LK-1.1."""
 
-from __future__ import annotations
-
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.kube.resource import (
     AUTOSCALERS,
@@ -119,7 +117,7 @@ KINDS = (
             related=inferenceservice_observed.Related,
             sync=inferenceservice.sync,
             invalid=invalid,
-            kept=inferenceservice.invalid_children,
+            invalid_children=inferenceservice.invalid_children,
             template_inputs=inferenceservice_observed.template_inputs,
             customize=inferenceservice_observed.customize,
         ),

@@ -3,8 +3,6 @@
 Source: LK-2.2, LK-2.9, LK-3.3, LK-3.6, LK-4.1, LK-4.4, LK-C and LK-D.
 """
 
-from __future__ import annotations
-
 from app.kube.names import fit, short_hash
 
 GROUP = "inference.llmkube.dev"

@@ -5,8 +5,6 @@ functions of their request, so a thread may answer them; one thread, because the
 because two large requests at once would need the memory of both (docs/decisions/0014).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -15,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS, TURN_SECONDS
 from app.server.caller import Caller, Outcome
@@ -24,7 +22,7 @@ from app.server.fairqueue import FairQueue
 AnswerT = TypeVar("AnswerT")
 
 SLOW_FOR = 10
-"""How many times as long as that answer took, so slow answers take at most a tenth of the loop's time."""
+"""Slow answers go to the thread for this multiple of their time, so they take a tenth of the loop's time at most."""
 
 _Job = tuple[int, int, "_Call"]
 """Size of the body, a serial number, and the call."""
@@ -35,9 +33,9 @@ class _Call:
     """A request that waits for its answer."""
 
     is_new: bool
-    """Whether it is the first of its connection."""
+    """The request is the first of its connection."""
     size: int
-    work: Callable[[], Any]
+    work: Callable[[], object]
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Outcome]
 

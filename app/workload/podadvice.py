@@ -1,7 +1,5 @@
 """Warnings about parts of a pod that Kubernetes accepts and that have no effect, or a bad one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from app.kube import field

@@ -4,8 +4,6 @@ Types are checked before, by :mod:`app.kube.embedded`; ``null`` counts as absent
 has Go's zero value. Unknown fields may be new in Kubernetes and are accepted. The rules' numbers are those of LK-6.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -198,7 +196,7 @@ def _place(place: str) -> _Place:
 
 @cache
 def _places(type_name: str) -> dict[str, _Place]:
-    """The fields of a type that have rules, themselves or below."""
+    """Return the fields of a type that have rules, themselves or below."""
     places = {name: _place(f"{type_name}.{name}") for name in embedded.fields(type_name)}
     return {name: place for name, place in places.items() if place.rule or place.type}
 

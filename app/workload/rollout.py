@@ -1,7 +1,5 @@
 """The rollout state of a Deployment or LeaderWorkerSet, as its controller reports it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from app.kube.conditions import is_true
@@ -103,7 +101,6 @@ def group_rollout(groups: ObservedLeaderWorkerSet | None) -> Rollout:
 
 
 def _desired(replicas: int | None) -> int:
-    """Apply the API server's default."""
     return 1 if replicas is None else replicas
 
 

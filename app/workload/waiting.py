@@ -8,14 +8,11 @@ The last-applied record of a child is written together with the update. While it
 update has not been made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from app.hooks.protocol import Inputs, SyncRequest, observed_children
+from app.hooks.protocol import AnyRequest, Inputs, observed_children
 from app.hooks.template import stays, without_template
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
@@ -41,7 +38,7 @@ class Outstanding:
 NOTHING = Outstanding()
 
 
-def outstanding(desired: Sequence[Json], request: SyncRequest[Any, Any]) -> Outstanding:
+def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
     """Compare the desired children with the observed ones; the result has the order of the answer.
 
     Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
@@ -64,13 +61,14 @@ def outstanding(desired: Sequence[Json], request: SyncRequest[Any, Any]) -> Outs
 
 
 def _differ(desired: Json, record: Json, child: ObservedObject, inputs: Inputs) -> bool:
-    if stays(child, desired, inputs):
-        desired, record = without_template(desired), without_template(record)
-    return _substance(desired) != _substance(record)
+    if _substance(desired) == _substance(record):
+        return False
+    is_kept = stays(child, desired, inputs)
+    return not is_kept or _substance(without_template(desired)) != _substance(without_template(record))
 
 
 def _substance(child: Json) -> Json:
-    """The fields of a child that only its owner writes."""
+    """Return the fields of a child that only its owner writes."""
     rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     spec = rest.get("spec")
     if isinstance(spec, dict):
@@ -106,7 +104,7 @@ def timed_out(since: str | None, now: datetime) -> bool:
 def _name_conflict(child: str) -> str:
     return (
         f"{child} cannot be created: another object has that name (delete or rename it), or the "
-        "API server refuses what was asked for (see the events of this object)"
+        "API server rejects it (see the events of this object)"
     )
 
 

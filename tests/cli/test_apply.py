@@ -65,7 +65,7 @@ def _observed(record: Json | None = None, **more: Any) -> Json:
     return with_record(obj, record) if record is not None else obj
 
 
-def test_what_the_server_writes_is_as_observed_whatever_is_wished() -> None:
+def test_fields_of_the_api_server_stay_as_observed() -> None:
     desired = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -79,7 +79,7 @@ def test_what_the_server_writes_is_as_observed_whatever_is_wished() -> None:
     assert "status" not in merged
 
 
-def test_the_same_record_in_other_bytes_is_no_difference() -> None:
+def test_ignores_the_formatting_of_a_record() -> None:
     desired = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}}
     observed = _observed(data={"a": "1"})
     observed["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(desired, indent=1)}

@@ -69,7 +69,7 @@ def controllers(*resources: str) -> list[Json]:
     ("declared", "words"),
     [(["models"], "--discovery-interval"), (["others"], "no CompositeController declares this kind")],
 )
-def test_a_kind_that_nobody_answers(declared: list[str], words: str) -> None:
+def test_reports_a_kind_without_controller(declared: list[str], words: str) -> None:
     """Metacontroller has not found the kind yet, or was never told of it."""
     (row,) = list_rows(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
     assert row.ready == "Unknown"
@@ -110,7 +110,7 @@ def test_a_pod_in_a_line() -> None:
     assert pod_line(crashing) == "p: Running, not ready, server CrashLoopBackOff"
 
 
-def test_an_object_is_explained_with_the_events_of_its_own() -> None:
+def test_explains_an_object_with_its_events() -> None:
     """Warnings of other objects and routine are left out; values come from the objects beside it."""
     asked = held(service({"image": "server:1"}), conditions=conditions("False", "no GPU"))
     cluster = Held({"inferenceservices": [asked], "models": [held(model("m"))]})

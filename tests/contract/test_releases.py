@@ -53,7 +53,7 @@ def test_nothing_restarts_and_nothing_becomes_unready(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_waits_is_said(family: str) -> None:
+def test_reports_pending_template_changes(family: str) -> None:
     """In `Ready` of the parent, as long as a workload of it is kept."""
     kept = 0
     for case, left in _cases(family):
@@ -90,7 +90,7 @@ def _cases(family: str, recording: str = RELEASES[0]) -> Iterator[tuple[Json, Js
 
 def _world(case: Json, left: Json, form: Callable[[Json], Json]) -> World:
     begun = [item for item in case["objects"] if not (_owners(item) and key(item)[0] in WORKLOADS)]
-    world = World({**case, "objects": begun}, settings(case).model_copy(update={"keep_pod_templates": True}))
+    world = World({**case, "objects": begun}, settings(case, keep_pod_templates=True, kserve_presets=None))
     for item in left["workloads"]:
         world.put(form(item))
     for item in world.objects.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -191,7 +192,7 @@ MISSING: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("case", MISSING)
 @pytest.mark.parametrize("place", PLACES)
-def test_what_is_missing_is_told_at_apply_and_stops_the_merged_spec(place: str, case: str) -> None:
+def test_rejects_missing_required_fields_of_pods(place: str, case: str) -> None:
     """Not refused: a config of a preset's name may have it."""
     pod, path = MISSING[case]
     document = service(**PLACES[place](pod))
@@ -249,9 +250,10 @@ def test_what_kubernetes_takes_is_taken(pod: Json) -> None:
     assert cluster.says("PresetsCombined") == "True"
 
 
-def test_the_presets_obey_every_rule() -> None:
+@pytest.mark.parametrize("edition", presets.EDITIONS.values(), ids=presets.EDITIONS)
+def test_the_presets_obey_every_rule(edition: Mapping[str, Json]) -> None:
     found = []
-    for suffix, preset in presets.PRESETS.items():
+    for suffix, preset in edition.items():
         for side in (preset, preset.get("prefill") or {}, (preset.get("router") or {}).get("scheduler") or {}):
             for key in ("template", "worker"):
                 pod, path = side.get(key) or {}, Path(suffix).child(key)

@@ -135,7 +135,7 @@ def test_what_a_runtime_reads_are_fields() -> None:
         assert {*(runtime.not_on_metal or ())} <= runtime.fields
 
 
-def test_who_reads_a_field_is_said_in_the_documentation() -> None:
+def test_documents_which_runtimes_read_a_field() -> None:
     assert readers("extraArgs") == ["llamacpp", "llamacpp-router", "vllm", "tgi", "sglang", "personaplex"]
     assert reading(INFERENCE_SERVICE, "ropeScaling.type") == "runtime llamacpp, and metal"
     assert reading(INFERENCE_SERVICE, "skipModelInit") == "runtimes llamacpp, vllm and sglang"

@@ -15,6 +15,7 @@ from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
 from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.waiting import NOTHING, absent_causes, change_causes, outstanding
+from tests.builders import NOW
 
 
 def child(text: str = "a", replicas: int = 1) -> Json:
@@ -106,9 +107,6 @@ def test_what_is_not_there() -> None:
     assert (found.absent, found.pending) == (["Service chat"], [])
 
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
 def since(seconds: float) -> str:
     return (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -125,7 +123,7 @@ def test_after_a_minute_both_reasons_are_named() -> None:
     causes = absent_causes(["Service chat", "Deployment chat"], since(CHILD_TIMEOUT_SECONDS + 1), NOW)
     assert {cause.reason for cause in causes} == {"NameConflict"}
     assert causes[1].text.startswith("Deployment chat cannot be created: ")
-    for part in ("another object has that name", "the API server refuses", "events"):
+    for part in ("another object has that name", "the API server rejects", "events"):
         assert part in causes[1].text
 
 

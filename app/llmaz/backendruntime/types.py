@@ -1,7 +1,5 @@
 """The ``BackendRuntime`` kind: an inference engine and its presets. Source: LZ-1.2."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

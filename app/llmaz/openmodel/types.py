@@ -1,7 +1,5 @@
 """The ``OpenModel`` kind: a model that workloads claim by name. Source: LZ-1.1."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The ``Playground`` kind: a model served with a preset of an engine. Source: LZ-1.3 and LZ-5.2."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 
@@ -88,14 +86,26 @@ class PlaygroundSpec(KubeModel):
     )
     elastic_config: ElasticConfig | None = Field(default=None, description="Autoscaling settings.")
 
+    @property
+    def claims(self) -> ModelClaims:
+        """Both forms of the claim as one."""
+        claim = self.model_claim
+        if claim is None:
+            return self.model_claims or ModelClaims()
+        return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)
+
+    @property
+    def backend(self) -> str:
+        """Name of the BackendRuntime."""
+        return (self.backend_runtime_config or BackendRuntimeConfig()).backend_name
+
 
 class ConditionType(StrEnum):
     """Condition types of a Playground."""
 
     PROGRESSING = PROGRESSING
-    """The service is being made or changed. Upstream never takes it back, only an abort does."""
+    """The Service is being created or changed. Upstream never removes it; only an abort does."""
     AVAILABLE = "Available"
-    """The service answers requests."""
     READY = READY
     """The one condition all families have; while not True its message lists why."""
 
@@ -104,25 +114,21 @@ class Reason(StrEnum):
     """Why a Playground's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and the Service's."""
 
     PENDING = "Pending"
-    """The service is waited for, for the first time or after an abort."""
+    """Waiting for the Service, for the first time or after an abort."""
     PLAYGROUND_IN_PROGRESS = "PlaygroundInProgress"
-    """The service was available before and is waited for again."""
+    """Waiting for a Service that was available before."""
     PLAYGROUND_READY = "PlaygroundReady"
-    """The service is available."""
     PLAYGROUND_NOT_READY = "PlaygroundNotReady"
-    """The service was available before and is not now."""
+    """The Service was available before."""
     ABORT_PROCESSING = ABORT_PROCESSING
-    """Something is missing or wrong; what runs is left alone."""
+    """A dependency is missing or invalid; running pods are unchanged."""
     INVALID_SPEC = INVALID_SPEC
-    """A rule is broken; what runs is left alone."""
+    """The spec is invalid; running pods are unchanged."""
     SERVICE_CONFLICT = "ServiceConflict"
-    """A Service of the same name belongs to somebody else."""
+    """Another object controls the Service of this name."""
     PRESET_NOT_FOUND = "PresetNotFound"
-    """The BackendRuntime has no preset of that name."""
     ARGUMENT_NOT_RENDERABLE = "ArgumentNotRenderable"
-    """A placeholder in the preset's arguments has no value."""
     SERVICE_NOT_REPORTED = "ServiceNotReported"
-    """The Service has not reported a status for its current generation."""
 
 
 class PlaygroundStatus(Status):
@@ -138,11 +144,3 @@ class PlaygroundStatus(Status):
 
 
 Playground = Resource[PlaygroundSpec, PlaygroundStatus]
-
-
-def models(spec: PlaygroundSpec) -> ModelClaims:
-    """Both forms of the claim as one."""
-    claim = spec.model_claim
-    if claim is None:
-        return spec.model_claims or ModelClaims()
-    return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)

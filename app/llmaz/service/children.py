@@ -1,9 +1,7 @@
-"""The children of a Service: the workload that runs its pods, and the core Service before them.
+"""The children of a Service: its workload and the core Service in front of its pods.
 
 Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9.
 """
-
-from __future__ import annotations
 
 from app.kube import desired
 from app.kube.base import Json

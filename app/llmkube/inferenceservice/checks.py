@@ -4,15 +4,12 @@ A field without effect is a warning, because runtimes share manifests. Rules of 
 :mod:`app.llmkube.runtimes`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, get
+from app.hooks.protocol import AnyRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -27,7 +24,7 @@ from app.llmkube import names
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, plan
+from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, missing_metric, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
     GPUSharing,
@@ -40,7 +37,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.rejected import rejected_options, service_engine
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
@@ -373,7 +370,7 @@ def _is_set(value: object) -> bool:
 
 
 def _at(written: Json, path: str) -> object:
-    value: Any = written
+    value: object = written
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -401,13 +398,8 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
-    server = runtime(spec.runtime)
-    if not autoscaling.metrics and not server.scraped:  # LK-V-I80
-        message = (
-            f"runtime {server.name} has no default metric: the autoscaler waits for {server.metric}; "
-            "name a metric that the server exports, or cpu or memory"
-        )
-        yield advice(SPEC.child("autoscaling", "metrics"), message)
+    if missing := missing_metric(spec):  # LK-V-I80
+        yield advice(SPEC.child("autoscaling", "metrics"), missing)
     if replicas == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
@@ -467,7 +459,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
-def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
+def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Return the warnings about the service and its Model, if the Model is among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
@@ -476,7 +468,7 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    draft = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
     service_plan = plan(metadata, spec, model, draft, operator_claim=False, settings=settings)
     causes = {*mistakes(spec, service_plan, model), *refusals(spec, model.spec, service_plan, related, settings)}
     problems = [
@@ -496,7 +488,7 @@ def refusals(
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
         yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in service_plan.volumes)
     if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
@@ -534,7 +526,7 @@ def _with_model(
 ) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     server, count = service_plan.runtime, service_plan.gpus.count
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     if (
         claim
         and service_plan.init

@@ -1,43 +1,35 @@
 """The objects around a service's pods: Service, autoscaler and PodMonitor. Source: LK-4.1 to LK-4.3."""
 
-from __future__ import annotations
-
+from app.kube import desired
 from app.kube.base import Json
-from app.kube.desired import (
-    HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerSpec,
-    ObjectMeta,
-    ScaleTarget,
-    Service,
-    ServicePort,
-    ServiceSpec,
-)
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 
 
-def service(plan: Plan) -> Service:
+def service(plan: Plan) -> desired.Service:
     """Build the Service. It finds the container's port by name, so the two numbers may differ (LK-T-44)."""
-    return Service(
-        metadata=ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
-        spec=ServiceSpec(
+    return desired.Service(
+        metadata=desired.ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
+        spec=desired.ServiceSpec(
             selector=plan.selector,
             type=plan.service_type,
             ports=[
-                ServicePort(name=PORT_NAME, port=plan.service_port, target_port=PORT_NAME, node_port=plan.node_port)
+                desired.ServicePort(
+                    name=PORT_NAME, port=plan.service_port, target_port=PORT_NAME, node_port=plan.node_port
+                )
             ],
         ),
     )
 
 
-def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
     """Build the autoscaler; ``None`` for a service that does not autoscale, or is suspended."""
     if plan.scaling is None:
         return None
-    return HorizontalPodAutoscaler(
-        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector),
-        spec=HorizontalPodAutoscalerSpec(
-            scale_target_ref=ScaleTarget(api_version="apps/v1", kind="Deployment", name=plan.name),
+    return desired.HorizontalPodAutoscaler(
+        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector),
+        spec=desired.HorizontalPodAutoscalerSpec(
+            scale_target_ref=desired.ScaleTarget(api_version="apps/v1", kind="Deployment", name=plan.name),
             min_replicas=plan.scaling.minimum,
             max_replicas=plan.scaling.maximum,
             metrics=list(plan.scaling.metrics),
@@ -45,11 +37,20 @@ def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
     )
 
 
-_LABELS = {
-    "service": names.LABEL_SERVICE,
-    "model": names.LABEL_MODEL,
-    "runtime": names.LABEL_RUNTIME,
+def _meta(key: str) -> str:
+    return "".join(character if character.isalnum() else "_" for character in key)
+
+
+_TARGETS = {
+    "model": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_MODEL)}",
+    "namespace": "__meta_kubernetes_namespace",
+    "runtime": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_RUNTIME)}",
+    "service": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_SERVICE)}",
 }
+_RELABELINGS: list[Json] = [
+    {"action": "replace", "sourceLabels": [source], "targetLabel": target} for target, source in _TARGETS.items()
+]
+"""Label each series with its service, model and runtime. ``action`` is the API's default: lists replace."""
 
 
 def pod_monitor(plan: Plan) -> Json | None:
@@ -63,21 +64,7 @@ def pod_monitor(plan: Plan) -> Json | None:
         "spec": {
             "selector": {"matchLabels": plan.selector},
             "podMetricsEndpoints": [
-                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _relabelings()}
+                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _RELABELINGS}
             ],
         },
     }
-
-
-def _relabelings() -> list[Json]:
-    """Label each series with its service, model and runtime. ``action`` is the API's default: lists replace."""
-    targets = {target: f"__meta_kubernetes_pod_label_{_meta(key)}" for target, key in _LABELS.items()}
-    targets["namespace"] = "__meta_kubernetes_namespace"
-    return [
-        {"action": "replace", "sourceLabels": [source], "targetLabel": target}
-        for target, source in sorted(targets.items())
-    ]
-
-
-def _meta(key: str) -> str:
-    return "".join(character if character.isalnum() else "_" for character in key)

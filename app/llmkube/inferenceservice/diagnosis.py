@@ -3,8 +3,6 @@
 Only a container's output distinguishes them, so the output of tools and libraries is matched here, and nowhere else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

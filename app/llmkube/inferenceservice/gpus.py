@@ -1,7 +1,5 @@
 """GPUs of a service's pods: their number, resource and nodes, and why they cannot be requested (LK-3.4, LK-3.4.1)."""
 
-from __future__ import annotations
-
 import re
 
 from app.llmkube import names
@@ -13,6 +11,8 @@ from app.workload.parts import GPURequest
 
 MIG_PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb")
 
+_NO_GPU, _WHOLE_GPUS = GPU(), GPUSharing()
+
 
 def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
     """Return the GPUs of one pod. A service cannot request fewer than its Model does, not even none."""
@@ -21,11 +21,11 @@ def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings
 
 
 def gpu_of(model: ModelSpec) -> GPU:
-    return (model.hardware.gpu if model.hardware else None) or GPU()
+    return (model.hardware.gpu if model.hardware else None) or _NO_GPU
 
 
 def sharing(spec: InferenceServiceSpec) -> GPUSharing:
-    return (spec.resources.gpu_sharing if spec.resources else None) or GPUSharing()
+    return (spec.resources.gpu_sharing if spec.resources else None) or _WHOLE_GPUS
 
 
 def toleration_key(model: ModelSpec, request: GPURequest) -> str:

@@ -3,8 +3,6 @@
 Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +10,7 @@ import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
 from app.hooks.reader import read_related
+from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
@@ -33,6 +32,7 @@ from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import ConditionType, Model, ModelSpec, ModelStatus, Reason
 from app.llmkube.model.types import Phase as ModelPhase
+from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.source import METAL, SourceClass, recorded_key, source_of
 from app.settings import Settings
@@ -95,7 +95,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
-    models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
+    models = _named(spec.model_ref, draft_name(spec))
     rules = [RelatedRule(names.API_VERSION, "models", namespace, models)] if models else []
     if settings.watch_pods and replicas_of(spec):
         labels = {"matchLabels": names.pod_selector(metadata.name)}
@@ -107,7 +107,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
         rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(spec.priority_class_name,)))
     if spec.runtime_class_name:
         rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    claims = _named(settings.llmkube_model_cache_claim, spec.model_cache.claim_name if spec.model_cache else "")
+    claims = _named(settings.llmkube_model_cache_claim, spec.cache_claim)
     if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
     if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
@@ -181,7 +181,7 @@ class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
 _STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
 
 
-def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> dict[str, Any]:
+def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> Json:
     """Return the Models, the location of their files, and the names of the claims."""
     related = request.related or Related()
     stored = {key: _stored(model) for key, model in (related.models or {}).items()}
@@ -214,15 +214,15 @@ def _outdated(model: Model) -> bool:
     A status without a generation, as the Go operator writes it, is trusted.
     """
     ready = find(model.status.conditions, ConditionType.READY)
-    if ready is None or ready.observed_generation is None or model.metadata.generation is None:
+    generation = ready.observed_generation if ready is not None else None
+    if generation is None or generation >= (model.metadata.generation or 0):
         return False
     stored, desired = model.status.sha256, model.spec.sha256.lower()
     metal = accelerator(model.spec) == METAL
     source = source_of(model.spec)
     other_source = model.status.cache_key != recorded_key(source, metal=metal)
     other_source = other_source or model.status.staged_files != list(source.files)
-    other_file = other_source or (stored != "" and desired not in ("", stored))
-    return other_file and ready.observed_generation < model.metadata.generation
+    return other_source or (stored != "" and desired not in ("", stored))
 
 
 # The draft model of speculative decoding. A name alone does not tell a Model from a repository of vLLM's, so what runs
@@ -282,13 +282,13 @@ def _is_mounted(model: Model) -> bool:
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
-    value: Any = last_applied(observed) if observed is not None else None
+    value: object = last_applied(observed) if observed is not None else None
     for key in ("spec", "template", "spec", "containers", 0, "args"):
         value = _inside(value, key)
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _inside(value: Any, key: str | int) -> Any:
+def _inside(value: Any, key: str | int) -> object:
     """Return an item of a map or a list, ``None`` if absent: users can write anything into the record."""
     try:
         return value[key]

@@ -1,7 +1,5 @@
 """The sync hook of InferenceService. Source: LK-3.1, LK-5 and LK-D.2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -39,9 +37,10 @@ from app.llmkube.inferenceservice.status import Observation, StatusInputs
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Phase, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
-from app.llmkube.runtimes.registry import runtime
+from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.source import METAL
 from app.settings import Settings
+from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
@@ -79,9 +78,10 @@ def _in_cluster(
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related or Related()
     claim = settings.llmkube_model_cache_claim
-    draft = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
+    draft = get(related.models, draft_name(spec), metadata.namespace)
     has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings)
+    autoscaled = get(children.autoscalers, metadata.name, metadata.namespace) is not None
+    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings, autoscaled=autoscaled)
     refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
     if refusal:
         unusable = UnusableModel(Phase.FAILED, refusal)
@@ -93,8 +93,11 @@ def _in_cluster(
     progress = rollout(observed, was_ready=ready) if selectable(service_plan, observed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
     no_draft = missing_draft(spec, draft)
+    scaling = WORKS
     if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
-        observation = Observation(progress, status.NOT_WAITING, 0, (), waiting, missing_draft=no_draft)
+        scaling = scaling_state(get(children.autoscalers, metadata.name, metadata.namespace), inputs.now)
+        failing = [scaling.cause] if scaling.cause else []
+        observation = Observation(progress, status.NOT_WAITING, 0, (), [*waiting, *failing], missing_draft=no_draft)
     else:
         pods = pods_of(metadata.name, related)
         queue = sorted_values(related.services) if settings.llmkube_queue_position else None
@@ -117,7 +120,7 @@ def _in_cluster(
     return SyncResponse(
         status=status.in_cluster(resource, observation, inputs),
         children=desired,
-        resync_after_seconds=RESYNC if waiting and not draft_wait else None,
+        resync_after_seconds=RESYNC if scaling.recent or (waiting and not draft_wait) else None,
     )
 
 

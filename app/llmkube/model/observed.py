@@ -5,8 +5,6 @@ removed only when no pod uses it (pvc-protection), so a Model that is recreated 
 another name: see docs/decisions/0013-claims-of-a-deleted-model.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

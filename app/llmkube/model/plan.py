@@ -1,7 +1,5 @@
 """Every decision about a Model: download, claim and Job. Source: LK-2."""
 
-from __future__ import annotations
-
 import posixpath
 from dataclasses import dataclass
 

@@ -1,10 +1,7 @@
 """The sync hook of Model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from app.hooks.kept import as_json, keep, keep_child
 from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
@@ -140,7 +137,7 @@ def _children(
     """
     if observed.problem:
         return keep(observed_children)
-    children: list[Any] = [
+    children: list[object] = [
         keep_child(child) for child in sorted_values(observed_children.claims) if child.metadata.name != plan.claim
     ]
     if desired is None:

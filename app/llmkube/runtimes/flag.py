@@ -5,13 +5,12 @@ that ``extraArgs`` repeats, the memory estimate and the tables of fields are der
 option, and its values, are in the catalogues of :mod:`app.workload.engine`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Literal, get_args, get_origin
+from functools import cache
+from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -93,8 +92,9 @@ def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = F
     ``config`` is the field that holds the runtime's own options; ``own`` is true for parts of them.
     """
     flags: dict[str, Flag] = {}
+    options = field_flags(model, runtime, own=own)
     for alias, (name, shape) in fields(model).items():
-        flag = flag_of(model.model_fields[name], runtime, own=own)
+        flag = options[name]
         if flag is not None:
             flags[alias] = replace(flag, choices=_choices(model.model_fields[name].annotation))
         if shape.model is not None and not shape.container:
@@ -103,13 +103,18 @@ def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = F
     return flags
 
 
-def flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
-    """Return the option of a field in a runtime; ``own`` is true for a field of the runtime's own options."""
+@cache
+def field_flags(model: type[KubeModel], runtime: str, *, own: bool) -> dict[str, Flag | None]:
+    """Return the option of each field of a type in a runtime; ``own`` is true for the runtime's own options."""
+    return {name: _flag_of(info, runtime, own=own) for name, info in model.model_fields.items()}
+
+
+def _flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
     flags = (item for item in info.metadata if isinstance(item, Flag))
     return next((flag for flag in flags if runtime in flag.runtimes or (own and not flag.runtimes)), None)
 
 
-def _choices(annotation: Any) -> tuple[str, ...]:
+def _choices(annotation: object) -> tuple[str, ...]:
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return next((values for item in get_args(annotation) if (values := _choices(item))), ())

@@ -3,8 +3,6 @@
 A new runtime is a module beside this one, a line in the registry, and a word in the type ``Runtime`` of the spec.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ from app.kube.field import Advice, Error, invalid
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
-from app.llmkube.runtimes.flag import Flag, flag_of, flags_of, is_set
+from app.llmkube.runtimes.flag import Flag, field_flags, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.engine import Engine
@@ -91,15 +89,15 @@ class Serving:
         ``written`` holds the arguments of fields that become more than a flag.
         """
         arguments: dict[str, list[str]] = {}
-        for name in names or type(options).model_fields:
-            info, value = type(options).model_fields[name], getattr(options, name)
-            flag = flag_of(info, self.runtime, own=options is not self.spec)
+        flags = field_flags(type(options), self.runtime, own=options is not self.spec)
+        for name in names or flags:
+            flag, value = flags[name], getattr(options, name)
             if name in written:
                 arguments[name] = written[name]
             elif flag is not None and (self.gpus or not flag.needs_gpu):
-                earlier = arguments.setdefault(flag.name, [])
-                accepted = flag.accepted(value, self.engine)
-                arguments[flag.name] = flag.arguments(accepted) if is_set(value) else earlier
+                arguments.setdefault(flag.name, [])
+                if is_set(value):
+                    arguments[flag.name] = flag.arguments(flag.accepted(value, self.engine))
         return [argument for group in arguments.values() for argument in group]
 
 

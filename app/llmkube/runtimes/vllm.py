@@ -1,7 +1,5 @@
 """vLLM's OpenAI server. Source: LK-3.5.2."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from enum import StrEnum
@@ -22,6 +20,7 @@ from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("vllmConfig")
 SPECULATIVE_CONFIG = "--speculative-config"
+_NOT_SPECULATIVE = Speculative()
 DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
 
@@ -86,7 +85,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _speculation(spec: InferenceServiceSpec) -> Speculative:
-    return (spec.vllm_config.speculative if spec.vllm_config else None) or Speculative()
+    return (spec.vllm_config.speculative if spec.vllm_config else None) or _NOT_SPECULATIVE
 
 
 def draft(spec: InferenceServiceSpec) -> str:

@@ -94,7 +94,7 @@ WARNED: dict[str, tuple[Json, str]] = {
     ),
     "a server of another kind": (
         {"parallelism": {"tensor": 8}, "template": main(command=["python3", "serve.py"])},
-        r"spec\.parallelism: accepted, no effect; container main does not pass its args on to vLLM",
+        r"spec\.parallelism: accepted, no effect; container main does not pass its args to vLLM",
     ),
     "nothing that brings the model": (
         {"storageInitializer": {"enabled": False}, "template": {"containers": [{"name": "main", "args": ["--x"]}]}},
@@ -292,28 +292,6 @@ def test_annotation_for_devices() -> None:
     (found,) = (text for text in advice(parent) if "dra" in text)
     assert "no effect" in found
     assert "template.resourceClaims" in found
-
-
-PLUGIN = "predicted-latency-producer"
-INLINE: Json = {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scorer"}, {"type": PLUGIN}]}
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "path"),
-    [
-        ({"config": {"inline": INLINE}}, "spec.router.scheduler.config.inline.plugins[1].type"),
-        ({"config": {"inline": f"plugins: [{{type: {PLUGIN}}}]"}}, ""),
-        ({"config": {"inline": INLINE}, "template": {"containers": [{"name": "predictor", "image": "x"}]}}, ""),
-        ({"config": {"inline": {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scorer"}, 1]}}}, ""),
-        ({"config": {"inline": "plugins: ["}}, ""),
-        ({}, ""),
-    ],
-)
-def test_plugin_without_its_server(scheduler: Json, path: str) -> None:
-    """KServe adds a container for it."""
-    warnings = advice(service(router={"route": {}, "scheduler": scheduler}))
-    found = [text for text in warnings if "is not added here" in text]
-    assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
 
 
 def test_pod_template_in_place_of_a_pod() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.kube.base import Json
 from app.settings import Settings
-from tests.kserve.objects import OPTIONAL_KINDS, Cluster, config, gateway, service
+from tests.kserve.objects import OPTIONAL_KINDS, V017, Cluster, config, gateway, service
 
 ALL = OPTIONAL_KINDS | {"InferenceObjective"}
 MODEL = "internal.serving.kserve.io/model-criticality"
@@ -19,7 +19,7 @@ ROUTER: Json = {"route": {}, "scheduler": {}}
 NAME = "demo-inference-objective"
 
 
-def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL, settings: Settings | None = None) -> Cluster:
+def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL, settings: Settings = V017) -> Cluster:
     made = Cluster(parent, gateway(), *related, optional=optional, settings=settings)
     made.sync()
     return made
@@ -150,7 +150,7 @@ def test_rules_with_names() -> None:
     assert [rule.get("name") for rule in rules(made)] == [None, "chat"]
 
 
-def test_a_pool_of_ones_own() -> None:
+def test_objectives_of_a_users_pool() -> None:
     """Its name stands in the objective, and in the rules that have the header."""
     pool = {
         "apiVersion": "inference.networking.k8s.io/v1",
@@ -191,7 +191,7 @@ def test_where_it_has_no_effect(parent: Json, optional: frozenset[str], reason: 
     assert made.says("RouterReady") == synced(critical("", router=parent["spec"]["router"])).says("RouterReady")
 
 
-def test_without_a_criticality_nothing_is_said() -> None:
+def test_no_condition_without_criticality() -> None:
     assert synced(critical("")).condition("CriticalityApplied") is None
 
 

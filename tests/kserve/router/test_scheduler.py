@@ -12,6 +12,7 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names
 from app.kserve.router import scheduler
 from app.kserve.router.scheduler import SchedulerPlan, plan_scheduler
+from app.kserve.spec.pickerconfig import Picker, picker_config
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
 
@@ -28,6 +29,7 @@ def plan(
     config: Any = None,
     disaggregated: bool = False,
     adapters: bool = False,
+    picker: Picker = Picker(),  # noqa: B008 - frozen
     rbac: bool = True,
     observed: ObservedDeployment | None = None,
     args: list[str] | None = None,
@@ -40,7 +42,7 @@ def plan(
         NAMES,
         "ns",
         SchedulerSpec(template=template, **spec),
-        scheduler.config_text(config, disaggregated=disaggregated, adapters=adapters),
+        picker_config(config, picker, disaggregated=disaggregated, adapters=adapters),
         service=NAMES.scheduler_service,
         managed_account=rbac,
         observed=observed,
@@ -100,7 +102,7 @@ def test_the_default_configuration_follows_the_topology(disaggregated: bool, han
     ("config", "text"),
     [({"b": [1, 2], "a": {"z": 1, "y": "ü"}}, '{"a":{"y":"ü","z":1},"b":[1,2]}'), ("a: 1\n", "a: 1\n")],
 )
-def test_a_configuration_of_ones_own(config: Any, text: str) -> None:
+def test_uses_a_users_configuration(config: Any, text: str) -> None:
     """JSON of a spec is compact with sorted keys, the text of a ConfigMap stands as it is."""
     assert args_of(plan(config=config, args=["--v", "1"])) == ["--v", "1", "--config-text", text]
 
@@ -115,7 +117,7 @@ def test_a_configuration_in_the_template(flag: str) -> None:
 
 
 @pytest.mark.parametrize("args", [["--config-text=x"], ["--config-file"]])
-def test_what_is_no_configuration(args: list[str]) -> None:
+def test_ignores_other_arguments(args: list[str]) -> None:
     """Only a flag with its value as the next argument is one."""
     assert args_of(plan(args=args))[len(args)] == "--config-text"
 

@@ -114,7 +114,7 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
     """Then the containers fetch the model themselves, by whatever scheme."""
     found = pod(uri, storageInitializer={"enabled": False})
     assert "initContainers" not in found
-    assert [volume["name"] for volume in found["volumes"]] == ["home", "dshm", "model-cache", "tls-certs"]
+    assert [volume["name"] for volume in found["volumes"]] == ["home", "tmp-dir", "dshm", "model-cache", "tls-certs"]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_an_account_of_the_pods_own_is_asked() -> None:
     assert env("hf://a/b", *accounts, template={"serviceAccountName": "mine"}) == [HF]
 
 
-def test_without_an_account_there_are_no_credentials() -> None:
+def test_no_credentials_without_account() -> None:
     """Not even the annotation counts then."""
     assert env("hf://a/b", notes={"serving.kserve.io/storageSecretName": "s"}) == []
 
@@ -327,7 +327,7 @@ def test_of_several_secrets_the_first_key_counts() -> None:
 
 
 @pytest.mark.parametrize("uri", ["gs://bucket/llama", "hdfs://models/llama"])
-def test_what_the_cluster_put_into_an_account_is_no_credential(uri: str) -> None:
+def test_ignores_secrets_that_the_cluster_created(uri: str) -> None:
     """With a file that is not there, Workload Identity would be off."""
     generated = [{"name": "default-token-x7f2"}, {"name": "default-dockercfg-q8"}]
     found = pod(uri, account("default", secrets=generated))

@@ -135,7 +135,7 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
-def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
+def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
     """A warning, and never a refusal: manifests with such fields exist."""
     assert errors(model(**spec)) == [], rule
     found = [text for text in warned(model(**spec)) if words in text]
@@ -152,7 +152,7 @@ def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) 
         {"hardware": {"accelerator": "metal", "memoryBudget": "24Gi", "gpu": {"layers": 32}}},
     ],
 )
-def test_nothing_is_said_of_what_works(spec: dict[str, Any]) -> None:
+def test_no_warning_for_valid_specs(spec: dict[str, Any]) -> None:
     assert errors(model(**spec)) == []
     assert warned(model(**spec)) == []
 

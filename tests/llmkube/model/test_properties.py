@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from app.kube.base import Json
 from app.llmkube.download import script
 from app.settings import Settings
-from tests.llmkube.objects import NOW, admit, customize, model, observed, sync
+from tests.builders import NOW
+from tests.llmkube.objects import admit, customize, model, observed, sync
 
 text = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=20)
 nasty = st.sampled_from(["$(touch x)", "`id`", "'; rm -rf /", '"', "$$", "\\", "a b", "%0a", "{1..9}", "é", "--"])
@@ -107,7 +108,7 @@ def test_it_comes_to_rest_and_loses_no_claim(
 
 @quick
 @given(specs, operators)
-def test_user_text_is_never_shell_text(spec: Json, settings: Settings) -> None:
+def test_user_input_is_never_shell_code(spec: Json, settings: Settings) -> None:
     """The script is the same for every Model; what a user wrote is a variable's value, a volume's path, or a name."""
     for child in sync(model(**spec), settings=settings)["children"]:
         if child["kind"] == "Job":
