@@ -55,9 +55,12 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve the command's name, with a suggestion for a misspelt one."""
-        from app.kube.correction import closest_name
+        if self.get_command(ctx, args[0]) is None:
+            from app.kube.correction import closest_name
 
-        near = closest_name(args[0], self.list_commands(ctx)) if not self.get_command(ctx, args[0]) else ""
+            near = closest_name(args[0], self.list_commands(ctx))
+        else:
+            near = ""
         if near:
             ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')
         return super().resolve_command(ctx, args)

@@ -234,9 +234,9 @@ def test_an_annotation_takes_findings_back(command: Command) -> None:
     wrong = {"contextSize": 1024, "maxTokens": 5, "args": ["x"], "resources": {"memory": "4 GB"}}
     muted, plain = service(wrong, "a"), service(wrong, "b")
     muted["metadata"]["annotations"] = noted
-    found = command("validate", "-o", "json", command.file("a.yaml", muted)).json
+    found = command("validate", "-o", "json", command.file("a.yaml", muted)).findings
     assert [row["id"] for row in found] == ["invalid-value"]
-    others = command("validate", "-o", "json", command.file("b.yaml", plain)).json
+    others = command("validate", "-o", "json", command.file("b.yaml", plain)).findings
     assert {row["id"] for row in others} == {"invalid-value", "unknown-field", "no-effect"}
 
 
