@@ -1,7 +1,4 @@
-"""The verdict on one object: every rule of its kind, the ratchet for updates, and the warnings.
-
-A bad object is an answer, never an HTTP error. The same functions serve ``modelhooks validate``.
-"""
+"""The verdict on one object: the rules of its kind, the ratchet for updates, and the warnings."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -174,10 +171,7 @@ def _judge(
 def _rest(
     kind: AnyKind, metadata: ObjectMeta, reading: Reading[Any], settings: Settings
 ) -> tuple[list[field.Error], list[field.Advice]]:
-    """Apply the rules to the part of a spec that the schema accepts, and list its unknown fields.
-
-    Skipped if the schema's errors alone fill the answer, and for a spec that could not be read.
-    """
+    """Apply the rules to the part of a spec that the schema accepts, and list its unknown fields."""
     if reading.document is None or len(reading.errors) >= MAX_SHOWN_ERRORS:
         return [], []
     spec = decode_rest(reading.document, kind.resource.spec, reading.errors)
@@ -203,10 +197,7 @@ _NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def too_large(kind: AnyKind, resource: AnyResource, spec: bytes, settings: Settings) -> list[field.Error]:
-    """Return an error for each child that could not be stored, as a sync does.
-
-    Children that depend on other objects, such as a service's base, are only known to a sync.
-    """
+    """Return an error for each child that could not be stored, of those that depend on no other object."""
     metadata = resource.metadata
     annotations = sum(len(key) + len(value) for key, value in (metadata.annotations or {}).items())
     if len(spec) + annotations < SMALL and b"{{" not in spec:

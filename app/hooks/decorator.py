@@ -1,7 +1,4 @@
-"""Labels on parents, which a CompositeController cannot write: the hook of a DecoratorController. Source: MC-9.
-
-Each decorator is a separate kustomize component, and nothing else depends on its labels.
-"""
+"""Labels on parents, which a CompositeController cannot write: the hook of a DecoratorController. Source: MC-9."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -23,10 +23,7 @@ _VALUES = (b",", b"{", b"[", b"\\u00")
 
 
 def check_recorded(children: msgspec.Struct) -> None:
-    """Raise :class:`app.hooks.response.TooLarge` for records that are too large to be read in time.
-
-    A user who may edit a child may write anything into its record.
-    """
+    """Raise :class:`app.hooks.response.TooLarge` for records, which users may edit, that are too large to read."""
     texts = [child.metadata.annotations for _, group in observed_children(children) for child in group.values()]
     size = sum(memoryview(text).nbytes for text in texts)
     if size > MAX_RECORDED_BYTES:
@@ -119,10 +116,7 @@ def keep_child(child: ObservedObject) -> Kept:
 
 
 def _with_running_template(child: ObservedObject, kept: Json | None) -> Json | None:
-    """Return the record with the running pod template, limited to the recorded fields.
-
-    The desired state is not known, so a forged record must not add anything.
-    """
+    """Return the record with the running pod template, limited to the recorded fields, as it may be forged."""
     recorded = template_of(kept or {})
     if kept is None or recorded is None:
         return kept
@@ -144,10 +138,7 @@ def desired_replicas(wanted: int, start: int | None, child: ObservedObject | Non
 
 
 def kept_replicas(child: ObservedObject | None) -> int | None:
-    """Return the observed number if the field was sent before, else ``None``.
-
-    Omitting a field that was sent deletes it, and the API server would use 1.
-    """
+    """Return the observed number if the field was sent before: omitting it would delete it, and 1 is the default."""
     spec = (last_applied(child) or {}).get("spec") if child is not None else None
     return spec_replicas(child) if child is not None and isinstance(spec, dict) and "replicas" in spec else None
 

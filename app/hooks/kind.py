@@ -1,7 +1,4 @@
-"""A kind: its description, its decoders and its functions. Everything else is generic.
-
-The functions that answer the hooks are pure; the command line and the routes call the same ones.
-"""
+"""A kind: its description, its decoders and its functions. Everything else is generic."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Metacontroller's hook protocol, version v2: its requests and answers (MC-1).
-
-Only what a decision needs is decoded; ``managedFields`` never.
-"""
+"""Metacontroller's hook protocol, version v2: its requests and answers (MC-1). ``managedFields`` are never decoded."""
 
 from __future__ import annotations
 

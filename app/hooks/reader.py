@@ -98,10 +98,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
-    """Return ``of`` of an operator's YAML, or its error; cached, because every sync reads it.
-
-    The document itself is not cached: with anchors it may contain itself.
-    """
+    """Return ``of`` of an operator's YAML, or its error. Only the result is cached: a document may contain itself."""
     if len(text) > MAX_YAML_BYTES:
         return f"is longer than {MAX_YAML_BYTES} characters"
     return remembered((of, text), partial(_yaml, text, of), lambda _: True)

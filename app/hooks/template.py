@@ -61,10 +61,7 @@ WAITS = f"note: a newer pod template waits for the next change to the pods, or f
 
 
 def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], settings: Settings) -> Inputs:
-    """Build the inputs of a sync. ``template_inputs``: the kind's inputs besides the spec, JSON or structs.
-
-    Empty inputs do not count, so that a release may add inputs.
-    """
+    """Build the inputs of a sync. Empty ones do not count, so that a release may add inputs."""
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
     requested = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
@@ -238,10 +235,7 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 def _is_settled(parent: Parent) -> bool:
-    """Report whether the previous operator's status is about the parent's current generation.
-
-    If not, the user has changed something since and expects it to roll out.
-    """
+    """Report whether the status is about the current generation; if not, the user expects a change to roll out."""
     try:
         status = _STATUS.decode(parent.status)
     except (msgspec.DecodeError, RecursionError):

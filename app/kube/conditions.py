@@ -62,10 +62,7 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """``metav1.Condition``; ``last_transition_time`` is RFC 3339 and moves only with ``status``.
-
-    The limits are the schema's. Decoding does not enforce them on conditions that others wrote.
-    """
+    """``metav1.Condition``; ``last_transition_time`` is RFC 3339 and moves only with ``status``."""
 
     type: Annotated[
         str, Meta(description="What the condition is about, in PascalCase.", extra_json_schema={"maxLength": 316})
@@ -138,10 +135,7 @@ def since(
 
 
 class Ledger(Generic[ConditionT]):
-    """The conditions of one status by type, while they are computed again.
-
-    It starts from the last status, so that foreign types are kept, in their order.
-    """
+    """The conditions of one status by type, which start from the last ones, so that foreign types are kept in order."""
 
     def __init__(self, previous: Iterable[ConditionT] | None, now: datetime) -> None:
         self._items = {c.type: c for c in previous or () if c.type and c.status}

@@ -1,7 +1,4 @@
-"""Errors for values of the wrong type: the required type, and what to write instead.
-
-Typed specs and embedded values share them, so the same mistake has the same message everywhere.
-"""
+"""Errors for values of the wrong type, in specs and in what they embed: the required type, and what to write."""
 
 import re
 import shlex
@@ -15,10 +12,7 @@ _LONG_NAME = 8
 
 
 def closest_name(name: str, names: Iterable[str]) -> str:
-    """Return the name nearest to ``name``, or empty if none is within a typing error of it.
-
-    Names with different digits are different things: ``llama3-8b`` is not a typing error for ``llama3-405b``.
-    """
+    """Return the name within a typing error of ``name``, or empty. Other digits are another name."""
     plain, slips = name.lower().replace("_", "-"), 2 if len(name) >= _LONG_NAME else 1
     alike = [other for other in names if abs(len(other) - len(plain)) <= slips and _digits(other) == _digits(plain)]
     distance, nearest = min(((_distance(plain, other), other) for other in alike), default=(slips + 1, ""))

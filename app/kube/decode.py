@@ -1,7 +1,4 @@
-"""Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors.
-
-Path and reason are written as the API server writes them, followed by what to write instead.
-"""
+"""Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors, with what to write instead."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Objects as we send them: typed where we decide, plain JSON where users do.
-
-Unset fields are left out, never sent as null. ``api_version`` and ``kind`` always stand first.
-"""
+"""Desired objects: typed where we decide, plain JSON where users do. Unset fields are left out, never null."""
 
 from collections.abc import Sequence
 

@@ -104,10 +104,7 @@ class Error:
 
 
 class Advice(str):
-    """A warning as admission prints it, with its place in the object (``path``).
-
-    ``id`` names the page of the documentation that explains it.
-    """
+    """A warning as admission prints it, with its place; ``id`` names the page of the documentation that explains it."""
 
     __slots__ = ("id", "path")
 
@@ -247,10 +244,7 @@ def _exponent_form(value: float) -> str:
 
 
 def aggregate(errors: Iterable[Error]) -> str:
-    """Join the errors in one line without duplicates, in order; a list only for several.
-
-    Beyond :data:`MAX_SHOWN_ERRORS` they are only counted.
-    """
+    """Join the errors in one line without duplicates; beyond :data:`MAX_SHOWN_ERRORS` they are only counted."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     shown = texts[:MAX_SHOWN_ERRORS]
     line = texts[0] if len(texts) == 1 else f"[{', '.join(shown)}]"

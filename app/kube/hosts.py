@@ -38,10 +38,7 @@ _ZONE = re.compile(r"%(?:25)?[A-Za-z0-9._~-]+\Z")
 
 
 def refusal(host: str) -> str:
-    """Return why a host (without brackets and port) must not be fetched from, in words that follow it, or empty.
-
-    ``host`` comes as it is written, before any percent sign is decoded.
-    """
+    """Return why a host, as it is written, must not be fetched from, in words that follow it, or an empty string."""
     return spelling_problem(host) or (FORBIDDEN if is_metadata_host(host) else "")
 
 

@@ -83,10 +83,7 @@ def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
 
 
 def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error], list[field.Advice]]:
-    """Return the errors and warnings of everything embedded anywhere in ``value``.
-
-    The search ends soon after :data:`MAX_ERRORS`, and the number of unknown fields is limited.
-    """
+    """Return the errors, up to :data:`MAX_ERRORS`, and warnings of everything embedded anywhere in ``value``."""
     findings = embedded.TypeCheck()
     for where, item, shape in _embedded_values(value, path):
         findings.check(item, shape.embedded, where, shape.optional)
@@ -121,10 +118,7 @@ def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[fiel
 def unknown_fields(
     document: object, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...] = ()
 ) -> Iterator[field.Advice]:
-    """Warn about each field that the type does not have, with a suggestion.
-
-    ``above`` are the types around this one, the nearest last. Embedded types are checked elsewhere.
-    """
+    """Warn about each field that the type does not have; ``above`` are the types around it, the nearest last."""
     if not isinstance(document, dict):
         return
     shapes = fields(model)

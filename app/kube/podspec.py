@@ -1,7 +1,4 @@
-"""Pod specs as plain JSON: how they merge, and the form in which the API server would write them.
-
-Merge keys are Kubernetes' own; so are the fields whose zero value means "not set".
-"""
+"""Pod specs as plain JSON: how they merge, and the form in which the API server would write them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -146,10 +143,7 @@ def _items(key: str, items: list[object]) -> list[object]:
 
 
 def _default_source(source: object) -> None:
-    """Set the API server's defaults of a projected volume's source.
-
-    Its list has no merge key, so they would be undone at every sync.
-    """
+    """Set the API server's defaults of a projected volume's source, which would be undone at every sync."""
     if type(source) is not dict:
         return
     token, downward = source.get("serviceAccountToken"), source.get("downwardAPI")

@@ -1,8 +1,4 @@
-"""Kubernetes resource quantities: parse, compare, and write in canonical form.
-
-Metacontroller compares what it sends with what the API server stored, which is canonical: ``1000m`` is stored as ``1``,
-so it must be sent as ``1`` (MC-3.2).
-"""
+"""Kubernetes resource quantities, in the canonical form in which the API server stores them (MC-3.2)."""
 
 import re
 from decimal import ROUND_CEILING, Decimal

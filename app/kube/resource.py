@@ -1,7 +1,4 @@
-"""The description of a custom resource: its names, types, columns, children and related kinds.
-
-The hooks, the admission paths, the CRDs, the CompositeControllers and the RBAC rules all come from it.
-"""
+"""The description of a custom resource, from which hooks, CRDs, CompositeControllers and RBAC rules are derived."""
 
 from __future__ import annotations
 

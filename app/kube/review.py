@@ -1,7 +1,4 @@
-"""The envelope of admission and conversion reviews.
-
-Every review is answered with HTTP 200 and its uid; one that cannot be is a protocol error.
-"""
+"""The envelope of admission and conversion reviews, which are answered with HTTP 200 and their uid."""
 
 from typing import Any, Generic, Protocol, TypeVar, cast
 

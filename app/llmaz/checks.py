@@ -77,8 +77,5 @@ def accelerator_warnings(resources: Resources | None, path: field.Path) -> Itera
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:
-    """Return the error under the path that upstream's webhook reports, for programs that match on it.
-
-    ``modelhooks validate`` still points at the field with the mistake, which the message names too.
-    """
+    """Return the error under the path of upstream's webhook, while ``place`` still points at the field."""
     return replace(error, path=field.Path(path), place=error.path)

@@ -1,7 +1,4 @@
-"""The claim of models that Playground and Service share: its order and its rules.
-
-Source: LZ-2.8, rules LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01 and LZ-N02.
-"""
+"""The claim of models that Playground and Service share. Source: LZ-2.8, LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01, LZ-N02."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal

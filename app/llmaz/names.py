@@ -64,10 +64,7 @@ def load_balancer(service: str) -> str:
 
 
 def gateway_objects(service: str) -> str:
-    """Return the name of the three objects that put a Service's model behind the gateway.
-
-    The gateway overwrites any HTTPRoute with the AIGatewayRoute's name, so the name is one that users do not choose.
-    """
+    """Name the gateway's objects by no name that users choose: the gateway overwrites HTTPRoutes of that name."""
     return f"{service}-llmaz"
 
 

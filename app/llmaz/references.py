@@ -1,7 +1,4 @@
-"""The models and runtimes that a workload refers to, decoded from its related objects, and their problems.
-
-Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18.
-"""
+"""The models and runtimes of a workload, and their problems. Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Every object name, label key and path of the family.
-
-Source: LK-2.2, LK-2.9, LK-3.3, LK-3.6, LK-4.1, LK-4.4, LK-C and LK-D.
-"""
+"""Every object name, label key and path of the family (LK-2.2, LK-2.9, LK-3.3, LK-3.6, LK-4.1, LK-4.4, LK-C, LK-D)."""
 
 from app.kube.names import fit, short_hash
 
@@ -27,6 +24,10 @@ MANAGED_BY = "llmkube-controller"
 
 ATTEMPT = f"{GROUP}/attempt"
 """Annotation of a download Job: the number of Jobs for the same file so far."""
+
+DOWNLOAD = "modelhooks.dev/download"
+"""Annotation of a Model: who downloads its files, a Job onto the Model's claim or, with :data:`BY_PODS`, the pods."""
+BY_PODS = "Pods"
 
 KEEP_KEYS = "KEEP_KEYS"
 """Variable of a download Job: cache keys of other sources whose files are kept. Without it all are kept."""
@@ -71,11 +72,7 @@ def service_labels(service: str) -> dict[str, str]:
 
 
 def pod_selector(service: str) -> dict[str, str]:
-    """Return the label selector of the related pods, which may match other pods too.
-
-    Metacontroller parses it for each service at each event of any pod: one label costs half as much as both of
-    :func:`service_labels`.
-    """
+    """Return one label that selects the pods, and maybe others: Metacontroller parses it at each event of any pod."""
     return {LABEL_APP: service}
 
 
@@ -108,10 +105,7 @@ def claim_labels(model: str) -> dict[str, str]:
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
-    """Return the name of a download Job. Jobs are immutable: another source, checksum or claim needs another Job.
-
-    ``source`` is the source of the Model, followed by lines with its files and credentials.
-    """
+    """Name a download Job, which is immutable: ``source`` also has lines with files and credentials."""
     plain = not sha256 and "\n" not in source
     key = cache_key if plain else short_hash(f"{source}\n{sha256}", 16)
     if second_claim:

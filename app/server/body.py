@@ -43,10 +43,7 @@ class Load:
         self.worker = Worker()
 
     def make_room(self, body: Holder) -> bool:
-        """Report whether a body fits into the budget, after those of slower clients gave way.
-
-        A client that sends as fast as it can is the last to lose.
-        """
+        """Report whether a body fits into the budget, after those of slower clients gave way."""
         limit = self.budget if body.held <= LARGE_BODY_BYTES else self.budget * 3 // 4
         others = sum(holder.held for holder in self.holders if holder is not body)
         if self.held - others <= limit:

@@ -84,10 +84,7 @@ class Worker:
     async def answer(
         self, handle: Callable[[bytes], AnswerT], body: bytes, caller: Caller, *, inline: bool = True
     ) -> AnswerT:
-        """Return ``handle(body)``, or raise what it raises, or :class:`app.server.caller.Disconnected`.
-
-        The loop answers if ``inline`` and the body is small, otherwise the thread.
-        """
+        """Return ``handle(body)``: from the loop if ``inline`` and small, else the thread; or raise Disconnected."""
         loop = asyncio.get_running_loop()
         call = _Call(not caller.answered, len(body), lambda: handle(body), loop, loop.create_future())
         if not inline or len(body) > INLINE_BYTES:

@@ -93,10 +93,7 @@ class Engine:
 
 
 def engine_of(image: str) -> Engine | None:
-    """Return the engine of an image by its name; ``None`` for other images and unknown versions.
-
-    A version is known from the oldest catalogued release to the newest.
-    """
+    """Return the engine of an image; ``None`` for other images, and versions outside of the catalogued ones."""
     repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
     name, match = _REPOSITORIES.get(repository), _TAG.fullmatch(tag)
     if name is None or match is None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from app.hooks import sendable
 from app.kube import embedded, field
 from app.kube.embedded_types import TYPES
 from app.workload import containers, placement, volumes, wholepod
@@ -166,6 +167,12 @@ def check(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
     """Yield the errors of a field of one of Kubernetes' types, such as ``PodSpec.tolerations``, and of all below it."""
     if value is not None:
         yield from _check(_place(place), value, path)
+
+
+def check_embedded(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
+    """Yield the errors of :func:`check`, then those of values that Metacontroller cannot apply."""
+    yield from check(place, value, path)
+    yield from sendable.check(value, path)
 
 
 class _Place(NamedTuple):

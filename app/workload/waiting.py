@@ -81,10 +81,7 @@ RESYNC = 65.0
 
 
 def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list[Cause]:
-    """Return the causes for absent and outdated children.
-
-    ``since``: RFC 3339 time of the first answer that desired them; ``None`` for the present one.
-    """
+    """Return the causes for children that are outstanding since then, in RFC 3339; ``None`` for the present answer."""
     return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
 
 

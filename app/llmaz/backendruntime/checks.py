@@ -30,11 +30,8 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     """Validate the fields that make every pod or autoscaler of the runtime invalid."""
     yield from podrules.check("Container.env", spec.envs, SPEC.child("envs"))
     for name, probe in probes(spec).items():
-        if probe is not None:
-            yield from podrules.check(f"Container.{name}Probe", probe, SPEC.child(f"{name}Probe"))
-            yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
-    yield from podrules.check("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
-    yield from sendable.check(spec.lifecycle, SPEC.child("lifecycle"))
+        yield from podrules.check_embedded(f"Container.{name}Probe", probe, SPEC.child(f"{name}Probe"))
+    yield from podrules.check_embedded("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
     for position, variable in enumerate(spec.envs or ()):
         yield from sendable.check(variable, SPEC.child("envs").index(position))
     for position, config in enumerate(spec.recommended_configs or ()):

@@ -129,10 +129,7 @@ def _values(models: list[Model], *, skip: bool) -> dict[str, str]:
 
 
 def _param_args(base: RecommendedConfig, params: Mapping[str, str], args: Sequence[str]) -> Iterator[str]:
-    """Return arguments for the flavor's params, unless the Playground's args set them. Source: LZ-3.5.
-
-    A degree of 1 is every engine's default, so it needs no argument.
-    """
+    """Return arguments for the flavor's params, unless the args set them or a degree is 1, the default (LZ-3.5)."""
     for group in base.param_args or ():
         is_set = group.param in params and (group.param not in arguments.DEGREES or params[group.param] != "1")
         if is_set and not arguments.has_option(args, [*(group.args or ()), *(group.unless or ())]):

@@ -3,19 +3,16 @@
 from enum import StrEnum
 from typing import Annotated
 
-import msgspec
-from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import EnvVar, Int32, KubeModel
-from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims, ModelReference
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, Status, no_replicas
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, ScaledStatus
 
 
 class ModelClaim(KubeModel):
@@ -131,16 +128,8 @@ class Reason(StrEnum):
     SERVICE_NOT_REPORTED = "ServiceNotReported"
 
 
-class PlaygroundStatus(Status):
+class PlaygroundStatus(ScaledStatus):
     """Observed state of a Playground."""
-
-    conditions: Annotated[list[Condition], Meta(description="Conditions of the Playground.")] = msgspec.field(
-        default_factory=list
-    )
-    replicas: Annotated[Int32, Meta(description="Number of existing replicas, ready or not.")] = msgspec.field(
-        default_factory=no_replicas
-    )
-    selector: Annotated[str, Meta(description="Label selector of the pods, for the autoscaler.")] = ""
 
 
 Playground = Resource[PlaygroundSpec, PlaygroundStatus]

@@ -1,7 +1,4 @@
-"""The objects that put a Service's main model behind the Envoy AI Gateway, by its name. Source: LZ-4.11.
-
-Each Service has its own route: a shared one could not belong to several, and takes fifteen models at most.
-"""
+"""The objects that put a Service's main model behind the Envoy AI Gateway, each with its own route (LZ-4.11)."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,4 @@
-"""A pod template with the model in it: by an init container, by the engine, from the node or from an image.
-
-Source: LZ-2.4 to LZ-2.6, LZ-4.3 in its order, LZ-9.
-"""
+"""A pod template with the model: loaded, mounted, or left to the engine. Source: LZ-2.4 to LZ-2.6, LZ-4.3, LZ-9."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -146,10 +143,7 @@ _GROUP_VARIABLE = re.compile("|".join(_GROUP))
 
 
 def _group_variables(container: Json) -> None:
-    """Set LeaderWorkerSet's variables in a container that uses them, replacing the container's values.
-
-    A use anywhere counts: in arguments, values, mount paths, and commands of probes and hooks.
-    """
+    """Set LeaderWorkerSet's variables in a container that uses them anywhere, replacing the container's values."""
     named = set(_GROUP_VARIABLE.findall(orjson.dumps(container).decode()))
     if named:
         variables = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
@@ -179,10 +173,7 @@ def _from_secret(name: str, secret: str, key: str) -> Json:
 
 
 def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:
-    """Build the container that loads the model, or ``None`` for a model that is not loaded.
-
-    ``inherited`` is the environment of the pod's first container.
-    """
+    """Build the loader of the model, if it needs one; ``inherited`` is the environment of the first container."""
     source = model.source
     if isinstance(source, Image):
         return None if plan.mounts_images else _copier(source)

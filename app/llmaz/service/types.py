@@ -3,16 +3,13 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
-from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, Status, no_replicas
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, ScaledStatus
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -134,16 +131,8 @@ class Reason(StrEnum):
     """Replicas are being started or replaced, and no problem is known."""
 
 
-class ServiceStatus(Status):
+class ServiceStatus(ScaledStatus):
     """Observed state of a Service."""
-
-    conditions: Annotated[list[Condition], Meta(description="Conditions of the Service.")] = msgspec.field(
-        default_factory=list
-    )
-    replicas: Annotated[Int32, Meta(description="Number of existing replicas, ready or not.")] = msgspec.field(
-        default_factory=no_replicas
-    )
-    selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
 Service = Resource[ServiceSpec, ServiceStatus]

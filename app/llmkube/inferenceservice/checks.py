@@ -21,6 +21,7 @@ from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.rules import violations
 from app.llmkube import names
+from app.llmkube.download import is_by_pods
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
@@ -249,51 +250,48 @@ def _pod(spec: InferenceServiceSpec) -> Errors:
     ]
 
 
-def _embedded(spec: InferenceServiceSpec) -> Errors:
-    """Check the embedded types (LK-V-I59, LK-V-K01 to LK-V-K27)."""
-    errors = [
-        *podrules.check("Container.env", spec.env, SPEC.child("env")),
-        *podrules.check("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations")),
-        *sendable.check(spec.tolerations, SPEC.child("tolerations")),
-        *podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
-        *each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
-    ]
+def _embedded(spec: InferenceServiceSpec) -> Iterator[field.Error]:
+    """Check the embedded types (LK-V-I59, LK-V-K01 to LK-V-K31)."""
+    yield from podrules.check("Container.env", spec.env, SPEC.child("env"))
+    yield from podrules.check_embedded("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations"))
+    yield from podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets"))
+    yield from each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets"))
     for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
         for position, item in enumerate(items):  # one by one: duplicate names are sent once
-            errors += sendable.check(item, SPEC.child(name).index(position))
-    if spec.pod_security_context:
-        path = SPEC.child("podSecurityContext")
-        errors += podrules.check("PodSpec.securityContext", spec.pod_security_context, path)
-        errors += sendable.check(spec.pod_security_context, path)
-    if spec.security_context:
-        path = SPEC.child("securityContext")
-        errors += podrules.check("Container.securityContext", spec.security_context, path)
-        errors += sendable.check(spec.security_context, path)
-    return [*errors, *_probes(spec), *_tokens(spec), *_placement(spec), *_volumes(spec)]
+            yield from sendable.check(item, SPEC.child(name).index(position))
+    for place, value, path in _parts(spec):
+        yield from podrules.check_embedded(place, value, path)
+    yield from _volumes(spec)
 
 
-def _placement(spec: InferenceServiceSpec) -> Iterator[field.Error]:
-    """Check affinity and topology spread constraints (LK-V-K28 to LK-V-K31)."""
-    if spec.affinity:
-        yield from podrules.check("PodSpec.affinity", spec.affinity, SPEC.child("affinity"))
-        yield from sendable.check(spec.affinity, SPEC.child("affinity"))
-    constraints, path = spec.topology_spread_constraints, SPEC.child("topologySpreadConstraints")
-    yield from podrules.check("PodSpec.topologySpreadConstraints", constraints, path)
-    yield from sendable.check(constraints, path)
+def _parts(spec: InferenceServiceSpec) -> Iterator[tuple[str, Json | list[Json] | None, field.Path]]:
+    """Yield the other embedded fields, with their places in Kubernetes' types."""
+    yield "PodSpec.securityContext", spec.pod_security_context, SPEC.child("podSecurityContext")
+    yield "Container.securityContext", spec.security_context, SPEC.child("securityContext")
+    for purpose in _PROBES:
+        probe = getattr(spec.probe_overrides, purpose, None)
+        yield f"Container.{purpose}Probe", probe, SPEC.child("probeOverrides", purpose)
+    for server in RUNTIMES.values():
+        reference = getattr(server.options(spec), "hf_token_secret_ref", None)
+        yield "EnvVarSource.secretKeyRef", reference, SPEC.child(server.config, "hfTokenSecretRef")
+    yield "PodSpec.affinity", spec.affinity, SPEC.child("affinity")
+    constraints = spec.topology_spread_constraints
+    yield "PodSpec.topologySpreadConstraints", constraints, SPEC.child("topologySpreadConstraints")
+
+
+_PROBES = ("startup", "liveness", "readiness")
 
 
 def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     """Check volumes and mounts, which must not clash with the generated ones (LK-V-K32 to LK-V-K34, LK-V-I73)."""
     path, volume_names = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
-    yield from podrules.check("PodSpec.volumes", spec.extra_volumes, path)
-    yield from sendable.check(spec.extra_volumes, path)
+    yield from podrules.check_embedded("PodSpec.volumes", spec.extra_volumes, path)
     mounts_path = SPEC.child("extraVolumeMounts")
     mounts_model = runtime(spec.runtime).mounts_model and not spec.skip_model_init
     yield from volumes.mounted(
         spec.extra_volume_mounts, mounts_path, {*volume_names, *(names.GENERATED_VOLUMES if mounts_model else ())}
     )
-    yield from podrules.check("Container.volumeMounts", spec.extra_volume_mounts, mounts_path)
-    yield from sendable.check(spec.extra_volume_mounts, mounts_path)
+    yield from podrules.check_embedded("Container.volumeMounts", spec.extra_volume_mounts, mounts_path)
     if not mounts_model:
         return
     for position, volume in enumerate(spec.extra_volumes):
@@ -304,32 +302,6 @@ def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
         if (mount.get("mountPath") or "").rstrip("/") in names.GENERATED_MOUNTS:
             detail = "the model may be mounted there; choose another directory, or set skipModelInit"
             yield field.invalid(mounts_path.index(position).child("mountPath"), mount["mountPath"], detail)
-
-
-_PROBES = ("startup", "liveness", "readiness")
-
-
-def _probes(spec: InferenceServiceSpec) -> Errors:
-    overrides = spec.probe_overrides
-    errors: Errors = []
-    for purpose in _PROBES:
-        value, path = getattr(overrides, purpose, None), SPEC.child("probeOverrides", purpose)
-        if value is not None:
-            errors += podrules.check(f"Container.{purpose}Probe", value, path)
-            errors += sendable.check(value, path)
-    return errors
-
-
-def _tokens(spec: InferenceServiceSpec) -> Errors:
-    """Check the references to the runtimes' access tokens (LK-V-I59)."""
-    errors: Errors = []
-    for server in RUNTIMES.values():
-        reference = getattr(server.options(spec), "hf_token_secret_ref", None)
-        if reference is not None:
-            path = SPEC.child(server.config, "hfTokenSecretRef")
-            errors += podrules.check("EnvVarSource.secretKeyRef", reference, path)
-            errors += sendable.check(reference, path)
-    return errors
 
 
 # Warnings of fields without effect, and of probable mistakes.
@@ -477,7 +449,7 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     fits = fit_with(spec, model, settings)
     if fits.answer is Answer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
-    return [*problems, *_with_model(spec, model.spec, service_plan, settings)]
+    return [*problems, *_with_model(spec, model, service_plan, settings)]
 
 
 def refusals(
@@ -521,24 +493,24 @@ def mistakes(spec: InferenceServiceSpec, service_plan: Plan, model: Model) -> It
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(
-    spec: InferenceServiceSpec, model: ModelSpec, service_plan: Plan, settings: Settings
-) -> Iterator[Advice]:
+def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     server, count = service_plan.runtime, service_plan.gpus.count
     claim = spec.cache_claim
     if (
         claim
         and service_plan.init
+        and not is_by_pods(model.metadata, source_of(model.spec))
         and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim)
     ):
         message = (
             f"the model is downloaded twice: once by the Model onto {names.claim_name(spec.model_ref)}, and once onto "
-            f"{claim}; leave it out to use the Model's own claim"
+            f"{claim}; annotate the Model with {names.DOWNLOAD}={names.BY_PODS}, or leave claimName out to use the "
+            "Model's claim"
         )
         yield advice(SPEC.child("modelCache", "claimName"), message)
-    yield from server.advice_with_model(spec, model, count)
-    gpu, gpus = model.hardware.gpu if model.hardware else None, spec.resources.gpu if spec.resources else None
+    yield from server.advice_with_model(spec, model.spec, count)
+    gpu, gpus = model.spec.hardware.gpu if model.spec.hardware else None, spec.resources.gpu if spec.resources else None
     if gpu is None:
         return
     if gpu.count and gpus not in (None, gpu.count):

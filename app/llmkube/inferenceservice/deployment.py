@@ -44,10 +44,7 @@ def deployment(
 
 
 def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None) -> int | None:
-    """Return the initial replicas of an autoscaled service (LK-D.7), ``None`` without autoscaling.
-
-    A recreated Deployment starts with the replicas that the autoscaler chose before.
-    """
+    """Return the initial replicas of an autoscaled service, or its autoscaler's last choice (LK-D.7); else ``None``."""
     if plan.scaling is None:
         return None
     chosen = autoscaler.status.desired_replicas if observed is None and autoscaler is not None else 0

@@ -20,10 +20,7 @@ _OWN_COMMAND = Use(unknown="spec.command starts another server")
 
 
 def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: str = "") -> Fit:
-    """Return the verdict for a service, with its Model among the related objects.
-
-    ``gpu_memory`` is a quantity for GPUs whose size neither object has.
-    """
+    """Return the verdict for a service; ``gpu_memory`` is a quantity for GPUs whose size no object has."""
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:

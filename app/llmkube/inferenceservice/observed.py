@@ -1,7 +1,4 @@
-"""The typed request of an InferenceService, its related objects, and whether its Models can be used.
-
-Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
-"""
+"""The typed request of an InferenceService, and whether its Models can be used (LK-3.1, LK-5.2, LK-B-09, LK-D.2)."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -391,10 +391,7 @@ def scan(pods: Iterable[ObservedPod], gpus: GPURequest, gpu_resources: tuple[str
 
 
 def queue_position(own: ObjectMeta, peers: Iterable[PeerService]) -> int:
-    """Return the service's position among all that wait for a GPU: the oldest first, then by namespace and name.
-
-    It counts itself even before its own status shows that it waits (LK-T-33).
-    """
+    """Return the service's position among those that wait for a GPU, itself included: the oldest first."""
     waiting = {_place(n.metadata) for n in peers if n.status.phase == Phase.WAITING_FOR_GPU}
     return sorted({*waiting, _place(own)}).index(_place(own)) + 1
 
