@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from app.kserve import features
+from app.kserve.devices import device_annotations
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
@@ -100,7 +101,7 @@ def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: Operator
     found = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if operator.ingress.tls else []
     found += [
         (Reason.DEVICES_NOT_SUPPORTED, f"annotation {key} has no effect: {features.NO_CLAIM}")
-        for key in features.device_annotations(metadata)
+        for key in device_annotations(metadata)
     ]
     if scheduler is not None and config is not None:
         problems = features.plugins_without_server(config.get("inline"), scheduler.template)
