@@ -175,20 +175,19 @@ def metacontroller(resources: Sequence[CustomResource], version: str) -> Files:
         **_below("rbac", {**roles, "kustomization.yaml": _kustomization(roles)}),
     }
     for name in registration.components(resources):
-        files |= _below(f"components/{name}", component(resources, name))
+        files |= _below(f"components/{name}", component(resources, name, version))
     return _below("metacontroller", files)
 
 
-def component(resources: Sequence[CustomResource], name: str) -> Files:
-    """Adds optional child kinds to the controllers that can own them, and the rights on them."""
+def component(resources: Sequence[CustomResource], name: str, version: str) -> Files:
+    """Adds optional child kinds to the controllers that can own them, with the rights on them, or a hook."""
     patches = [
         {"target": target, "patch": yaml.dump(operations)}
-        for target, operations in registration.component_patches(resources, name)
+        for target, operations in registration.component_patches(resources, name, version)
     ]
-    return {
-        "kustomization.yaml": _kustomization(["rbac.yaml"], "Component", patches=patches),
-        "rbac.yaml": _text(registration.component_role(name, resources)),
-    }
+    role = registration.component_role(name, resources)
+    files = {"rbac.yaml": _text(role)} if role["rules"] else {}
+    return {"kustomization.yaml": _kustomization(files, "Component", patches=patches), **files}
 
 
 def decorators(declared: Sequence[Decorator], version: str) -> Files:

@@ -42,6 +42,7 @@ RBAC_COMPONENT = "scheduler-rbac"
 CA_BUNDLE_COMPONENT = "ca-bundle"
 OBJECTIVE_COMPONENT = "inference-objectives"
 KEDA_COMPONENT = "keda"
+CONFIG_PROTECTION_COMPONENT = "config-protection"
 VARIANT_COMPONENT = "workload-variant-autoscaler"
 
 _OLDER = "v1alpha1"
@@ -114,6 +115,8 @@ _CONFIG = CustomResource(
     status=LLMInferenceServiceConfigStatus,
     spec_required=False,
     columns=_COLUMNS,
+    related=(RelatedKind(f"{GROUP}/{VERSION}", "llminferenceservices"),),
+    finalize_component=CONFIG_PROTECTION_COMPONENT,
 )
 
 LLM_INFERENCE_SERVICE = replace(
@@ -140,7 +143,14 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
     ),
     Kind(
         resource=LLM_INFERENCE_SERVICE_CONFIG,
-        hooks=Hooks(children=NoObjects, related=NoObjects, sync=config.sync, invalid=config.invalid),
+        hooks=Hooks(
+            children=NoObjects,
+            related=config.Related,
+            sync=config.sync,
+            invalid=config.invalid,
+            customize=config.customize,
+            finalize=config.finalize,
+        ),
         admission=Admission(
             validate=config_checks.validate,
             warnings=config_checks.warnings,

@@ -103,6 +103,8 @@ class CustomResource:
     children: tuple[ChildKind, ...] = ()
     related: tuple[RelatedKind, ...] = ()
     """Empty: no customize hook is configured."""
+    finalize_component: str = ""
+    """Name of the kustomize component that configures the finalize hook; empty for a kind without one."""
     grants: tuple[Grant, ...] = ()
     counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Fields of the status that syncs are counted by, with the values that are counted separately."""
@@ -121,7 +123,7 @@ class CustomResource:
 
     @property
     def hook_path(self) -> str:
-        """``/<family>/<plural>``: ``/sync`` and ``/customize`` are below."""
+        """``/<family>/<plural>``: ``/sync``, ``/customize`` and ``/finalize`` are below."""
         return f"/{self.family}/{self.plural}"
 
     @property
