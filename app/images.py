@@ -46,6 +46,13 @@ LLMAZ_RUNTIMES = {
 """The images of llmaz' BackendRuntimes, ``manifests/llmaz-runtimes``, by their name."""
 
 
+INSTALLATION = (
+    "modelhooks:0.1.0",
+    "docker.io/metacontrollerio/metacontroller:v4.17.2",
+)
+"""The images of ``manifests/base`` and ``manifests/metacontroller``."""
+
+
 def default_images() -> tuple[str, ...]:
     """Every default image, once, in the order of this module."""
     single = [value for name, value in globals().items() if name.isupper() and isinstance(value, str)]
