@@ -18,7 +18,7 @@ PAGE := app/studio/page
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit browser e2e node-test lint types studio format generate generated docs bench bench-cluster soak \
+.PHONY: help demo test unit browser e2e node-test world-test lint types studio format generate generated docs bench bench-cluster soak \
 	wheel lock clean distclean venv
 
 help: ## list the targets
@@ -30,11 +30,11 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 
 test: unit browser ## all tests; those that need Go, npm or Chromium where they are at hand
 	$(BIN)/python -m tests.e2e.binaries
-	$(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'e2e or world and not node' $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
 unit: $(STAMP) ## the tests that need no cluster
-	$(BIN)/python -m pytest -m 'not e2e and not browser and not node' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not e2e and not browser and not node and not world' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
 
 # MODELHOOKS_BROWSER=required makes what is missing a failure.
 browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chromium
@@ -46,6 +46,11 @@ e2e: $(STAMP) ## only the tests on a real control plane; they must run
 
 node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as root on Linux, or it says why not
 	$(BIN)/python -m tests.node $(PYTEST_ARGS)
+
+world-test: $(STAMP) ## the tests beside real controllers and gateways of other projects; they must run
+	$(BIN)/python -m tests.world.programs
+	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m 'world and not node' $(PYTEST_ARGS)
+	MODELHOOKS_WORLD=required $(BIN)/python -m tests.node -k gateway
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check

@@ -1,0 +1,49 @@
+"""The programs of other projects, built from their Go modules and kept beside those of the control plane.
+
+`python -m tests.world.programs` builds what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.e2e import binaries
+from tests.e2e.binaries import Package
+from tests.world import traefik
+
+_PACKAGES: dict[str, Package] = {
+    "lws": ("lws", "sigs.k8s.io/lws/cmd"),
+    "epp": ("picker", "."),
+    "extproc": ("picker", "./extproc"),
+}
+PROGRAMS = (*_PACKAGES, "traefik")
+REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"
+"""Whether what is missing is built, rather than its tests skipped."""
+
+
+def program(name: str) -> Path:
+    """The path of one of `PROGRAMS`; built when the cache does not have it."""
+    return traefik.program() if name == "traefik" else binaries.built("world", {name: _PACKAGES[name]}) / name
+
+
+def missing(*names: str) -> str | None:
+    """Why tests that need these programs cannot run here, or None."""
+    if REQUIRED:
+        return None
+    if (reason := binaries.missing()) is not None or shutil.which("go") is None:
+        return reason or "there is no Go toolchain to build it"
+    absent = [name for name in names if not _is_built(name)]
+    return f"not built: {', '.join(absent)} (make world-test)" if absent else None
+
+
+def _is_built(name: str) -> bool:
+    if name == "traefik":
+        return traefik.is_built()
+    return binaries.build_directory("world", {name: _PACKAGES[name]}).is_dir()
+
+
+if __name__ == "__main__":
+    for each in PROGRAMS:
+        print(program(each))
