@@ -1,4 +1,4 @@
-"""Every kind the service answers for: what the routes, the generator and the command go through."""
+"""Every kind that the service answers for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS: tuple[Kind[Any, Any], ...] = (*LLMKUBE, *LLMAZ, *KSERVE)
 RESOURCES: tuple[CustomResource, ...] = tuple(kind.resource for kind in KINDS)
 
 DECORATORS: tuple[Decorator, ...] = (LABELS,)
-"""Those that write labels on objects of ours, each a component that not everybody wants."""
+"""Decorators that label our objects, each in an optional component."""
 
 CONVERT: Convert = convert
-"""Between the versions of the kinds that have several."""
+"""Converts between the versions of the kinds that have several."""

@@ -1,6 +1,6 @@
-"""The images that are written where a user names none; renovate keeps them.
+"""The default images; renovate updates them.
 
-That of an engine does not change without a catalogue of its release (``app/workload/engines``).
+An engine's image changes only together with the catalogue of its release (``app/workload/engines``).
 """
 
 from __future__ import annotations

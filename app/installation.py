@@ -1,4 +1,4 @@
-"""The names under which our manifests install the service, and those that are made from a kind's."""
+"""The names that our manifests give to the service, and the names derived from a kind's."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ CRD_API = "apiextensions.k8s.io/v1"
 METACONTROLLER_GROUP = "metacontroller.k8s.io"
 METACONTROLLER_API = f"{METACONTROLLER_GROUP}/v1alpha1"
 HOOK_HOST = f"{NAME}.{NAMESPACE}:443"
-"""Host of every hook's URL; also what ``spec.endpointConfigs[].host`` of a CompositeController has to say."""
+"""Host of every hook's URL; also of ``spec.endpointConfigs[].host`` in a CompositeController."""
 
 CONVERSION_PATH = "/convert"
-"""Where the service converts objects between versions of the same kind."""
 
 
 def controller_name(resource: CustomResource) -> str:
@@ -28,11 +27,10 @@ def webhook_name(resource: CustomResource) -> str:
 
 
 def webhook_names(resource: CustomResource) -> list[str]:
-    """Those of all versions of the kind: one of an older version has that version in its name."""
+    """Return the names of all versions of the kind; an older version's name contains that version."""
     name = webhook_name(resource)
     return [name, *(name.replace(".", f".{older.version}.", 1) for older in resource.older)]
 
 
 def crd_name(resource: CustomResource) -> str:
-    """Name of the kind's CustomResourceDefinition."""
     return f"{resource.plural}.{resource.group}"

@@ -1,6 +1,6 @@
 """The limits of the service and of the command, which are not settings.
 
-The first paragraph of a docstring says what is limited and why, the second what happens beyond it. ``make generate``
+The first paragraph of a docstring is the limit and its reason, the second is what happens beyond it. ``make generate``
 writes the table in ``docs/operations.md`` from them. A name ends in the unit, ``_BYTES`` or ``_SECONDS``; other limits
 count things. Limits of the API server on single fields are not here but with the types of these fields.
 """
@@ -18,7 +18,7 @@ MAX_REVIEW_BYTES = 7 * MIB
 413"""
 
 MAX_ANSWER_BYTES = 4 * MIB
-"""Answer of a hook. Metacontroller reads answers without a limit of its own.
+"""Answer of a hook. Metacontroller has no limit for answers.
 
 413; the resource keeps its children"""
 
@@ -230,7 +230,7 @@ MAX_CHILDREN = 1000
 413; the resource keeps its children"""
 
 MAX_RELATED = 10_000
-"""Related objects of a resource, most of which are the pods of one service.
+"""Related objects of a resource, mainly the pods of one service.
 
 413; the resource keeps its children"""
 
@@ -290,7 +290,7 @@ MAX_CONVERTED_VALUES = 500_000
 # Templates of LLMInferenceServices and LLMInferenceServiceConfigs.
 
 MAX_TEMPLATE_CHARACTERS = 64 * KIB
-"""Characters of a string with actions: twenty times the longest of the presets, and room for a chat template.
+"""Characters of a string with actions: twenty times the length of the longest preset, and room for a chat template.
 
 not valid: divide it"""
 
@@ -413,7 +413,7 @@ MAX_CONTAINERS = 100
 not read"""
 
 MAX_OUTPUT_CHARACTERS = 300
-"""Characters of a container's termination message in a cause: its end, where the error stands.
+"""Characters of a container's termination message in a cause: its end, which has the error.
 
 cut"""
 

@@ -43,7 +43,7 @@ RETRY_ADMISSION, RETRY_SYNC = 1, 2
 
 
 def utc_now() -> datetime:
-    """The service's only look at the clock, in whole seconds as Kubernetes has them."""
+    """Return the time in whole seconds, as Kubernetes has it; nothing else in the service reads the clock."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
@@ -128,7 +128,7 @@ class Service(FastAPI):
         self._add(CONVERSION_PATH, endpoint, openapi.convert)
 
     def _add(self, path: str, endpoint: Endpoint[Any], describe: Callable[[], Json]) -> None:
-        """Add a route, with what the OpenAPI document says of it where that is served."""
+        """Add a route, with its description if the OpenAPI document is served."""
         description = describe() if self.settings.openapi else {}
         self.add_api_route(path, endpoint.answer, methods=["POST"], **description)
 
@@ -142,7 +142,7 @@ class Service(FastAPI):
         instrumentator.add(*HTTP, logged(self.log)).instrument(self)
 
     async def test_itself(self) -> bool:
-        """Whether every kind answers; beside the requests that come meanwhile."""
+        """Return True if every kind answers. Other requests are served in between."""
         for kind in KINDS:
             try:
                 check(kind, self.settings, self._clock())
@@ -153,12 +153,12 @@ class Service(FastAPI):
         return True
 
     async def _healthz(self, _request: Request) -> Response:
-        """Alive: the event loop turned within the last seconds, and the worker is not stuck in one request."""
+        """Answer whether the event loop turned within the last seconds, and the worker is not stuck in one request."""
         stalled = time.monotonic() - self.beat > STALLED_SECONDS or self.load.worker.stuck
         return JSONResponse({"status": "stalled" if stalled else "ok"}, 503 if stalled else 200)
 
     async def _readyz(self, _request: Request) -> Response:
-        """Ready: not stopping, with a certificate that is valid for a while, and sound by its own test."""
+        """Answer whether the process serves on, its certificate is valid for a while, and its self-test passed."""
         if self.load.draining:
             return JSONResponse({"status": "stopping"}, 503, {"connection": "close"})
         if self.certificate is not None and not self.certificate.usable:

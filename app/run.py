@@ -1,7 +1,7 @@
-"""Running the service: uvicorn with our limits, and a stop that loses no request.
+"""Run the service: uvicorn with our limits, and a stop that loses no request.
 
-On SIGTERM the process turns lame duck: not ready any more, every answer says ``Connection: close``, and it goes on
-serving until the endpoints have forgotten it: no request is lost, while with a plain stop up to 1 % are.
+On SIGTERM the process becomes a lame duck: not ready, with ``Connection: close`` in every answer, it goes on serving
+until the endpoints have removed it. With a plain stop up to 1 % of requests are lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.server.tls import Certificate
 
 QUIET_SECONDS = 1.0
-"""A stopping process waits until nobody has asked anything for so long: not every caller forgets it in time."""
+"""Time without requests after which a stopping process ends: not every client notices the removed endpoint in time."""
 
 
 class Server(uvicorn.Server):
@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
         self._listeners: list[Listener] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say so when requests are answered and signals are listened to, not before."""
+        """Log the address once requests are answered and signals are handled, not before."""
         await super().startup([])  # the sockets are listened to below, with a bound on their connections
         scheme = "https" if self.config.is_ssl else "http"
         for listening in sockets or ():
@@ -56,12 +56,11 @@ class Server(uvicorn.Server):
         return LimitedProtocol(self.config, self.server_state, self.lifespan.state, address)
 
     def _hang_up(self) -> None:
-        """SIGHUP: look at the certificate's files now; there is nothing else that is read again."""
+        """Handle SIGHUP: reload the certificate."""
         if self._service.certificate is not None:
             self._service.certificate.reload()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept nothing more, then as uvicorn does it."""
         for listener in self._listeners:
             listener.close()
         await super().shutdown(sockets)
@@ -95,8 +94,8 @@ class Server(uvicorn.Server):
 
 
 def run(settings: Settings) -> int:
-    """Serve until told to stop. Returns the exit status."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a certificate to look at
+    """Serve until a signal ends the process. Returns the exit status."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a certificate to reload
     log = logs.Log(settings.log_level, settings.log_format == "json")
     logs.install(log)
     log.start()

@@ -1,7 +1,7 @@
-"""What a process asks itself before it says that it is ready.
+"""The self-test of a process, before it is ready.
 
-An image without a part of its dependencies, or with wheels of another Python, may start all the same and fail at the
-first request. One request of each kind finds that out while other replicas serve, and builds what is built lazily.
+An image that lacks a dependency, or has wheels of another Python, may start and fail at the first request. One request
+of each kind finds that while other replicas serve, and builds what is built lazily.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UID = "self-test"
 
 
 def check(kind: Kind[Any, Any], settings: Settings, now: datetime) -> None:
-    """Review, customize and sync an object of the kind with an empty spec. Raises where there is no proper answer."""
+    """Review, customize and sync an object of the kind with an empty spec. Raises if an answer is not valid."""
     resource = kind.resource
     metadata = {"name": UID, "uid": UID, "generation": 1} | ({"namespace": UID} if resource.namespaced else {})
     parent = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}}

@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 
 class Upstream(NamedTuple):
-    """A followed version of an operator."""
-
     version: str
     cases: int
     """Number of its recorded answers."""
     takeover: str
-    """Whether a test shows that taking over an installation restarts nothing."""
+    """``tested`` if a test shows that taking over an installation restarts nothing."""
 
 
 FOLLOWED = (
@@ -24,6 +22,5 @@ FOLLOWED = (
 
 
 def table() -> str:
-    """Return the versions as a table in Markdown."""
-    rows = [f"| {one.version} | {one.cases} | {one.takeover} |" for one in FOLLOWED]
+    rows = [f"| {upstream.version} | {upstream.cases} | {upstream.takeover} |" for upstream in FOLLOWED]
     return "\n".join(["| Upstream | Recorded cases | Taking over restarts nothing |", "|---|---|---|", *rows])

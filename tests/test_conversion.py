@@ -58,7 +58,7 @@ def test_absent_fields_stay_absent() -> None:
     assert ask(review([item, obsolete]))["convertedObjects"] == [{**item, "apiVersion": V1ALPHA2}] * 2
 
 
-def test_no_objects_are_no_mistake() -> None:
+def test_accepts_an_empty_review() -> None:
     assert ask(review([])) == {"uid": "u-1", "convertedObjects": [], "result": {"status": "Success"}}
 
 
@@ -104,7 +104,7 @@ def test_an_object_that_is_too_deep_fails() -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_is_no_review_is_refused(body: bytes) -> None:
+def test_rejects_invalid_reviews(body: bytes) -> None:
     with pytest.raises(ProtocolError):
         conversion.answer(CONVERT, body)
 

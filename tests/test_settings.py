@@ -34,7 +34,7 @@ def test_the_defaults_are_those_of_the_go_operators() -> None:
     assert settings.cluster_domain == "cluster.local"
 
 
-def test_an_empty_text_is_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_string_is_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODELHOOKS_LLMKUBE_MODEL_CACHE_PATH", "")
 
     assert not Settings().llmkube_model_cache_path
@@ -106,7 +106,7 @@ def _shown(default: object) -> str:
     return f"`{text}`" if text else "empty"
 
 
-def test_what_only_other_objects_are_made_from_is_no_input_of_pods() -> None:
+def test_settings_of_other_objects_are_not_template_inputs() -> None:
     """Whoever changes it after an upgrade does not want what waits in the pods to roll out with it."""
     made = Settings(
         llmkube_init_container_image="mine",

@@ -55,7 +55,7 @@ _REVIEWS = Envelope(API_VERSION, "AdmissionReview", AdmissionRequest)
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """The request of a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+    """Decode the request of a review. Raises :class:`ProtocolError` if it cannot be answered by its uid."""
     return _REVIEWS.decode(body)
 
 

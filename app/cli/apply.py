@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import orjson
 
 from app.hooks.sendable import MERGE_KEYS
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
-
-Obj = dict[str, Any]
 
 SYSTEM_FIELDS = (
     "selfLink",
@@ -26,12 +24,12 @@ SYSTEM_FIELDS = (
 """Metadata that only the API server writes: always as observed."""
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: object) -> bytes:
     """Bytes that are equal when two JSON values are: `1` and `1.0` differ, null and absent too, key order is free."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def as_sent(value: Any) -> Any:
+def as_sent(value: object) -> object:
     """The value as Go writes it: a float without a fraction loses its `.0` (MC-1.2: `8080.0` is sent as `8080`)."""
     if isinstance(value, dict):
         return {key: as_sent(item) for key, item in value.items()}
@@ -42,7 +40,7 @@ def as_sent(value: Any) -> Any:
     return value
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     """JSON as it goes over the wire and into the last-applied record; sorted, so equal values are equal bytes."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     return orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS) if _WHOLE_FLOAT.search(text) else text
@@ -52,22 +50,13 @@ _WHOLE_FLOAT = re.compile(rb"[0-9](\.0|e[+]?[0-9]+)([,\]}]|$)")
 """Characters that :func:`as_sent` changes, and sometimes the end of a string that looks like one of them."""
 
 
-def copy(value: Any) -> Any:
-    """A deep copy of a JSON value."""
-    if isinstance(value, dict):
-        return {key: copy(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [copy(item) for item in value]
-    return value
-
-
-def meta(obj: Mapping[str, Any]) -> Obj:
+def meta(obj: Mapping[str, object]) -> Json:
     """The metadata, or an empty map where it is missing or no map."""
-    found = obj.get("metadata")
-    return found if isinstance(found, dict) else {}
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
-def merge(observed: Any, record: Any, desired: Any) -> Any:
+def merge(observed: object, record: object, desired: object) -> object:
     """The merged value; `observed` decides its type, a record or wish of another type counts as empty."""
     if isinstance(observed, dict):
         return _merge_map(
@@ -80,49 +69,50 @@ def merge(observed: Any, record: Any, desired: Any) -> Any:
     return desired
 
 
-def _merge_map(observed: Mapping[str, Any], record: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_map(observed: Json, record: Json, desired: Json) -> Json:
     merged = {key: value for key, value in observed.items() if key not in record or key in desired}
     for key, value in desired.items():
         merged[key] = merge(observed.get(key), record.get(key), value)
     return merged
 
 
-def _merge_list(observed: list[Any], record: list[Any], desired: list[Any] | None) -> list[Any] | None:
-    wanted = desired or []
-    key = merge_key(observed, record, wanted)
+def _merge_list(observed: list[Json], record: list[Json], desired: list[Json] | None) -> list[Json] | None:
+    items = desired or []
+    key = merge_key(observed, record, items)
     if key is None:
         return desired
     # Two entries with one key fall together here, as they do in the real one (MC-3.2, t31): the last wins.
-    merged = _merge_map(_keyed(observed, key), _keyed(record, key), _keyed(wanted, key))
+    merged = _merge_map(_keyed(observed, key), _keyed(record, key), _keyed(items, key))
     result = [merged[_text(item[key])] for item in observed if _text(item[key]) in merged]
-    seen = {_text(item[key]) for item in observed}
-    for item in wanted:
+    present = {_text(item[key]) for item in observed}
+    for item in items:
         text = _text(item[key])
-        if text not in seen:
-            seen.add(text)
+        if text not in present:
+            present.add(text)
             result.append(merged[text])
     return result
 
 
-def merge_key(*lists: list[Any]) -> str | None:
+def merge_key(*lists: Sequence[object]) -> str | None:
     """The first known key that every element of every list has, or None when the lists are replaced."""
     elements = [element for each in lists for element in each]
-    if not elements or not all(isinstance(element, dict) for element in elements):
+    maps = [element for element in elements if isinstance(element, dict)]
+    if not elements or len(maps) < len(elements):
         return None
-    return next((key for key in MERGE_KEYS if all(key in element for element in elements)), None)
+    return next((key for key in MERGE_KEYS if all(key in element for element in maps)), None)
 
 
-def _keyed(elements: list[Any], key: str) -> dict[str, Any]:
+def _keyed(elements: list[Json], key: str) -> Json:
     return {_text(element[key]): element for element in elements}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     return orjson.dumps(as_sent(value)).decode()
 
 
-def last_applied(obj: Mapping[str, Any]) -> Obj:
+def last_applied(obj: Json) -> Json:
     """Return the parsed record; empty without one."""
     text = (meta(obj).get("annotations") or {}).get(LAST_APPLIED)
     if not text:
@@ -131,7 +121,7 @@ def last_applied(obj: Mapping[str, Any]) -> Obj:
     return record if isinstance(record, dict) else {}
 
 
-def with_record(obj: Obj, desired: Obj) -> Obj:
+def with_record(obj: Json, desired: Json) -> Json:
     """`obj` with `desired` as its last-applied record.
 
     Annotations that are not all strings are lost altogether (MC-1.2, t36).
@@ -143,7 +133,7 @@ def with_record(obj: Obj, desired: Obj) -> Obj:
     return {**obj, "metadata": metadata}
 
 
-def without_record(obj: Obj) -> Obj:
+def without_record(obj: Json) -> Json:
     """Return `obj` without a last-applied record: an echoed one must not nest (MC-3.2)."""
     metadata = meta(obj)
     annotations = metadata.get("annotations")
@@ -153,23 +143,23 @@ def without_record(obj: Obj) -> Obj:
     return {**obj, "metadata": {**metadata, "annotations": left}}
 
 
-def updated(observed: Obj, desired: Obj) -> Obj:
+def updated(observed: Json, desired: Json) -> Json:
     """Return `observed` after an update towards `desired`."""
-    wanted = without_record(desired)
+    new = without_record(desired)
     record = last_applied(observed)
-    merged: Obj = copy(merge(observed, record, wanted))
+    merged: Json = orjson.loads(orjson.dumps(merge(observed, record, new)))
     was, metadata = meta(observed), meta(merged)
     for field in SYSTEM_FIELDS:
         if field in was:
-            metadata[field] = copy(was[field])
+            metadata[field] = was[field]
         else:
             metadata.pop(field, None)
     if "status" in observed:
-        merged["status"] = copy(observed["status"])
+        merged["status"] = observed["status"]
     else:
         merged.pop("status", None)
-    merged = with_record(merged, wanted)
-    if canonical(record) == canonical(as_sent(wanted)):
+    merged = with_record(merged, new)
+    if canonical(record) == canonical(as_sent(new)):
         # The same record in other bytes (written by the real Metacontroller) is no difference.
         merged["metadata"]["annotations"][LAST_APPLIED] = was["annotations"][LAST_APPLIED]
     return merged

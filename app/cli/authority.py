@@ -30,7 +30,7 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What the Secret holds. ``trusted`` is what clients verify with: our CA, and earlier ones that are still valid."""
+    """The contents of the Secret. ``trusted`` has the CA and earlier ones that are still valid, for clients."""
 
     ca: KeyPair
     leaf: KeyPair
@@ -48,10 +48,12 @@ def ensure(current: Bundle | None, names: Sequence[str], now: datetime) -> Bundl
     Each certificate is renewed when two thirds of its life are over. A new CA does not end the trust in the old one, so
     that servers and clients may learn of it one after the other.
     """
-    kept = current.ca if current and _usable_ca(current.ca, now) else None
-    ca = kept or new_ca(now)
+    usable = current.ca if current and _usable_ca(current.ca, now) else None
+    ca = usable or new_ca(now)
     trusted = _trusted(ca, current.trusted if current else "", now)
-    leaf = current.leaf if current and kept and _usable_leaf(current.leaf, ca, names, now) else new_leaf(ca, names, now)
+    leaf = (
+        current.leaf if current and usable and _usable_leaf(current.leaf, ca, names, now) else new_leaf(ca, names, now)
+    )
     return Bundle(ca=ca, leaf=leaf, trusted=trusted)
 
 
@@ -92,7 +94,7 @@ def _authority_identifier(authority: x509.Certificate, key: ec.EllipticCurvePubl
 
 
 def first_certificate(bundle: str) -> str:
-    """The first certificate of a PEM text, alone; empty when the text is none."""
+    """Return the first certificate of a PEM bundle; empty for an invalid one."""
     certificates = _readable(bundle)
     return certificates[0].public_bytes(serialization.Encoding.PEM).decode() if certificates else ""
 

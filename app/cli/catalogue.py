@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from app.cli.manifests import Manifest, parse
+from app.kube.base import Json
 
 _DATA = Path(__file__).with_name("catalogue.json")
 """Written by ``make generate`` (``tools/catalogue.py``)."""
@@ -17,8 +17,8 @@ _DATA = Path(__file__).with_name("catalogue.json")
 
 def examples() -> list[dict[str, str]]:
     """Those of the repository, by family and name: ``name``, ``family``, ``title`` and ``text``."""
-    found: list[dict[str, str]] = _data()["examples"]
-    return found
+    rows: list[dict[str, str]] = _data()["examples"]
+    return rows
 
 
 def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
@@ -26,8 +26,8 @@ def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
 
     Objects that the manifests describe themselves are left out.
     """
-    own = {(one.kind, one.name) for one in manifests}
-    return [one for one in _installed() if (one.kind, one.name) not in own]
+    described = {(manifest.kind, manifest.name) for manifest in manifests}
+    return [manifest for manifest in _installed() if (manifest.kind, manifest.name) not in described]
 
 
 @cache
@@ -36,6 +36,6 @@ def _installed() -> list[Manifest]:
 
 
 @cache
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = orjson.loads(_DATA.read_bytes())
+def _data() -> Json:
+    data: Json = orjson.loads(_DATA.read_bytes())
     return data

@@ -14,13 +14,13 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
 from app.cli import authority, options, trust, yaml
 from app.cli.kubeapi import ApiError, Client, ConflictError
 from app.installation import NAME, NAMESPACE
+from app.kube.base import Json
 from app.settings import Settings
 
 _PATH = click.Path(path_type=Path)
@@ -96,9 +96,7 @@ def apply(client: Client, clients: trust.Clients, secret: trust.SecretName, name
     raise AssertionError("the last attempt returns or raises")
 
 
-def _write(
-    client: Client, secret: trust.SecretName, held: dict[str, Any], bundle: authority.Bundle, *, last: bool
-) -> bool:
+def _write(client: Client, secret: trust.SecretName, held: Json, bundle: authority.Bundle, *, last: bool) -> bool:
     """Write the Secret unless another run was faster: then its CA is the one to trust, and all starts again."""
     try:
         client.merge_patch(secret.path, trust.secret_patch(held, bundle))

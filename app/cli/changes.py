@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
+from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.origin import item_key
 
@@ -32,34 +32,32 @@ class Change:
     """One value that changed; ``old`` is :data:`ABSENT` for one that was added, ``new`` for one that was removed."""
 
     path: Path
-    old: Any
-    new: Any
+    old: object
+    new: object
 
     def __str__(self) -> str:
         return f"{self.path}: {shown(self.old)} → {shown(self.new)}"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value on one line."""
     return "(none)" if value is ABSENT else orjson.dumps(value).decode()
 
 
-def compare(old: Any, new: Any, path: Path) -> Iterator[Change]:
+def compare(old: object, new: object, path: Path) -> Iterator[Change]:
     """Every change from ``old`` to ``new``. A subtree on one side only is one change."""
     if isinstance(old, (dict, list)) and old == new and orjson.dumps(old) == orjson.dumps(new):
         return  # to Python alone, 1 and True are equal
-    if type(old) is not type(new):
-        yield Change(path, old, new)
-    elif isinstance(old, dict):
+    if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             yield from compare(old.get(key, ABSENT), new.get(key, ABSENT), path.member(key))
-    elif isinstance(old, list):
+    elif isinstance(old, list) and isinstance(new, list):
         yield from _compare_lists(old, new, path)
-    elif old != new:
+    elif type(old) is not type(new) or old != new:
         yield Change(path, old, new)
 
 
-def _compare_lists(old: list[Any], new: list[Any], path: Path) -> Iterator[Change]:
+def _compare_lists(old: list[Json], new: list[Json], path: Path) -> Iterator[Change]:
     key = item_key(old, new)
     if key:
         before, after = ({str(item[key]): item for item in items} for items in (old, new))

@@ -21,7 +21,7 @@ def command(shell: str) -> int:
     """Print the script."""
     from app.cli import NAME, group
 
-    known = get_completion_class(shell)
-    assert known is not None, "click knows the shells of the choice"
-    click.echo(known(group, {}, NAME, f"_{NAME.upper()}_COMPLETE").source())
+    script = get_completion_class(shell)
+    assert script is not None, "click knows the shells of the choice"
+    click.echo(script(group, {}, NAME, f"_{NAME.upper()}_COMPLETE").source())
     return 0

@@ -2,7 +2,7 @@
 
 Between Model and InferenceService (llmkube), OpenModel and Playground (llmaz), and LLMInferenceService (kserve). The
 new objects are printed on standard output, and they pass validate. What is lost is listed on standard error, each value
-at its place with the reason: nothing is dropped silently. --output json has objects and account in one.
+at its place with the reason: nothing is dropped silently. --output json has objects and account in item.
 
 The exit status is 0 when everything was carried over, 1 when something is lost, 2 when there is nothing to convert.
 """
@@ -34,13 +34,13 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: options.Worl
     """Print the objects, and what is lost."""
     try:
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        asked = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
-        problems = [*reading.findings, *_errors([*asked, *others.manifests])]
+        selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
+        problems = [*reading.findings, *_errors([*selected, *others.manifests])]
         if problems:
             return options.fail("convert", "\n".join(["what has errors is not converted:", *map(str, problems)]))
-        if not asked:
+        if not selected:
             return options.fail("convert", f"no object of another family than {to}")
-        result = translate(asked, to, others.manifests)
+        result = translate(selected, to, others.manifests)
     except ManifestError as error:
         return options.fail("convert", error)
     if output == "json":
@@ -53,11 +53,11 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: options.Worl
 
 def _errors(manifests: list[Manifest]) -> list[Finding]:
     settings = Settings()
-    return [found for one in manifests for found in check(one, settings) if found.level == "error"]
+    return [finding for item in manifests for finding in check(item, settings) if finding.level == "error"]
 
 
 def _account(result: Translation) -> list[str]:
-    lines = [f"{_place(one)}: lost: {one.object} {one.path}{_shown(one)}: {one.reason}" for one in result.lost]
+    lines = [f"{_place(item)}: lost: {item.object} {item.path}{_shown(item)}: {item.reason}" for item in result.lost]
     lines += [f"added: {name} {path}: {orjson.dumps(value).decode()}" for name, path, value in result.added]
     counts = (
         f"{counted(len(result.documents), 'object')} made, {counted(len(result.carried), 'value')} carried over, "
@@ -66,25 +66,25 @@ def _account(result: Translation) -> list[str]:
     return [*lines, counts]
 
 
-def _place(one: Entry) -> str:
-    line, column = one.manifest.position(one.path)
-    return f"{one.manifest.file}:{line}:{column}"
+def _place(item: Entry) -> str:
+    line, column = item.manifest.position(item.path)
+    return f"{item.manifest.file}:{line}:{column}"
 
 
-def _shown(one: Entry) -> str:
-    return "" if isinstance(one.value, (dict, list)) else f" ({orjson.dumps(one.value).decode()})"
+def _shown(item: Entry) -> str:
+    return "" if isinstance(item.value, (dict, list)) else f" ({orjson.dumps(item.value).decode()})"
 
 
 def _json(result: Translation) -> Json:
     return {
         "objects": result.documents,
-        "carried": [{**_row(one), "to": list(one.target)} for one in result.carried],
-        "lost": [{**_row(one), "reason": one.reason} for one in result.lost],
+        "carried": [{**_row(item), "to": list(item.target)} for item in result.carried],
+        "lost": [{**_row(item), "reason": item.reason} for item in result.lost],
         "added": [{"object": name, "path": str(path), "value": value} for name, path, value in result.added],
     }
 
 
-def _row(one: Entry) -> Json:
-    line, column = one.manifest.position(one.path)
-    place = {"file": one.manifest.file, "line": line, "column": column}
-    return {"object": one.object, "path": str(one.path), "value": one.value, **place}
+def _row(item: Entry) -> Json:
+    line, column = item.manifest.position(item.path)
+    place = {"file": item.manifest.file, "line": line, "column": column}
+    return {"object": item.object, "path": str(item.path), "value": item.value, **place}

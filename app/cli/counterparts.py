@@ -1,6 +1,6 @@
 """The facts about a served model that the three families share, and the field in which each family has them.
 
-A fact is read from one family's field and written to another's. Whatever stands in no table has no counterpart, and
+A fact is read from one family's field and written to another's. A value in no table has no counterpart, and
 :mod:`app.cli.translate` lists it. Values change their form on the way where the families write them differently.
 """
 
@@ -33,7 +33,7 @@ def same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Field:
-    """One fact, and where a family says it: ``part`` is ``service`` or ``model``, the object that has the field.
+    """A fact and the field that has it: ``part`` is ``service`` or ``model``, the object that has the field.
 
     ``fact`` has a ``{}`` where the path has an :data:`EACH`. A field without ``write`` is only read.
     """
@@ -41,8 +41,8 @@ class Field:
     fact: str
     part: str
     path: tuple[Step, ...]
-    read: Callable[[Any], Any] = same
-    write: Callable[[Any], Any] | None = same
+    read: Callable[[Any], object] = same
+    write: Callable[[Any], object] | None = same
     unless: Callable[[Json], str] = lambda _: ""
     """The reason why the field has no effect in this object; empty if it has one."""
 
@@ -73,13 +73,13 @@ class Family:
     """The name under which a model of that address is served, where that cannot be chosen."""
     apart: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Facts that are left out beside another one, with that one and the reason."""
-    required: Callable[[str, str], Iterable[tuple[str, tuple[Step, ...], Any]]] = lambda *_: ()
+    required: Callable[[str, str], Iterable[tuple[str, tuple[Step, ...], object]]] = lambda *_: ()
     """Values that an object needs beside its facts, by the model's address and the runtime: part, path and value."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """The reasons why facts, or all that begin with a word, have no counterpart here."""
 
 
-def _whole(value: Any) -> int:
+def _device_count(value: Any) -> int:
     """A number of devices, which Kubernetes also accepts as a string."""
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,3}", text):
@@ -144,8 +144,8 @@ def _to_uri(address: str) -> str:
 def _to_kserve(address: str) -> str:
     if address.startswith("hf://") and not _repository(address):
         raise NoCounterpart(_PART)
-    if found := problem_of(address, enabled=True) or doubt_of(address, own_command=False):
-        raise NoCounterpart(f"KServe refuses or cannot serve it: {found}")
+    if problem := problem_of(address, enabled=True) or doubt_of(address, own_command=False):
+        raise NoCounterpart(f"KServe refuses or cannot serve it: {problem}")
     return address
 
 
@@ -170,7 +170,7 @@ def _always_vllm(name: str) -> None:
         raise NoCounterpart(f"KServe's presets start vLLM, not {name}")
 
 
-# When a field says nothing, and what has to be said beside the facts.
+# Fields without effect, and values that are required beside the facts.
 
 
 def _at(document: Json, *path: Step) -> Any:
@@ -195,8 +195,8 @@ def _several_flavors(model: Json) -> str:
 
 def _other_gpus(model: Json) -> str:
     hardware = _at(model, "spec", "hardware") or {}
-    said = {hardware.get("accelerator"), (hardware.get("gpu") or {}).get("vendor")}
-    return "only GPUs of NVIDIA are converted" if said & {"intel", "amd", "rocm", "metal"} else ""
+    vendors = {hardware.get("accelerator"), (hardware.get("gpu") or {}).get("vendor")}
+    return "only GPUs of NVIDIA are converted" if vendors & {"intel", "amd", "rocm", "metal"} else ""
 
 
 def _nvidia(value: Any) -> str:
@@ -211,19 +211,19 @@ def _without_count(model: Json) -> str:
     return "" if counted else "the number of GPUs is not among the model's fields"
 
 
-def _of_llmkube(address: str, runtime: str) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
+def _of_llmkube(address: str, runtime: str) -> Iterator[tuple[str, tuple[Step, ...], object]]:
     if runtime != "llamacpp" and not address.endswith(".gguf"):
         yield "model", ("spec", "format"), "safetensors"
     if _repository(address):
         yield "service", ("spec", "skipModelInit"), True
 
 
-def _of_llmaz(address: str, _: str) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
+def _of_llmaz(address: str, _: str) -> Iterator[tuple[str, tuple[Step, ...], object]]:
     word = re.sub(r"[^a-z0-9]+", "-", address.rstrip("/").rpartition("/")[2].lower()).strip("-")
     yield "model", ("spec", "familyName"), word[:50].rstrip("-") or "model"
 
 
-# Facts of the objects' metadata, which all families say alike.
+# Facts of the objects' metadata, the same in all families.
 
 _METADATA = (
     Field("name", "service", ("metadata", "name")),
@@ -271,7 +271,7 @@ _LLMKUBE = Family(
         Field("requests memory", "service", ("spec", "resources", "hostMemory"), same, None),
         Field("requests memory", "service", ("spec", "resources", "memory"), same, str),
         Field("limits nvidia.com/gpu", "model", ("spec", "hardware", "gpu", "count"), same, None, _other_gpus),
-        Field("limits nvidia.com/gpu", "service", ("spec", "resources", "gpu"), same, _whole),
+        Field("limits nvidia.com/gpu", "service", ("spec", "resources", "gpu"), same, _device_count),
         Field("GPU vendor", "model", ("spec", "hardware", "accelerator"), _nvidia, None, _without_count),
         Field("GPU vendor", "model", ("spec", "hardware", "gpu", "vendor"), _nvidia, None, _without_count),
         Field("GPU vendor", "model", ("spec", "hardware", "gpu", "enabled"), _nvidia, None, _without_count),

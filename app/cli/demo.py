@@ -59,8 +59,8 @@ def _manifests(directories: tuple[str, ...]) -> list[Manifest]:
     """Those of the directories; by default those of the source tree, or their copies in the package."""
     if directories or all(map(os.path.isdir, DIRECTORIES)):
         return read(directories or DIRECTORIES)
-    own = [one for example in catalogue.examples() for one in parse(example["text"], f"{example['name']}.yaml")]
-    return [*catalogue.installed(own), *own]
+    described = [m for row in catalogue.examples() for m in parse(row["text"], f"{row['name']}.yaml")]
+    return [*catalogue.installed(described), *described]
 
 
 @contextlib.contextmanager
@@ -131,8 +131,8 @@ def _show(cluster: Cluster) -> list[str]:
 
 def _ready(parent: Json) -> Json:
     conditions = parent.get("status", {}).get("conditions", [])
-    found = next((c for c in conditions if c["type"] == "Ready"), {"status": "-"})
-    return {"reason": "-", "message": "", **found}
+    condition = next((c for c in conditions if c["type"] == "Ready"), {"status": "-"})
+    return {"reason": "-", "message": "", **condition}
 
 
 def _may_be_unready(parent: Json) -> bool:

@@ -3,7 +3,7 @@
 OLD and NEW are files or directories of manifests. NEW is applied to a cluster in memory on which OLD has settled, so
 that what is kept on a cluster is kept here. Or both are recorded answers: JSON with `children`, as a sync hook
 returned it, or what `modelhooks render --output json` printed with another release. The exit status is 0 when nothing
-changes, 1 when something does, 2 when that cannot be told.
+changes, 1 when something does, 2 when the two cannot be compared.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 import orjson
@@ -78,11 +78,11 @@ def command(
     """Print the differences."""
     try:
         sides = _sides(old, new, world)
-        found = differences(*sides)
+        result = differences(*sides)
     except (ManifestError, NotComparable) as error:
         return options.fail("diff", error)
-    click.echo(_json(found) if output == "json" else _text(found), nl=False)
-    return 1 if found else 0
+    click.echo(_json(result) if output == "json" else _text(result), nl=False)
+    return 1 if result else 0
 
 
 def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children]:
@@ -106,19 +106,19 @@ def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
 
 def differences(old: Children, new: Children) -> list[Difference]:
     """Every child that is not the same on both sides, ordered by kind and name."""
-    found = []
+    result = []
     for kind, name in sorted({*old, *new}):
         before, after = old.get((kind, name)), new.get((kind, name))
         if after is None:
-            found.append(Difference(kind, name, "delete", _effect_of_deletion(kind)))
+            result.append(Difference(kind, name, "delete", _effect_of_deletion(kind)))
         elif before is None:
-            found.append(Difference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
+            result.append(Difference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
         elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
             effect = effect_of(kind, fields)
             if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None:
                 effect = Effect.WAITS
-            found.append(Difference(kind, name, "change", effect, fields))
-    return found
+            result.append(Difference(kind, name, "change", effect, fields))
+    return result
 
 
 def _effect_of_deletion(kind: str) -> Effect:
@@ -175,7 +175,7 @@ def applied(
     without: tuple[str, ...] = (),
     settings: tuple[Settings, Settings] | None = None,
 ) -> tuple[Children, Children]:
-    """The children before and after ``new`` takes the place of ``old``, and the second settings that of the first."""
+    """The children before and after ``new`` replaces ``old``, and the second settings replace the first."""
     first, second = settings or (Settings(), Settings())
     _refuse_invalid([*old, *new] if first == second else old, first)
     if first != second:
@@ -184,7 +184,7 @@ def applied(
         if not any(served(manifest) for manifest in manifests):
             raise NotComparable("no object of a kind that is served")
         _refuse_several(manifests, namespace)
-    old, new = ([one for one in side if identity(one, namespace) is not None] for side in (old, new))
+    old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
     cluster = settled(old, namespace, without, first)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
@@ -205,8 +205,8 @@ def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
 
 def _refuse_several(manifests: list[Manifest], namespace: str) -> None:
     """Two objects of one name are of two clusters, of which one has to be chosen."""
-    found = split(manifests, namespace).sets
-    if len(found) > 1:
+    result = split(manifests, namespace).sets
+    if len(result) > 1:
         raise NotComparable("the same object is described in several ways; compare one folder at a time")
 
 
@@ -263,23 +263,23 @@ def _key(child: Json, namespace: str) -> str:
 # Output.
 
 
-def _text(found: list[Difference]) -> str:
+def _text(result: list[Difference]) -> str:
     lines = []
-    for difference in found:
+    for difference in result:
         kind = difference.kind.partition(".")[0]
         lines.append(f"{difference.action} {kind} {difference.name}: {difference.effect.value}")
         lines += [f"  {change}" for change in difference.fields]
-    return printing.lines([*lines, summary(found)])
+    return printing.lines([*lines, summary(result)])
 
 
-def summary(found: list[Difference]) -> str:
+def summary(result: list[Difference]) -> str:
     """All differences in one sentence."""
-    if not found:
+    if not result:
         return "Nothing changes."
-    restarts = [d.name for d in found if d.effect is Effect.RESTART]
-    changed = "1 child changes" if len(found) == 1 else f"{len(found)} children change"
-    stops = [d.name for d in found if d.effect is Effect.STOP]
-    lost = [d.name for d in found if d.effect is Effect.DATA]
+    restarts = [d.name for d in result if d.effect is Effect.RESTART]
+    changed = "1 child changes" if len(result) == 1 else f"{len(result)} children change"
+    stops = [d.name for d in result if d.effect is Effect.STOP]
+    lost = [d.name for d in result if d.effect is Effect.DATA]
     felt = [
         f"the {what} of {', '.join(names)} {verb}"
         for what, names, verb in (("pods", restarts, "restart"), ("pods", stops, "stop"), ("data", lost, "is deleted"))
@@ -290,8 +290,8 @@ def summary(found: list[Difference]) -> str:
     return f"{changed}; {' and '.join(felt)}."
 
 
-def _json(found: list[Difference]) -> str:
-    rows: list[dict[str, Any]] = [
+def _json(result: list[Difference]) -> str:
+    rows: list[Json] = [
         {
             "kind": difference.kind,
             "name": difference.name,
@@ -300,11 +300,11 @@ def _json(found: list[Difference]) -> str:
             "restart": difference.effect is Effect.RESTART,
             "fields": [_row(change) for change in difference.fields],
         }
-        for difference in found
+        for difference in result
     ]
     return printing.as_json({"changed": bool(rows), "children": rows})
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: Change) -> Json:
     sides = {"old": change.old, "new": change.new}
     return {"path": str(change.path), **{side: value for side, value in sides.items() if shown(value) != "(none)"}}

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import click
 import orjson
@@ -23,15 +22,15 @@ from app.cli.files import collect
 from app.cli.live import Source, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
 from app.cli.offline import holding, in_cluster, served, settled
-from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Known, neighbourhood, one_line, origins
+from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.sets import split
 from app.cli.simulate import Cluster, created
-from app.cli.status import Row, look_at
+from app.cli.status import Row, row_with_cause
 from app.cli.store import Store
 from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
 from app.kube.origin import Origin
@@ -73,12 +72,12 @@ def command(
         return options.fail("explain", error)
     if not explained:
         return options.fail("explain", "no object of a kind that is served")
-    for one in explained:
-        one["values"] = [row for row in one["values"] if not paths or any(part in row["path"] for part in paths)]
+    for item in explained:
+        item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
     if output == "json":
         click.echo(printing.as_json(explained), nl=False)
     else:
-        click.echo("\n".join(_text(one, everything=everything or bool(paths)) for one in explained), nl=False)
+        click.echo("\n".join(_text(item, everything=everything or bool(paths)) for item in explained), nl=False)
     return 1 if reading.findings else 0
 
 
@@ -90,33 +89,33 @@ def explain(
     settings: Settings | None = None,
 ) -> list[Json]:
     """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
-    settings, found = settings or Settings(), []
-    known: Known = {}
+    settings, result = settings or Settings(), []
+    attributions: Attributions = {}
     waiting = set(manifests)
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
         if ours:
             present = holding(members, namespace, without, settings)
-            world = _World(present, settled(members, namespace, without, settings), settings, known)
-            found += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
+            world = _World(present, settled(members, namespace, without, settings), settings, attributions)
+            result += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
             waiting -= {m for m, _ in ours}
-    return found
+    return result
 
 
 def from_cluster(source: Source, names: Sequence[str], namespace: str, without: tuple[str, ...] = ()) -> Json:
     """One object of a cluster, named as ``KIND NAME``, with its pods, their events, and what to run next."""
     if len(names) != 2:
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
-    asked = [r for r in on_cluster.served() if names[0].lower() in _words(r)]
-    if not asked:
-        known = ", ".join(f"{r.plural}.{r.group}" for r in on_cluster.served())
-        raise ManifestError(f"unknown resource {go_quote(names[0])}; known: {known}")
-    for resource in asked:
+    resources = [r for r in on_cluster.served() if names[0].lower() in _words(r)]
+    if not resources:
+        plurals = ", ".join(f"{r.plural}.{r.group}" for r in on_cluster.served())
+        raise ManifestError(f"unknown resource {go_quote(names[0])}; known: {plurals}")
+    for resource in resources:
         objects = on_cluster.of_kind(source, resource, namespace) or []
-        for one in objects:
-            if one["metadata"]["name"] == names[1]:
-                explained = _from_cluster(source, resource, one, namespace, without)
-                return {**explained, **_unanswered(look_at(source, resource, one, objects))}
+        for item in objects:
+            if item["metadata"]["name"] == names[1]:
+                explained = _from_cluster(source, resource, item, namespace, without)
+                return {**explained, **_unanswered(row_with_cause(source, resource, item, objects))}
     raise ManifestError(f"{names[0]} {go_quote(names[1])} not found in namespace {namespace}")
 
 
@@ -134,20 +133,22 @@ def _words(resource: CustomResource) -> set[str]:
 def _from_cluster(
     source: Source, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
 ) -> Json:
-    objects = Store({(outer_key(one), inner_key(one)): one for one in on_cluster.around(source, resource, namespace)})
+    objects = Store(
+        {(outer_key(item), inner_key(item)): item for item in on_cluster.readable_objects(source, resource, namespace)}
+    )
     objects[outer_key(document), inner_key(document)] = document
-    everything = {key: _manifest(one) for key, one in objects.items()}
-    own = everything.pop((outer_key(document), inner_key(document)))
-    found = descendants(objects, document)
-    pods = pods_of(objects, found)
+    everything = {key: _manifest(item) for key, item in objects.items()}
+    target = everything.pop((outer_key(document), inner_key(document)))
+    owned = descendants(objects, document)
+    pods = pods_of(objects, owned)
     events = source.objects("v1", "Event", "events", namespace) or []
-    target = f"{resource.kind.lower()}.{resource.group}/{own.name}"
-    (explained,) = explain([own], namespace, without, list(everything.values()))
+    reference = f"{resource.kind.lower()}.{resource.group}/{target.name}"
+    (explained,) = explain([target], namespace, without, list(everything.values()))
     return {
         **explained,
         "pods": [pod_line(pod) for pod in pods],
-        "events": warnings_of(events, [document, *found, *pods]),
-        "next": next_command(target, document["metadata"].get("namespace", ""), pods),
+        "events": warnings_of(events, [document, *owned, *pods]),
+        "next": next_command(reference, document["metadata"].get("namespace", ""), pods),
     }
 
 
@@ -165,10 +166,10 @@ class _World:
     present: Cluster
     final: Cluster
     settings: Settings
-    known: Known
+    attributions: Attributions
 
 
-def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: _World) -> Json:
+def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World) -> Json:
     present, final = world.present, world.final
     name = f"{kind.resource.kind}/{manifest.name}"
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
@@ -177,11 +178,11 @@ def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: 
         return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
     observed = bool(present.children(document))
     written = (document.get("status") or {}).get("conditions") or []
-    judged = _judged(present, kind, document) if observed else written
+    live_conditions = _live_conditions(present, kind, document) if observed else written
     parent = final.objects[outer_key(document), inner_key(document)]
     eventually = parent["status"].get("conditions") or []
     live = bool(written) or observed
-    shown = judged if live else eventually
+    shown = live_conditions if live else eventually
     return {
         **head,
         "state": _state(shown, live=live),
@@ -193,23 +194,23 @@ def _explained(manifest: Manifest, kind: Kind[Any, Any], document: Json, world: 
     }
 
 
-def _fit(kind: Kind[Any, Any], document: Json, world: _World) -> str:
+def _fit(kind: AnyKind, document: Json, world: _World) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
-    found = fit.answer(kind, document, world.present, world.settings)
-    return f"{found.answer}: {found.why}" if found is not None else ""
+    result = fit.answer(kind, document, world.present, world.settings)
+    return f"{result.answer}: {result.why}" if result is not None else ""
 
 
 # Why.
 
 
-def _judged(present: Cluster, kind: Kind[Any, Any], document: Json) -> list[Json]:
+def _live_conditions(present: Cluster, kind: AnyKind, document: Json) -> list[Json]:
     """Return the conditions that the hook computes from the existing children."""
     answer = _completed(neighbourhood(present, kind, document), kind, document).ask(kind, document)
     conditions: list[Json] = answer["status"].get("conditions") or []
     return conditions
 
 
-def _completed(cluster: Cluster, kind: Kind[Any, Any], document: Json) -> Cluster:
+def _completed(cluster: Cluster, kind: AnyKind, document: Json) -> Cluster:
     """Add the children that are not among the files, without a status.
 
     Files with a Deployment and its pods but without its Service do not mean that the Service is missing.
@@ -248,7 +249,7 @@ def _why(conditions: list[Json]) -> list[str]:
 # Children and values.
 
 
-def _desired(kind: Kind[Any, Any], parent: Json, cluster: Cluster) -> list[Json]:
+def _desired(kind: AnyKind, parent: Json, cluster: Cluster) -> list[Json]:
     children: list[Json] = cluster.ask(kind, parent)["children"]
     return children
 
@@ -258,16 +259,16 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
     return {"kind": child["kind"], "name": name, "exists": (outer_key(child), key) in present.objects}
 
 
-def _values(kind: Kind[Any, Any], parent: Json, world: _World) -> list[Origin]:
+def _values(kind: AnyKind, parent: Json, world: _World) -> list[Origin]:
     """Return the sources of the pods' values: found by experiment, or else from the kind's own explanation."""
     cluster, settings = neighbourhood(world.final, kind, parent), world.settings
-    found = origins(cluster, kind, parent, settings, world.known)
+    result = origins(cluster, kind, parent, settings, world.attributions)
     if kind.offline.explain is None:
-        return found
+        return result
     request = kind.request(cluster.request(kind, parent))
     resource, _ = kind.decode(request.parent)
-    told = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
-    return [Origin(o.path, o.value, told[o.path]) if o.path in told and o.source in VAGUE else o for o in found]
+    sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
+    return [Origin(o.path, o.value, sources[o.path]) if o.path in sources and o.source in VAGUE else o for o in result]
 
 
 def _row(origin: Origin) -> Json:
@@ -334,7 +335,7 @@ def _mark(child: Json, explained: Json) -> str:
 MAX_VALUE = 60
 
 
-def _table(rows: list[tuple[str, Any, str]]) -> list[str]:
+def _table(rows: list[tuple[str, object, str]]) -> list[str]:
     """Path, value and source in columns."""
     texts = [(path, _short(one_line(value)), source) for path, value, source in rows]
     widths = [max((len(row[column]) for row in texts), default=0) for column in (0, 1)]

@@ -89,11 +89,11 @@ def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Count
 
     Hidden, vendored and ignored files are read when they are named: those rules say where not to look for manifests.
     """
-    here = file.absolute()
+    absolute_path = file.absolute()
     rules = [_Rule(pattern, Path()) for pattern in exclude]
     reason = PATCH if file.resolve() in patches else ""
-    for path in [here, *here.parents]:
-        if _is_excluded(path, path != here, rules):
+    for path in [absolute_path, *absolute_path.parents]:
+        if _is_excluded(path, path != absolute_path, rules):
             reason = EXCLUDED
         elif path.name == TEMPLATES and (path.parent / CHART).exists():
             reason = HELM_TEMPLATE
@@ -134,13 +134,13 @@ def _patches(kustomization: Path) -> list[Path]:
     except (OSError, UnicodeDecodeError, ManifestError):
         return []
     listed = [
-        one
+        item
         for document in documents
         if isinstance(document, dict)
         for key in ("patches", "patchesJson6902", "patchesStrategicMerge")
-        for one in (document[key] if isinstance(document.get(key), list) else ())
+        for item in (document[key] if isinstance(document.get(key), list) else ())
     ]
-    paths = [one.get("path") if isinstance(one, dict) else one for one in listed]
+    paths = [item.get("path") if isinstance(item, dict) else item for item in listed]
     inline = ("\n", "\0")  # a patch may stand in the list itself
     return [
         (kustomization.parent / path).resolve()
@@ -157,7 +157,7 @@ def _text(file: Path, limit: int) -> str:
 def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator[Path]:
     rules = [*rules, *_rules_of(directory)]
     is_chart = (directory / CHART).exists()
-    for entry in sorted(os.scandir(directory), key=lambda one: one.name):
+    for entry in sorted(os.scandir(directory), key=lambda item: item.name):
         path = Path(entry.path)
         folder = entry.is_dir(follow_symlinks=False)
         if not folder and path.suffix not in SUFFIXES:
@@ -237,12 +237,12 @@ def _rules_of(directory: Path) -> list[_Rule]:
 
 def _inherited(directory: Path) -> list[_Rule]:
     """Return the rules of the folders above, up to the root of the repository."""
-    found: list[_Rule] = []
-    here = directory.absolute()
-    if (here / ".git").exists():
-        return found
-    for folder in here.parents:
-        found = [*_rules_of(folder), *found]
+    inherited: list[_Rule] = []
+    absolute_path = directory.absolute()
+    if (absolute_path / ".git").exists():
+        return inherited
+    for folder in absolute_path.parents:
+        inherited = [*_rules_of(folder), *inherited]
         if (folder / ".git").exists():
-            return found
+            return inherited
     return []

@@ -78,9 +78,9 @@ def unmuted(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
 
 
 def _about(finding: Finding, lines: Sequence[str]) -> list[str]:
-    own = lines[finding.line - 1 : finding.line]
+    selected = lines[finding.line - 1 : finding.line]
     above = lines[finding.line - 2 : finding.line - 1] if finding.line > 1 else []
-    return [*own, *(line for line in above if line.lstrip().startswith("#"))]
+    return [*selected, *(line for line in above if line.lstrip().startswith("#"))]
 
 
 def _ignored(line: str) -> list[str]:
@@ -179,13 +179,13 @@ def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
     """One test per file: errors fail it, warnings are its output."""
     cases = []
     for file in dict.fromkeys([*lines, *(f.file for f in findings)]):
-        own = [f for f in findings if f.file == file]
+        selected = [f for f in findings if f.file == file]
         failures = [
             f"<failure type={quoteattr(f.id)} message={quoteattr(f.text)}>{escape(str(f))}</failure>"
-            for f in own
+            for f in selected
             if f.level == "error"
         ]
-        warned = "".join(f"{f}\n" for f in own if f.level == "warning")
+        warned = "".join(f"{f}\n" for f in selected if f.level == "warning")
         outputs = [f"<system-out>{escape(warned)}</system-out>"] if warned else []
         head = f'<testcase classname="modelhooks" name={quoteattr(escaped(file))}>'
         cases.append(f"{head}{''.join([*failures, *outputs])}</testcase>")

@@ -1,9 +1,9 @@
 """Show whether models fit into the memory of their GPUs, with the arithmetic.
 
-Weights by the size of the file or, where nobody has it yet, by what names say; the key-value cache for the context; and
-what a server needs besides. What is not known exactly has two ends, and only what holds for both is said: fits, does
-not fit, or cannot know. The memory of a GPU is hardware.gpu.memory of the Model, or --gpu-memory. With the status of a
-Model among the files, its numbers count:
+Adds up the weights (by the size of the file or, before the download, by the name of the model), the key-value cache for
+the context, and what a server needs besides. An unknown amount is a range, and the answer holds for all of it: fits,
+does not fit, or cannot know. The memory of a GPU is hardware.gpu.memory of the Model, or --gpu-memory. With the status
+of a Model among the files, its numbers count:
 
   kubectl get models.inference.llmkube.dev,inferenceservices.inference.llmkube.dev -o yaml | modelhooks fit -
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -24,7 +23,7 @@ from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import holding, in_cluster, served
 from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
 from app.kube.fit import Answer, Fit
@@ -50,27 +49,27 @@ def command(
     try:
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         options.warn("fit", reading.findings)
-        found = list(_answers(reading.manifests, others.manifests, world, gpu_memory))
+        answers = list(_answers(reading.manifests, others.manifests, world, gpu_memory))
     except ManifestError as error:
         return options.fail("fit", error)
-    if not found:
+    if not answers:
         return options.fail("fit", "no object that names a model, such as an InferenceService")
     if output == "json":
-        click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in found]), nl=False)
+        click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in answers]), nl=False)
     else:
-        printing.echo(line for head, fit in found for line in _text(head, fit))
-    return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in found) else 0
+        printing.echo(line for head, fit in answers for line in _text(head, fit))
+    return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in answers) else 0
 
 
 def _answers(
     manifests: list[Manifest], others: list[Manifest], world: options.World, gpu_memory: str
 ) -> Iterator[tuple[Json, Fit]]:
-    asked, settings = set(manifests), Settings()
+    selected, settings = set(manifests), Settings()
     for members in split([*manifests, *others], world.namespace).sets:
         cluster = holding(members, world.namespace, world.without, settings)
         for manifest in members:
             kind = served(manifest)
-            if kind is None or manifest not in asked:
+            if kind is None or manifest not in selected:
                 continue
             document = in_cluster(manifest, world.namespace)
             fit = answer(kind, document, cluster, settings, gpu_memory)
@@ -82,9 +81,7 @@ def _answers(
                 yield head, fit
 
 
-def answer(
-    kind: Kind[Any, Any], document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = ""
-) -> Fit | None:
+def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = "") -> Fit | None:
     """Return whether an object's model fits; ``None`` for an object without a model, or with errors."""
     if kind.offline.fit is None:
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from app.kube.field import nearest
 
 if TYPE_CHECKING:
-    from app.hooks.kind import Kind
+    from app.hooks.kind import AnyKind
+    from app.kube.base import Json
 
 SERVED = {
     "inference.llmkube.dev": {"Model": "v1alpha1", "InferenceService": "v1alpha1"},
@@ -61,28 +62,30 @@ _NOT_SERVED = {
 """Kinds of the Go operators that are not served here, with replacements."""
 
 
-def find(api_version: str, kind: str) -> Kind[Any, Any] | None:
+def find(api_version: str, kind: str) -> AnyKind | None:
     """Return the served kind of this name and version, in the version that hooks use; ``None`` for other kinds."""
     group, _, version = api_version.rpartition("/")
     stored = SERVED.get(group, {}).get(kind)
     if stored is None or version not in (stored, *OLDER.get(group, ())):
         return None
-    kinds: tuple[Kind[Any, Any], ...] = importlib.import_module(_MODULES[group]).KINDS
-    return next(one for one in kinds if one.resource.kind == kind and one.resource.group == group)
+    kinds: tuple[AnyKind, ...] = importlib.import_module(_MODULES[group]).KINDS
+    return next(
+        candidate for candidate in kinds if candidate.resource.kind == kind and candidate.resource.group == group
+    )
 
 
-def judged(api_version: str, kind: str) -> Kind[Any, Any] | None:
-    """The kind in exactly that version: for admission, which judges an object as it was written."""
-    found = find(api_version, kind)
-    if found is None:
+def find_version(api_version: str, kind: str) -> AnyKind | None:
+    """Return the served kind in exactly that version, the one that admission judges."""
+    kind_ = find(api_version, kind)
+    if kind_ is None:
         return None
-    return next(one for one in (found, *found.older) if one.resource.api_version == api_version)
+    return next(candidate for candidate in (kind_, *kind_.older) if candidate.resource.api_version == api_version)
 
 
-def as_stored(document: dict[str, Any]) -> dict[str, Any]:
-    """An object as a cluster stores it: in the version of that.
+def as_stored(document: Json) -> Json:
+    """Convert an object to the stored version.
 
-    One that cannot be converted is what admission has refused; it keeps its fields.
+    One that cannot be converted was refused by admission; it keeps its fields.
     """
     kind = find(str(document.get("apiVersion")), str(document.get("kind")))
     if kind is None or document["apiVersion"] == kind.resource.api_version:
@@ -97,9 +100,9 @@ def as_stored(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def versions_of(kind: str) -> list[str]:
-    """Under which apiVersions a kind of that name is served, the one that is stored first."""
-    found = [(group, kinds[kind]) for group, kinds in SERVED.items() if kind in kinds]
-    return [f"{group}/{version}" for group, stored in found for version in (stored, *OLDER.get(group, ()))]
+    """Return the apiVersions in which a kind of that name is served, the stored one first."""
+    kind_ = [(group, kinds[kind]) for group, kinds in SERVED.items() if kind in kinds]
+    return [f"{group}/{version}" for group, stored in kind_ for version in (stored, *OLDER.get(group, ()))]
 
 
 def type_problem(api_version: str, kind: str) -> tuple[str, str]:
@@ -111,7 +114,7 @@ def type_problem(api_version: str, kind: str) -> tuple[str, str]:
         return _unknown(group, version, kind)
     near = nearest(group, tuple(SERVED))
     if near and _similar(group, near) and kind in SERVED[near]:
-        return "apiVersion", f'no group of ours is called "{group}"; did you mean {near}/{SERVED[near][kind]}?'
+        return "apiVersion", f'group "{group}" is not served; did you mean {near}/{SERVED[near][kind]}?'
     return "", ""
 
 
@@ -128,14 +131,14 @@ def _without_group(api_version: str, kind: str) -> tuple[str, str]:
 
     names = [name for served in SERVED.values() for name in served if not api_version or name != "Service"]
     kinds = {name.lower(): name for name in names}
-    meant = kinds.get(closest_name(kind, kinds), "")
-    if not meant:
+    intended = kinds.get(closest_name(kind, kinds), "")
+    if not intended:
         return "", ""
-    served = " and ".join(versions_of(meant))
+    served = " and ".join(versions_of(intended))
     head = f'"{api_version}" has no such kind' if api_version else "Required value"
-    if kind == meant:
+    if kind == intended:
         return "apiVersion", f"{head}: {kind} is served as {served}"
-    return "apiVersion", f'{head}: "{kind}" is taken for {meant}; write kind: {meant} and apiVersion: {served}'
+    return "apiVersion", f'{head}: "{kind}" is taken for {intended}; write kind: {intended} and apiVersion: {served}'
 
 
 def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:

@@ -8,7 +8,6 @@ Objects with errors add no children; every finding is one of the list's results,
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 import orjson
@@ -58,7 +57,7 @@ def _key(item: Json) -> bytes:
     return orjson.dumps([kind, metadata.get("namespace"), metadata.get("name")])
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: Finding) -> Json:
     """As the specification of KRM functions has it."""
-    result: dict[str, Any] = {"message": finding.message, "severity": finding.level, "tags": {"id": finding.id}}
+    result: Json = {"message": finding.message, "severity": finding.level, "tags": {"id": finding.id}}
     return {**result, "field": {"path": finding.path}} if finding.path else result

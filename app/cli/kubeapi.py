@@ -28,7 +28,7 @@ def trusting(ca: str) -> ssl.SSLContext:
     """Verify by a cluster's CA, or by the system's where ``ca`` is empty, as kubectl and every Go client do.
 
     Python 3.13 began to insist on RFC 5280's form of a CA too. Those of EKS and MicroK8s, and many made by hand, have
-    no keyUsage: the API server behind them is who it says it is, and everybody else talks to it.
+    no keyUsage, and every other client accepts them.
     """
     context = ssl.create_default_context(cadata=ca or None)
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -97,11 +97,11 @@ def _answer(method: str, path: str, status: int, body: bytes) -> Json | None:
         raise ConflictError(_problem(method, path, status, body))
     if status >= http.HTTPStatus.BAD_REQUEST:
         raise ApiError(_problem(method, path, status, body))
-    found = json.loads(body)
-    if not isinstance(found, dict):
+    document = json.loads(body)
+    if not isinstance(document, dict):
         message = f"{method} {path}: the answer is not an object"
         raise ApiError(message)
-    return found
+    return document
 
 
 def _problem(method: str, path: str, status: int, body: bytes) -> str:

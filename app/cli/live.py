@@ -61,7 +61,7 @@ class Cluster:
         client: Any = self._client
         try:
             listed = client.list(_class(api_version, kind, plural, namespaced=namespaced), **where)
-            return [{"apiVersion": api_version, "kind": kind, **one.to_dict()} for one in listed]
+            return [{"apiVersion": api_version, "kind": kind, **item.to_dict()} for item in listed]
         except ApiError as error:
             if error.status.code in (403, 404):
                 return None
@@ -86,15 +86,15 @@ class Cluster:
         from lightkube.core.exceptions import ApiError, LoadResourceError
 
         resource = _class(api_version, kind, plural, namespaced=namespaced)
-        where: dict[str, Any] = {"namespace": "*"} if namespaced else {}
+        where: dict[str, object] = {"namespace": "*"} if namespaced else {}
         if label:
             where["labels"] = {label: operators.exists()}
         client: Any = AsyncClient(self._config)
         try:
             while True:
                 with contextlib.suppress(ApiError, LoadResourceError, httpx2.HTTPError):
-                    async for action, one in client.watch(resource, **where):
-                        yield action, {"apiVersion": api_version, "kind": kind, **one.to_dict()}
+                    async for action, item in client.watch(resource, **where):
+                        yield action, {"apiVersion": api_version, "kind": kind, **item.to_dict()}
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
             await client.aclose()
@@ -103,11 +103,11 @@ class Cluster:
 def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
     """Return lightkube's class of a kind. It refuses to make a second class of one kind, so each is made once."""
     with _MAKING:
-        return _made(api_version, kind, plural, namespaced)
+        return _create_class(api_version, kind, plural, namespaced)
 
 
 @cache
-def _made(api_version: str, kind: str, plural: str, namespaced: bool) -> Any:
+def _create_class(api_version: str, kind: str, plural: str, namespaced: bool) -> Any:
     from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 
     group, _, version = api_version.rpartition("/")
@@ -133,28 +133,28 @@ def of_kind(source: Source, resource: CustomResource, namespace: str | None) -> 
     )
 
 
-def around(source: Source, resource: CustomResource, namespace: str) -> list[Json]:
+def readable_objects(source: Source, resource: CustomResource, namespace: str) -> list[Json]:
     """Return the pods and all objects of a namespace that an object's hooks may read: the input of ``explain``.
 
-    An object of ours may lead to another of ours, so those of the whole family and what they make are read too.
+    An object may lead to another of its family, so all kinds of the family and their children are read too.
     """
-    family = [one for one in served() if one.family == resource.family]
-    found = [document for one in family for document in of_kind(source, one, namespace) or ()]
-    kinds = {child.key: (child.api_version, child.kind, child.plural) for one in family for child in one.children}
-    for one in family:
-        kind = find(one.api_version, one.kind)
+    family = [item for item in served() if item.family == resource.family]
+    documents = [document for item in family for document in of_kind(source, item, namespace) or ()]
+    kinds = {child.key: (child.api_version, child.kind, child.plural) for item in family for child in item.children}
+    for item in family:
+        kind = find(item.api_version, item.kind)
         for key in related_keys(kind) if kind else ():
             name, _, api_version = key.partition(".")
             kinds.setdefault(key, (api_version, name, plural(name)))
-    ours = {f"{one.kind}.{one.api_version}" for one in family}
+    ours = {f"{item.kind}.{item.api_version}" for item in family}
     for key, (api_version, name, resources) in {**kinds, "Pod.v1": ("v1", "Pod", "pods")}.items():
         if key not in ours:
             namespaced = is_namespaced(api_version, name)
-            found += source.objects(api_version, name, resources, namespace, namespaced=namespaced) or ()
-    return found
+            documents += source.objects(api_version, name, resources, namespace, namespaced=namespaced) or ()
+    return documents
 
 
 def ready(document: Json) -> Json:
-    """Return the object's Ready condition; empty without one."""
+    """Return the object's Ready condition; empty without item."""
     conditions: Iterable[Json] = (document.get("status") or {}).get("conditions") or ()
     return next((c for c in conditions if c.get("type") == "Ready"), {})

@@ -48,9 +48,9 @@ def _page() -> Iterator[str]:
     yield ".SH COMMANDS"
     context = click.Context(group, info_name=NAME)
     for name in COMMANDS:
-        found = group.get_command(context, name)
-        assert found is not None, "the group knows its commands"
-        yield from _command(name, found, click.Context(found, info_name=name, parent=context))
+        subcommand = group.get_command(context, name)
+        assert subcommand is not None, "the group knows its commands"
+        yield from _command(name, subcommand, click.Context(subcommand, info_name=name, parent=context))
     yield ".SH EXIT STATUS"
     for status, meaning in EXIT_STATUS.items():
         yield f".TP\n.B {status}\n{_text(meaning)}"
@@ -59,14 +59,14 @@ def _page() -> Iterator[str]:
     yield ".TP\n.B KUBECONFIG\nThe cluster of status and explain \\-\\-live."
 
 
-def _command(name: str, found: click.Command, context: click.Context) -> Iterator[str]:
-    usage = " ".join(found.collect_usage_pieces(context))
+def _command(name: str, subcommand: click.Command, context: click.Context) -> Iterator[str]:
+    usage = " ".join(subcommand.collect_usage_pieces(context))
     yield f".SS {_text(name)} {_text(usage)}"
-    for part in (found.help or "").split("\n\n"):
+    for part in (subcommand.help or "").split("\n\n"):
         plain = part.startswith("\b\n")
         lines = [_text(line) for line in part.removeprefix("\b\n").splitlines()]
         yield from ([".PP", ".nf", *lines, ".fi"] if plain else [".PP", *lines])
-    for parameter in found.params:
+    for parameter in subcommand.params:
         record = parameter.get_help_record(context)
         if record is not None:
             yield f".TP\n.B {_breakable(_text(record[0]))}\n{_text(record[1])}"

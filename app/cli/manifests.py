@@ -1,4 +1,4 @@
-"""Reading manifests with the place of every value, so that a finding can say ``file:line:column``."""
+"""Read manifests with the place of every value, so that a finding has ``file:line:column``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
 from app.kube import field
+from app.kube.base import Json
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,7 +31,7 @@ class ManifestError(Exception):
         self.place = (file, line, column)
 
     def finding(self, file: str) -> Finding:
-        """The error as what there is to say of ``file``."""
+        """The error as a finding about ``file``."""
         return Finding(file, *self.place[1:], "error", "", self.problem, "yaml")
 
 
@@ -43,7 +44,7 @@ class Manifest:
     """One object of a file, unlike any other. ``node`` is its YAML, for :meth:`position`."""
 
     file: str
-    document: dict[str, Any]
+    document: Json
     node: yaml.Node
 
     @property
@@ -131,19 +132,19 @@ def looks_like_manifest(text: str) -> bool:
 
 
 def parse(text: str, file: str) -> list[Manifest]:
-    """The objects of one YAML (or JSON) text; the items of a ``List`` count as objects of their own.
+    """Return the objects of a YAML (or JSON) document; the items of a ``List`` count as separate objects.
 
-    Raises :class:`ManifestError` for the first thing that is wrong.
+    Raises :class:`ManifestError` for the first error.
     """
-    found = []
-    for one in _documents(text, file):
-        if isinstance(one, ManifestError):
-            raise one
-        found.append(one)
-    return found
+    manifests = []
+    for document in _documents(text, file):
+        if isinstance(document, ManifestError):
+            raise document
+        manifests.append(document)
+    return manifests
 
 
-def values(text: str, file: str) -> list[Any]:
+def values(text: str, file: str) -> list[object]:
     """Return each document of a YAML text as JSON. Raise :class:`ManifestError` for the first that is not."""
     try:
         return [_Builder(file).value(node) for node in _compose(text, file)]
@@ -185,9 +186,9 @@ def _compose(text: str, file: str) -> list[yaml.Node]:
 
 
 def _one_by_one(text: str, file: str) -> Iterator[Manifest | ManifestError]:
-    """The documents of a text each on its own, so that a broken one does not hide the others.
+    """Parse each document separately, so that a broken one does not hide the others.
 
-    Lines before a document are blank, which keeps every place where it is in the file.
+    Lines before a document are blank, so that line numbers are those of the file.
     """
     lines = text.splitlines()
     marks = [number for number, line in enumerate(lines) if line[:4].rstrip() == "---"]
@@ -230,7 +231,7 @@ def _objects(node: yaml.Node, file: str) -> Iterator[Manifest]:
         yield Manifest(file, _typed(document, node, file), node)
 
 
-def _typed(document: dict[str, Any], node: yaml.Node, file: str) -> dict[str, Any]:
+def _typed(document: Json, node: yaml.Node, file: str) -> Json:
     """Return the object if its type can be read; without one, no rule applies."""
     for key in ("apiVersion", "kind"):
         if not isinstance(document.get(key, ""), str):
@@ -258,7 +259,7 @@ class _Builder:
         self._file = file
         self._values = 0
 
-    def value(self, node: yaml.Node, depth: int = 0) -> Any:
+    def value(self, node: yaml.Node, depth: int = 0) -> object:
         """The decoded value. ``depth`` is how many maps and lists are around it."""
         self._values += 1
         if depth > MAX_DOCUMENT_DEPTH:
@@ -274,8 +275,8 @@ class _Builder:
         assert isinstance(node, yaml.ScalarNode)
         return _scalar(node, self._file)
 
-    def _map(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
+    def _map(self, node: yaml.MappingNode, depth: int) -> Json:
+        merged: Json = {}
         for key, value in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
                 parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
@@ -283,21 +284,21 @@ class _Builder:
                     inner = self.value(part, depth)
                     for name, item in inner.items() if isinstance(inner, dict) else ():
                         merged.setdefault(name, item)
-        own: dict[str, Any] = {}
+        entries: Json = {}
         for key, value in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
                 continue
             if not isinstance(key, yaml.ScalarNode):
-                raise _wrong(key, self._file, "no name of a field; {{ }} is a template that nothing has rendered yet")
+                raise _wrong(key, self._file, "a field name must be a string; {{ }} is an unrendered template")
             name = str(key.value)
-            if name in own:
+            if name in entries:
                 problem = f"duplicate key {field.go_quote(name)}: it is set above; keep one of them"
                 raise _wrong(key, self._file, problem)
-            own[name] = self.value(value, depth)
-        return {**merged, **own}
+            entries[name] = self.value(value, depth)
+        return {**merged, **entries}
 
 
-def _scalar(node: yaml.ScalarNode, file: str) -> Any:
+def _scalar(node: yaml.ScalarNode, file: str) -> object:
     tag = node.tag.removeprefix("tag:yaml.org,2002:")
     text: str = node.value
     if tag == "null":
@@ -312,7 +313,7 @@ def _scalar(node: yaml.ScalarNode, file: str) -> Any:
 
 
 def _number(node: yaml.ScalarNode, tag: str, file: str) -> int | float | str:
-    """A number as JSON has it: integers beyond 64 bits lose digits, and there is no infinity."""
+    """Return a JSON number: integers beyond 64 bits lose digits, and infinity is refused."""
     constructor = yaml.constructor.SafeConstructor()
     try:
         value = constructor.construct_yaml_int(node) if tag == "int" else constructor.construct_yaml_float(node)

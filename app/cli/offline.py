@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Any, Self
+from typing import Self
 
 import orjson
 
@@ -17,7 +17,7 @@ from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
 from app.cli.world import inner_key, outer_key, stored
 from app.errors import ProtocolError
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
 from app.kube.names import CONTROLLER_UID, LAST_APPLIED
@@ -121,7 +121,7 @@ def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> S
 
 
 @cache
-def _kind_at(hook: str) -> Kind[Any, Any]:
+def _kind_at(hook: str) -> AnyKind:
     loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
     return next(kind for kind in loaded if kind is not None and kind.resource.hook_path == hook)
 
@@ -151,7 +151,7 @@ def in_cluster(manifest: Manifest, namespace: str) -> Json:
     return stored(manifest.document, namespace)
 
 
-def served(manifest: Manifest) -> Kind[Any, Any] | None:
+def served(manifest: Manifest) -> AnyKind | None:
     """Return the served kind of the object, if it has one."""
     return find(manifest.api_version, manifest.kind)
 

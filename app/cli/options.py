@@ -41,10 +41,10 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
     ) -> int:
         return function(world=World(related, namespace, without, exclude), **others)
 
-    found: Callable[..., int] = command
+    decorated: Callable[..., int] = command
     for option in _OFFLINE:
-        found = option(found)
-    return found
+        decorated = option(decorated)
+    return decorated
 
 
 _OFFLINE = (
@@ -84,11 +84,11 @@ def doc(text: str | None) -> str:
 
 
 def fail(command: str, problem: object) -> int:
-    """Print why there is no answer, and return the exit status."""
+    """Print the problem, and return exit status 2."""
     warn(command, str(problem).split("\n"))
     return 2
 
 
 def warn(command: str, problems: Sequence[object]) -> None:
-    """Say on standard error what is wrong with the input, beside an answer."""
+    """Print problems of the input on standard error, beside an answer."""
     printing.echo((f"modelhooks {command}: {problem}" for problem in problems), err=True)

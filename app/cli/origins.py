@@ -1,8 +1,8 @@
-"""Finds the source of each value of a pod, by experiments that change one field at a time.
+"""Find the source of each value of a pod, by experiments that change one field at a time.
 
 Hooks are pure functions, so a field is taken away (or altered, where it is required) and the hook is asked again; the
-values of the pod that change come from that field. This holds for every kind, whatever its code does. A value that many
-fields bear on is attributed to the one that bears on the fewest others.
+values of the pod that change come from that field. This works for every kind without knowing its code. A value that
+several fields change is attributed to the one that changes the fewest others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
 from app.cli.store import Store, owner
 from app.cli.world import inner_key, outer_key
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.names import CONTROLLER_UID, METACONTROLLER_PREFIX
@@ -61,40 +61,43 @@ Pods = dict[str, Json]
 """Those parts by their place: ``Deployment/chat spec.template``."""
 
 
-Known = dict[str, list[tuple[int, ...]]]
-"""Which experiments told of each value of the pods, by what was asked; good for other objects that differ in names."""
+Attributions = dict[str, list[tuple[int, ...]]]
+"""Numbers of the experiments that changed each value of the pods, by their inputs without names."""
 
 
 def origins(
-    cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings: Settings, known: Known | None = None
+    cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings, attributions: Attributions | None = None
 ) -> list[Origin]:
     """The values of every pod that the parent leads to, with their sources, in the order of the pod's fields.
 
-    What is found is added to ``known``, and an object that differs from an earlier one in names alone is not tried
+    What is templates is added to ``known``, and an object that differs from an earlier one in names alone is not tried
     again: its pods have to differ in the same names, and in nothing else.
     """
-    known = {} if known is None else known
+    attributions = {} if attributions is None else attributions
     tracer = _Tracer(cluster, kind, parent)
     experiments = list(_experiments(cluster, kind, parent, settings))
     signature = _signature(cluster, kind, parent, tracer)
-    if signature not in known:
+    if signature not in attributions:
         for number, experiment in enumerate(experiments):
             tracer.attribute(number, experiment)
-        known[signature] = tracer.result()
-    sources = [", ".join(dict.fromkeys(experiments[number].source for number in told)) for told in known[signature]]
+        attributions[signature] = tracer.result()
+    sources = [
+        ", ".join(dict.fromkeys(experiments[number].source for number in contributing))
+        for contributing in attributions[signature]
+    ]
     return [
         Origin(path, value, source or DEFAULT)
         for (path, value), source in zip(tracer.values.items(), sources, strict=True)
     ]
 
 
-def _signature(cluster: Cluster, kind: Kind[Any, Any], parent: Json, tracer: _Tracer) -> str:
+def _signature(cluster: Cluster, kind: AnyKind, parent: Json, tracer: _Tracer) -> str:
     """Return the inputs of the experiments, with a number in place of each name, namespace and uid."""
     read = [document for document, _ in _readable(cluster, kind, parent)]
     there = {(outer_key(document), inner_key(document)) for document in read}
     read += [o for key, o in cluster.objects.items() if key not in there and not owner(o)]
-    own = (o["metadata"].get(key) for o in read for key in ("name", "namespace", "uid"))
-    numbers = {name: f"<{number}>" for number, name in enumerate(dict.fromkeys(name for name in own if name))}
+    reader = (o["metadata"].get(key) for o in read for key in ("name", "namespace", "uid"))
+    numbers = {name: f"<{number}>" for number, name in enumerate(dict.fromkeys(name for name in reader if name))}
     text = orjson.dumps([kind.resource.kind, read, tracer.pods]).decode()
     for name in sorted(numbers, key=len, reverse=True):
         text = _renamed(text, name, numbers[name])
@@ -111,27 +114,27 @@ def _renamed(text: str, name: str, new: str) -> str:
     return "".join(parts)
 
 
-def neighbourhood(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Cluster:
+def neighbourhood(cluster: Cluster, kind: AnyKind, parent: Json) -> Cluster:
     """Return the part of a cluster that an object's hooks read, and the hooks of what it makes and reads.
 
     A kind of which the cluster has objects is judged there, too, although none of them may be read.
     """
-    kept, waiting = Store(), [(kind, parent)]
+    readable, waiting = Store(), [(kind, parent)]
     while waiting:
-        own, document = waiting.pop()
+        reader, document = waiting.pop()
         key = outer_key(document), inner_key(document)
-        if key in kept:
+        if key in readable:
             continue
-        kept[key] = document
-        related = world.related(own, cluster.rules(own, document), cluster.objects)
+        readable[key] = document
+        related = world.related(reader, cluster.rules(reader, document), cluster.objects)
         for other in [d for group in related.values() for d in group.values()] + cluster.children(document):
             of = find(other["apiVersion"], other["kind"])
             if of is not None:
                 waiting.append((of, other))
             else:
-                kept[outer_key(other), inner_key(other)] = other
+                readable[outer_key(other), inner_key(other)] = other
     granted = frozenset(key for key in cluster.granted if not cluster.objects.of_kind(key))
-    return replace(cluster, objects=kept, granted=granted)
+    return replace(cluster, objects=readable, granted=granted)
 
 
 @dataclass
@@ -139,18 +142,18 @@ class _Experiment:
     """One field made different. ``attempts`` are clusters in which it is; the first with an effect counts."""
 
     source: str
-    value: Any
+    value: object
     attempts: Iterable[Cluster]
 
 
 @dataclass
 class _Tracer:
     cluster: Cluster
-    kind: Kind[Any, Any]
+    kind: AnyKind
     parent: Json
     pods: Pods = field(init=False)
-    values: dict[str, Any] = field(init=False)
-    _told: dict[str, list[tuple[int, int, Any]]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, object] = field(init=False)
+    _effects: dict[str, list[tuple[int, int, object]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self.pods = _pods(self.cluster, self.kind, self.parent)
@@ -164,7 +167,7 @@ class _Tracer:
         for cluster in experiment.attempts:
             touched = self._touched(_pods(cluster, self.kind, cluster.objects.get(key, self.parent)))
             for path in touched:
-                self._told[path].append((len(touched), number, experiment.value))
+                self._effects[path].append((len(touched), number, experiment.value))
             if touched:
                 return
 
@@ -180,9 +183,9 @@ class _Tracer:
         """The experiments that tell where each value comes from; none for a default."""
         return [self._closest(path, value) for path, value in self.values.items()]
 
-    def _closest(self, path: str, value: Any) -> tuple[int, ...]:
+    def _closest(self, path: str, value: object) -> tuple[int, ...]:
         """Those that bear on the fewest values; of equally close ones those with the same value, else all."""
-        candidates = self._told.get(path, [])
+        candidates = self._effects.get(path, [])
         fewest = min((count for count, _, _ in candidates), default=0)
         closest = [candidate for candidate in candidates if candidate[0] == fewest]
         equal = [candidate for candidate in closest if candidate[2] == value]
@@ -204,29 +207,29 @@ def _below(path: Path) -> str:
     return text if not text or text.startswith("[") else f".{text}"
 
 
-def _pods(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Pods:
-    """The pod templates of a parent's children, and of the children of those that are of our kinds themselves."""
-    found: Pods = {}
+def _pods(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
+    """The pod templates of a parent's children, and of the children of those of served kinds."""
+    templates: Pods = {}
     for child in cluster.ask(kind, parent)["children"]:
-        own = find(child["apiVersion"], child["kind"])
-        if own is not None:
+        reader = find(child["apiVersion"], child["kind"])
+        if reader is not None:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
             held = cluster.objects.get((outer_key(new), inner_key(new)), {})
             metadata = {**new["metadata"], **held.get("metadata", {}), **child["metadata"]}
-            found |= _pods(cluster, own, {**held, **new, "metadata": metadata, "status": held.get("status", {})})
+            templates |= _pods(cluster, reader, {**held, **new, "metadata": metadata, "status": held.get("status", {})})
         elif child["kind"] in EXPLAINED and child.get("spec"):
             path = EXPLAINED[child["kind"]]
             part = child
             for key in path:
                 part = part.get(key, {})
-            found[f"{child['kind']}/{child['metadata']['name']} {'.'.join(path)}"] = part
-    return found
+            templates[f"{child['kind']}/{child['metadata']['name']} {'.'.join(path)}"] = part
+    return templates
 
 
-# What is made different.
+# Experiments.
 
 
-def _experiments(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings: Settings) -> Iterator[_Experiment]:
+def _experiments(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> Iterator[_Experiment]:
     """The parent's own fields, those of the objects it reads, the operator's settings, and the parent's name."""
     tried = 0
     for document, prefix in _readable(cluster, kind, parent):
@@ -241,19 +244,19 @@ def _experiments(cluster: Cluster, kind: Kind[Any, Any], parent: Json, settings:
             yield _Experiment(f"setting {variable_name(name)}", getattr(settings, name), attempts)
 
 
-def _readable(cluster: Cluster, kind: Kind[Any, Any], parent: Json) -> Iterator[tuple[Json, str]]:
+def _readable(cluster: Cluster, kind: AnyKind, parent: Json) -> Iterator[tuple[Json, str]]:
     """Yield the parent and its related objects of served kinds, with prefixes for their fields; also for children."""
-    seen: set[tuple[str, str]] = set()
+    visited: set[tuple[str, str]] = set()
     waiting = [(kind, parent, "")]
     while waiting:
-        own, document, prefix = waiting.pop(0)
+        reader, document, prefix = waiting.pop(0)
         key = outer_key(document), inner_key(document)
-        if key in seen:
+        if key in visited:
             continue
-        seen.add(key)
-        if own is kind or not _owned(document, cluster):
+        visited.add(key)
+        if reader is kind or not _owned(document, cluster):
             yield document, prefix
-        related = world.related(own, cluster.rules(own, document), cluster.objects)
+        related = world.related(reader, cluster.rules(reader, document), cluster.objects)
         others = [d for group in related.values() for d in group.values()] + cluster.children(document)
         for other in others:
             of = find(other["apiVersion"], other["kind"])
@@ -269,8 +272,8 @@ def _owned(document: Json, cluster: Cluster) -> bool:
     return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
 
 
-def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Path, Any]]:
-    """The fields that somebody set, by the paths that sources name."""
+def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Path, object]]:
+    """Yield the fields of an object that are set, by the paths that sources name."""
     for part in parts:
         if isinstance(document.get(part), Mapping):
             yield from _located(document[part], Path(part))
@@ -283,7 +286,7 @@ def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Pat
         yield Path("metadata").child("name"), document["metadata"]["name"]
 
 
-def _located(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     """The scalars of a document, by the positions they have; conditions are words about it only."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
@@ -296,7 +299,7 @@ def _located(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-def _altered(cluster: Cluster, document: Json, path: Path, value: Any) -> Iterator[Cluster]:
+def _altered(cluster: Cluster, document: Json, path: Path, value: object) -> Iterator[Cluster]:
     """Clusters in which the field is absent, then such in which it has another value."""
     key = outer_key(document), inner_key(document)
     alternatives = _alternatives(value)
@@ -306,7 +309,7 @@ def _altered(cluster: Cluster, document: Json, path: Path, value: Any) -> Iterat
         yield replace(cluster, objects=Store({**cluster.objects, **_namesakes(cluster, value, new), key: changed}))
 
 
-def _namesakes(cluster: Cluster, old: Any, new: Any) -> dict[tuple[str, str], Json]:
+def _namesakes(cluster: Cluster, old: object, new: object) -> dict[tuple[str, str], Json]:
     """Copies, under the new name, of the objects that a changed reference named, so that it still finds something."""
     if not isinstance(old, str) or not isinstance(new, str):
         return {}
@@ -318,7 +321,7 @@ def _namesakes(cluster: Cluster, old: Any, new: Any) -> dict[tuple[str, str], Js
     return copies
 
 
-def _put(document: Any, segments: tuple[str | int, ...], value: Any) -> None:
+def _put(document: Any, segments: tuple[str | int, ...], value: object) -> None:
     for segment in segments[:-1]:
         document = document[segment]
     if value is ABSENT:
@@ -330,7 +333,7 @@ def _put(document: Any, segments: tuple[str | int, ...], value: Any) -> None:
 _AMOUNT = re.compile(r"([0-9]+)(\D*)")
 
 
-def _alternatives(value: Any) -> list[Any]:
+def _alternatives(value: object) -> list[object]:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
@@ -349,11 +352,11 @@ def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[C
 
 
 @lru_cache(maxsize=256)
-def _send_with(settings: Settings, name: str, value: Any) -> Send:
+def _send_with(settings: Settings, name: str, value: object) -> Send:
     """The hooks with one setting of another value; the same settings each time, so that what was judged stays known."""
     return direct(settings.model_copy(update={name: value}))
 
 
-def one_line(value: Any) -> str:
+def one_line(value: object) -> str:
     """A value of a pod as it is printed."""
     return value if isinstance(value, str) and value.isprintable() else orjson.dumps(value).decode()

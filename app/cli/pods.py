@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from app.cli.live import ready
 from app.cli.store import Store
@@ -16,30 +15,30 @@ EVENTS_SHOWN = 5
 
 def descendants(objects: Store, parent: Json) -> list[Json]:
     """Return all direct and indirect children of an object."""
-    found: list[Json] = []
+    results: list[Json] = []
     waiting = [parent]
     while waiting:
         owned = objects.owned_by(waiting.pop()["metadata"]["uid"]).values()
-        found += owned
+        results += owned
         waiting += owned
-    return found
+    return results
 
 
 def pods_of(objects: Store, workloads: list[Json]) -> list[Json]:
     """The pods that Deployments, Jobs and LeaderWorkerSets select, by name."""
-    found = {inner_key(pod): pod for workload in workloads for pod in selected(objects, workload)}
-    return [found[key] for key in sorted(found)]
+    results = {inner_key(pod): pod for workload in workloads for pod in selected(objects, workload)}
+    return [results[key] for key in sorted(results)]
 
 
 def selected(objects: Store, workload: Json) -> list[Json]:
     """The pods that one workload selects."""
-    wanted, namespace = _labels(workload), workload["metadata"].get("namespace")
-    groups = [objects.labelled("Pod.v1", label, value) for label, value in wanted.items()]
+    labels, namespace = _labels(workload), workload["metadata"].get("namespace")
+    groups = [objects.labelled("Pod.v1", label, value) for label, value in labels.items()]
     return [
         pod
         for pod in min(groups, key=len, default={}).values()
         if pod["metadata"].get("namespace") == namespace
-        and wanted.items() <= (pod["metadata"].get("labels") or {}).items()
+        and labels.items() <= (pod["metadata"].get("labels") or {}).items()
     ]
 
 
@@ -72,7 +71,7 @@ def _troubled(pod: Json) -> Iterator[tuple[str, Json]]:
     """The containers that wait or have failed, with their state."""
     status = pod.get("status") or {}
     for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
-        state: dict[str, Any] = container.get("state") or {}
+        state: Json = container.get("state") or {}
         if "waiting" in state:
             yield container["name"], state["waiting"] or {}
         elif (state.get("terminated") or {}).get("exitCode"):
@@ -82,12 +81,12 @@ def _troubled(pod: Json) -> Iterator[tuple[str, Json]]:
 def warnings_of(events: list[Json], documents: list[Json]) -> list[str]:
     """Return the newest events of these objects that are not Normal, oldest first."""
     uids = {d["metadata"].get("uid") for d in documents}
-    told = [e for e in events if (e.get("involvedObject") or {}).get("uid") in uids and e.get("type") != "Normal"]
-    told.sort(key=lambda e: str(e.get("lastTimestamp") or e.get("eventTime") or ""))
+    warnings = [e for e in events if (e.get("involvedObject") or {}).get("uid") in uids and e.get("type") != "Normal"]
+    warnings.sort(key=lambda e: str(e.get("lastTimestamp") or e.get("eventTime") or ""))
     return [
         f"{e['involvedObject'].get('kind')}/{e['involvedObject'].get('name')} {e.get('reason', '')}: "
         f"{str(e.get('message', '')).strip()}"
-        for e in told[-EVENTS_SHOWN:]
+        for e in warnings[-EVENTS_SHOWN:]
     ]
 
 

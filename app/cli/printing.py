@@ -1,6 +1,6 @@
 """Output of the command: plain lines, JSON, and counted nouns.
 
-Names, paths and values come from files that anybody may have written. Printed as they are, they could control a
+Names, paths and values come from files of unknown authors. Printed unescaped, they could control a
 terminal or add lines to a log, a comment or a report, so no unprintable character leaves the command.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import click
 import orjson
@@ -38,7 +37,7 @@ def lines(texts: Iterable[str]) -> str:
     return "".join(f"{escaped(text)}\n" for text in texts)
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     """Return indented JSON in which every character is printable."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     return "".join(f"{line if line.isprintable() else ''.join(map(_printable, line))}\n" for line in text.split("\n"))

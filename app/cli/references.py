@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from app.cli.kinds import SERVED, find
 from app.cli.simulate import Cluster
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.correction import closest_name
 from app.kube.field import Path, go_quote
@@ -18,20 +17,20 @@ from app.kube.names import is_dns1123_subdomain
 EACH = "*"
 
 
-def dangling(kind: Kind[Any, Any], document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
+def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
     """Yield references to missing objects of the served kinds, with a suggestion.
 
     The customize hook asks for references by name. A name that is not in the spec is a default, and a value that cannot
     be an object's name, such as a repository ID, is not a reference.
     """
-    wanted: dict[tuple[str, str], list[str]] = defaultdict(list)
+    namespaces: dict[tuple[str, str], list[str]] = defaultdict(list)
     for rule in cluster.rules(kind, document):
         for name in rule.get("names") or ():
-            wanted[f"{rule['resource']}.{rule['apiVersion']}", name].append(rule.get("namespace") or "")
-    made = {"", *(child.key for child in kind.resource.children)}
-    for (resource, name), places in wanted.items():
+            namespaces[f"{rule['resource']}.{rule['apiVersion']}", name].append(rule.get("namespace") or "")
+    excluded = {"", *(child.key for child in kind.resource.children)}
+    for (resource, name), places in namespaces.items():
         target = _kind_of(resource)
-        held = {} if target in made else cluster.objects.of_kind(target)
+        held = {} if target in excluded else cluster.objects.of_kind(target)
         if not held or any((f"{place}/{name}" if place else name) in held for place in places):
             continue
         if not is_dns1123_subdomain(name):
@@ -54,13 +53,17 @@ def _kind_of(resource: str) -> str:
 
 def _words(kind: str, name: str, places: list[str], held: list[str]) -> str:
     """``held`` are the names that there are, with their namespaces."""
-    here = tuple(key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in places)
+    names_there = tuple(key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in places)
     elsewhere = [key.rpartition("/")[0] for key in held if key.rpartition("/")[2] == name]
     words = f"{kind} {go_quote(name)} is not among the files"
     if elsewhere:
         return f"{words} in namespace {places[0]}; there is one in {elsewhere[0]}"
-    near = closest_name(name, here)
-    return f"{words}; did you mean {go_quote(near)}?" if near else f"{words}, which have {', '.join(sorted(here)[:5])}"
+    near = closest_name(name, names_there)
+    return (
+        f"{words}; did you mean {go_quote(near)}?"
+        if near
+        else f"{words}, which have {', '.join(sorted(names_there)[:5])}"
+    )
 
 
 _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -81,15 +84,15 @@ _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 def place(document: Json, kind: str, name: str) -> Path | None:
     """Return the field of the spec that names an object of a kind; ``None`` where no field does."""
-    found = (_place(document.get("spec"), name, field, Path("spec")) for field in _FIELDS.get(kind, ()))
-    return next((path for path in found if path is not None), None)
+    paths = (_place(document.get("spec"), name, field, Path("spec")) for field in _FIELDS.get(kind, ()))
+    return next((path for path in paths if path is not None), None)
 
 
-def _place(value: Any, name: str, field: Sequence[str], path: Path) -> Path | None:
+def _place(value: object, name: str, field: Sequence[str], path: Path) -> Path | None:
     if not field:
         return path if value == name else None
     if field[0] == EACH:
         items = value if isinstance(value, list) else ()
         inner = (_place(item, name, field[1:], path.index(index)) for index, item in enumerate(items))
-        return next((found for found in inner if found is not None), None)
+        return next((paths for paths in inner if paths is not None), None)
     return _place(value_at(value, field[:1]), name, field[1:], path.child(field[0]))

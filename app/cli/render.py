@@ -1,8 +1,8 @@
 """Print the children that manifests lead to, without a cluster and without the service.
 
-Everything in the files is put into a cluster in memory, where Jobs complete and pods start at once; what is printed is
-the state in which nothing changes any more. Related objects (a Model, a BackendRuntime, a ConfigMap) are taken from the
-same files, or from --with. What a child of ours leads to is there too. The stream is what kubectl apply, kubectl diff
+The files are put into a cluster in memory, where Jobs complete and pods start at once; what is printed is the state in
+which nothing changes any more. Related objects (a Model, a BackendRuntime, a ConfigMap) are taken from the same files,
+or from --with. The children of a child of a served kind are printed too. The stream is what kubectl apply, kubectl diff
 and checkers of manifests read; --status adds the status of each object, as a comment.
 
 The exit status is 1 when an object has errors (it changes no child) or can have no child, 2 when there is nothing to
@@ -12,7 +12,6 @@ render.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
@@ -45,14 +44,14 @@ def command(
     """Print the children of each served object."""
     try:
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        asked = [manifest for manifest in reading.manifests if served(manifest)]
+        selected = [manifest for manifest in reading.manifests if served(manifest)]
         errors = [
             f for f in all_findings(reading, others.manifests, world.namespace, world.without) if f.level == "error"
         ]
         options.warn("render", errors)
-        if not asked:
+        if not selected:
             return options.fail("render", "no object of a kind that is served")
-        answers = answers_of([*reading.manifests, *others.manifests], asked, world.namespace, world.without)
+        answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
     except ManifestError as error:
         return options.fail("render", error)
     unmade = [] if errors else list(_without_children(answers))
@@ -61,7 +60,7 @@ def command(
     return 1 if errors or unmade else 0
 
 
-def _without_children(answers: list[dict[str, Any]]) -> Iterator[str]:
+def _without_children(answers: list[Json]) -> Iterator[str]:
     """Why an object has no children: the first cause in its Ready condition. A stopped one shall have none."""
     for answer in answers:
         ready: Json = next((c for c in answer["status"].get("conditions") or () if c["type"] == "Ready"), {})
@@ -70,19 +69,19 @@ def _without_children(answers: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def answers_of(
-    manifests: list[Manifest], asked: list[Manifest], namespace: str, without: tuple[str, ...]
-) -> list[dict[str, Any]]:
+    manifests: list[Manifest], selected: list[Manifest], namespace: str, without: tuple[str, ...]
+) -> list[Json]:
     """One per object, of every version of it that there is."""
-    waiting = set(asked)
+    waiting = set(selected)
     answers = []
     for members in split(manifests, namespace).sets:
-        here = [manifest for manifest in members if manifest in waiting]
-        if not here:
+        present = [manifest for manifest in members if manifest in waiting]
+        if not present:
             continue
         cluster = settled(
             [m for m in members if identity(m, namespace) is not None or not served(m)], namespace, without
         )
-        for manifest in here:
+        for manifest in present:
             waiting.remove(manifest)
             key = identity(manifest, namespace)
             if key is not None:
@@ -90,7 +89,7 @@ def answers_of(
     return answers
 
 
-def _answer(cluster: Cluster, manifest: Manifest, parent: Json) -> dict[str, Any]:
+def _answer(cluster: Cluster, manifest: Manifest, parent: Json) -> Json:
     children = [desired(child) for child in _below(cluster, parent)]
     return {
         "parent": f"{manifest.kind}/{manifest.name}",
@@ -108,7 +107,7 @@ def _below(cluster: Cluster, parent: Json) -> Iterator[Json]:
             yield from _below(cluster, child)
 
 
-def _printed(answers: list[dict[str, Any]], output: str, *, status: bool) -> str:
+def _printed(answers: list[Json], output: str, *, status: bool) -> str:
     if output == "json":
         return printing.as_json(answers)
     parts = []

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import click
 import orjson
@@ -32,25 +31,25 @@ DIALECT = "http://json-schema.org/draft-07/schema#"
 
 @click.command(help=options.doc(__doc__))
 @click.argument("kind", required=False, metavar="[KIND]")
-@click.option("--all", "every", is_flag=True, help="Write every kind's schema into --out-dir.")
+@click.option("--all", "write_all", is_flag=True, help="Write every kind's schema into --out-dir.")
 @click.option(
     "--out-dir",
     type=click.Path(path_type=Path, file_okay=False),
     help="With --all: GROUP/KIND_VERSION.json for kubeconform; KIND.GROUP.json, and all.json, for editors.",
 )
-def command(kind: str | None, every: bool, out_dir: Path | None) -> int:
+def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
     """Print the schema, or the list of kinds; 2 when there is no such kind, or more than one."""
-    if every:
+    if write_all:
         return _write_all(out_dir) if out_dir else options.fail("schema", "--all needs --out-dir")
     if kind is None:
         click.echo("".join(f"{_full_name(resource)}\n" for resource in RESOURCES), nl=False)
         return 0
-    found = [resource for resource in RESOURCES if kind.lower() in _names(resource)]
-    if len(found) != 1:
-        problem = "several kinds have that name; add the group" if found else "no such kind"
-        known = ", ".join(_full_name(resource) for resource in found or RESOURCES)
-        return options.fail("schema", f"{kind}: {problem}: {known}")
-    click.echo(_text(found[0]), nl=False)
+    matches = [resource for resource in RESOURCES if kind.lower() in _names(resource)]
+    if len(matches) != 1:
+        problem = "several kinds have that name; add the group" if matches else "no such kind"
+        names = ", ".join(_full_name(resource) for resource in matches or RESOURCES)
+        return options.fail("schema", f"{kind}: {problem}: {names}")
+    click.echo(_text(matches[0]), nl=False)
     return 0
 
 
@@ -59,7 +58,7 @@ def _write_all(directory: Path) -> int:
 
     Of the flat ones ``all.json`` takes an object of any kind.
     """
-    for resource in (one.resource for kind in KINDS for one in (kind, *kind.older)):
+    for resource in (version.resource for kind in KINDS for version in (kind, *kind.older)):
         nested = directory / resource.group / f"{resource.kind.lower()}_{resource.version}.json"
         nested.parent.mkdir(parents=True, exist_ok=True)
         nested.write_text(_text(resource))
@@ -75,7 +74,7 @@ def _text(resource: CustomResource) -> str:
 
 
 def json_schema(resource: CustomResource) -> Schema:
-    """Return the kind's JSON schema: that of the CRD, without unknown fields."""
+    """Return the kind's JSON schema: the schema of the CRD, without unknown fields."""
     schema = _translated(structural_schema(resource))
     properties = schema["properties"]
     properties["apiVersion"]["const"] = resource.api_version
@@ -93,9 +92,9 @@ def json_schema(resource: CustomResource) -> Schema:
 
 
 def _complete(node: Schema, model: type[KubeModel], definitions: dict[str, Schema]) -> None:
-    """Say what stands in the fields that the CRD leaves open: Kubernetes' own types, as far as they are known here.
+    """Add the schemas of Kubernetes' own types to the fields that the CRD leaves open.
 
-    They stay open, so that a field that is newer than this release is no mistake.
+    They allow further fields, so that one that is newer than this release is accepted.
     """
     for name, (_, shape) in fields(model).items():
         below = node["properties"][name]
@@ -112,8 +111,8 @@ def _reference(type_: str, optional: Collection[str], definitions: dict[str, Sch
     name = f"{type_}-without-{'-'.join(optional)}" if optional else type_
     if name not in definitions:
         definitions[name] = {}  # a type may contain itself
-        known = embedded.fields(type_)
-        properties = {key: _member(inner, container, definitions) for key, (inner, container) in known.items()}
+        names = embedded.fields(type_)
+        properties = {key: _member(inner, container, definitions) for key, (inner, container) in names.items()}
         required = [key for key in embedded.members(type_).required if key not in optional]
         definitions[name] = {"type": "object", "properties": properties, **({"required": required} if required else {})}
     return {"$ref": f"#/definitions/{name}"}
@@ -139,7 +138,7 @@ _SCALARS: dict[str, Schema] = {
 
 def _translated(node: Schema) -> Schema:
     """A structural schema in JSON Schema's own words, without the extensions that only the API server knows."""
-    translated: dict[str, Any] = {key: value for key, value in node.items() if not key.startswith("x-kubernetes-")}
+    translated: Schema = {key: value for key, value in node.items() if not key.startswith("x-kubernetes-")}
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if translated.get(exclusive) is True:  # OpenAPI 3.0 has a flag beside the bound
             translated[exclusive] = translated.pop(bound)

@@ -27,9 +27,9 @@ def command(**flags: str | None) -> int:
 
     from app.settings import Settings
 
-    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    options_set: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
-        settings = Settings(**given)
+        settings = Settings(**options_set)
     except ValidationError as error:
         for detail in error.errors():
             print(f"modelhooks serve: {'.'.join(map(str, detail['loc']))}: {detail['msg']}")

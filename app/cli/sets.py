@@ -37,11 +37,11 @@ def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Spli
         key = identity(manifest, namespace)
         if key is not None and not any(_same(manifest, other) for other in versions[key]):
             versions[key].append(manifest)
-    several = {key: found for key, found in versions.items() if len(found) > 1}
+    several = {key: several_versions for key, several_versions in versions.items() if len(several_versions) > 1}
     if not several:
         return Split([manifests], [])
-    findings = [finding for found in several.values() for finding in _findings(found)]
-    ours = {m: _name(m, found) for found in several.values() for m in found}
+    findings = [finding for several_versions in several.values() for finding in _findings(several_versions)]
+    ours = {m: _name(m, several_versions) for several_versions in several.values() for m in several_versions}
     shared = [m for m in manifests if identity(m, namespace) not in several]
     names = dict.fromkeys(ours.values())
     return Split([[*shared, *_of(name, several, ours)] for name in names], findings)
@@ -49,10 +49,10 @@ def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Spli
 
 def _of(name: str, several: dict[Key, list[Manifest]], ours: dict[Manifest, str]) -> Iterator[Manifest]:
     """Yield the set's own version of each object, or the one from an enclosing folder."""
-    for found in several.values():
-        own = [m for m in found if ours[m] == name]
-        around = [m for m in found if PurePath(m.file).parent in PurePath(name).parents]
-        yield from (own or around)[:1]
+    for several_versions in several.values():
+        members = [m for m in several_versions if ours[m] == name]
+        enclosing = [m for m in several_versions if PurePath(m.file).parent in PurePath(name).parents]
+        yield from (members or enclosing)[:1]
 
 
 def _name(manifest: Manifest, versions: list[Manifest]) -> str:

@@ -1,25 +1,25 @@
 """A cluster in memory that plays API server, Metacontroller and the workload controllers around the hooks.
 
 The one simulation of Metacontroller: the offline commands and the tests use it, and what differs is which controllers
-play. With all of them pods start at once, Jobs complete, claims bind and routes are accepted. It is no test of the
-protocol; ``tests/e2e`` has a real API server for that.
+play. With all of them pods start at once, Jobs complete, claims bind and routes are accepted. It does not test the
+protocol; ``tests/e2e`` does, with a real API server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import orjson
 
 from app.admission.protocol import API_VERSION
 from app.cli import apply, world
-from app.cli.kinds import SERVED, find, judged
+from app.cli.kinds import SERVED, find, find_version
 from app.cli.store import Store, owner
 from app.cli.world import inner_key, outer_key
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.stored import without_nulls
@@ -62,23 +62,23 @@ class Cluster:
     syncs: int = 0
     answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
     """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""
-    _made: dict[tuple[str, str], tuple[Json, Json]] = field(default_factory=dict)
+    _requested: dict[tuple[str, str], tuple[Json, Json]] = field(default_factory=dict)
     """Children as they were asked for and as they were made: the same again changes nothing."""
 
     def apply(self, document: Json, namespace: str) -> Review:
         """Store an object as the API server would: after admission, if its kind is served here."""
         new = world.stored(document, namespace)
-        written = judged(document.get("apiVersion", ""), document.get("kind", ""))
+        written = find_version(document.get("apiVersion", ""), document.get("kind", ""))
         reviewed = {**document, "metadata": new["metadata"]}
-        said = Review(True, [], []) if written is None else self._review(written, reviewed)
-        if said.allowed:
+        review = Review(True, [], []) if written is None else self._review(written, reviewed)
+        if review.allowed:
             self.put(new)
-        return said
+        return review
 
     def put(self, document: Json) -> None:
         self.objects[outer_key(document), inner_key(document)] = document
 
-    def _review(self, kind: Kind[Any, Any], document: Json) -> Review:
+    def _review(self, kind: AnyKind, document: Json) -> Review:
         resource, metadata = kind.resource, document["metadata"]
         request = {
             "uid": metadata["uid"],
@@ -114,8 +114,8 @@ class Cluster:
                 changed |= self.sync(kind, self.objects[key])
         return self.play() or changed
 
-    def parents(self) -> Iterator[tuple[Kind[Any, Any], Json]]:
-        """The objects of our kinds, in the order of the registry."""
+    def parents(self) -> Iterator[tuple[AnyKind, Json]]:
+        """Yield the objects of the served kinds, in the order of the registry."""
         for group, kinds in SERVED.items():
             for name, version in kinds.items():
                 held = self.objects.of_kind(f"{name}.{group}/{version}")
@@ -134,19 +134,19 @@ class Cluster:
         for owned in list(self.objects.owned_by(document["metadata"].get("uid", ""))):
             self.delete(owned)
 
-    def ask(self, kind: Kind[Any, Any], parent: Json) -> Json:
+    def ask(self, kind: AnyKind, parent: Json) -> Json:
         """The sync hook's answer for a parent, with what its rules select as related objects."""
         return self._answer(kind, parent, self.request(kind, parent))
 
-    def _answer(self, kind: Kind[Any, Any], parent: Json, body: bytes) -> Json:
-        asked, answer = self.answers.get(parent["metadata"]["uid"], (None, {}))
-        return answer if asked == hash(body) else orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
+    def _answer(self, kind: AnyKind, parent: Json, body: bytes) -> Json:
+        sent, answer = self.answers.get(parent["metadata"]["uid"], (None, {}))
+        return answer if sent == hash(body) else orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
 
-    def request(self, kind: Kind[Any, Any], parent: Json) -> bytes:
+    def request(self, kind: AnyKind, parent: Json) -> bytes:
         """Build the body that Metacontroller would post to the sync hook."""
         return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without, self.granted)
 
-    def rules(self, kind: Kind[Any, Any], parent: Json) -> list[Json]:
+    def rules(self, kind: AnyKind, parent: Json) -> list[Json]:
         """The customize hook's answer."""
         if kind.hooks.customize is None:
             return []
@@ -154,7 +154,7 @@ class Cluster:
         rules: list[Json] = orjson.loads(self.send(f"{kind.resource.hook_path}/customize", body))["relatedResources"]
         return rules
 
-    def sync(self, kind: Kind[Any, Any], parent: Json) -> bool:
+    def sync(self, kind: AnyKind, parent: Json) -> bool:
         """Send the request, unless it equals the last one, and apply the answer. Return whether anything changed."""
         body, uid = self.request(kind, parent), parent["metadata"]["uid"]
         if uid in self.answers and self.answers[uid][0] == hash(body):
@@ -167,26 +167,26 @@ class Cluster:
         parent["status"] = status
         return self._reconcile(kind, parent, answer["children"]) or not same
 
-    def _reconcile(self, kind: Kind[Any, Any], parent: Json, desired: Iterable[Json]) -> bool:
+    def _reconcile(self, kind: AnyKind, parent: Json, desired: Iterable[Json]) -> bool:
         """Do what Metacontroller does with an answer: create, merge by the record of the last answer, and prune."""
-        uid, wanted, changed = parent["metadata"]["uid"], set(), False
+        uid, desired_keys, changed = parent["metadata"]["uid"], set(), False
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
             key = outer_key(new), inner_key(new)
-            wanted.add(key)
+            desired_keys.add(key)
             old = self.objects.get(key)
-            asked, made = self._made.get(key, (None, None))
+            sent, stored_child = self._requested.get(key, (None, None))
             if old is None:
-                made = created(child, parent)
-            elif owner(old) != uid or key[0] in create_only or (made is old and asked == child):
+                stored_child = created(child, parent)
+            elif owner(old) != uid or key[0] in create_only or (stored_child is old and sent == child):
                 continue
             else:
-                made = apply.updated(old, child)
-            if made != old:
-                self.objects[key], changed = made, True
-                self._made[key] = child, made
-        for key in [k for k in self.objects.owned_by(uid) if k not in wanted]:
+                stored_child = apply.updated(old, child)
+            if stored_child != old:
+                self.objects[key], changed = stored_child, True
+                self._requested[key] = child, stored_child
+        for key in [k for k in self.objects.owned_by(uid) if k not in desired_keys]:
             del self.objects[key]
             changed = True
         return changed

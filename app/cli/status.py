@@ -28,11 +28,11 @@ def command(*, namespace: str | None, context: str | None, watch: bool, output: 
     """Print a row per object; 0 when all are ready, 1 when one is not, 2 when the cluster cannot be read."""
     try:
         source = Cluster(context)
-        rows = look(source, namespace)
+        rows = list_rows(source, namespace)
         click.echo(_json(rows) if output == "json" else table(rows), nl=False)
         while watch:
             time.sleep(EVERY_SECONDS)
-            before, rows = rows, look(source, namespace)
+            before, rows = rows, list_rows(source, namespace)
             changed = [row for row in rows if row not in before]
             if changed:
                 click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
@@ -53,28 +53,28 @@ class Row:
     cause: str = ""
 
 
-Seen = tuple[CustomResource, Json, "Row"]
+ObjectRow = tuple[CustomResource, Json, "Row"]
 
 
-def look(source: Source, namespace: str | None) -> list[Row]:
+def list_rows(source: Source, namespace: str | None) -> list[Row]:
     """Return every served object; raise :class:`Unreadable` where none of the kinds is installed or may be read."""
-    return [row for _, _, row in seen(source, namespace)]
+    return [row for _, _, row in rows_with_objects(source, namespace)]
 
 
-def seen(source: Source, namespace: str | None) -> list[Seen]:
-    """As :func:`look`, with the objects."""
+def rows_with_objects(source: Source, namespace: str | None) -> list[ObjectRow]:
+    """As :func:`list_rows`, with the objects."""
     held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
     if all(objects is None for _, objects in held):
         raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")
     return [row for resource, objects in held if objects for row in _rows(source, resource, objects)]
 
 
-def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[Seen]:
+def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[ObjectRow]:
     for document in objects:
-        yield resource, document, look_at(source, resource, document, objects)
+        yield resource, document, row_with_cause(source, resource, document, objects)
 
 
-def look_at(source: Source, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
+def row_with_cause(source: Source, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
     """Return the row of an object. ``others`` of its kind show whether the service answers, if it has no status."""
     row = row_of(resource, document)
     if ready(document):
@@ -108,7 +108,7 @@ def _unanswered(source: Source, resource: CustomResource, *, anyone: bool) -> st
     controllers = source.objects(
         "metacontroller.k8s.io/v1alpha1", "CompositeController", "compositecontrollers", None, namespaced=False
     )
-    parents = [(one.get("spec") or {}).get("parentResource") or {} for one in controllers or ()]
+    parents = [(controller.get("spec") or {}).get("parentResource") or {} for controller in controllers or ()]
     if controllers is not None and not any(parent.get("resource") == resource.plural for parent in parents):
         return "no CompositeController declares this kind; apply metacontroller/ of this release"
     return (

@@ -76,7 +76,7 @@ def owner(document: Json) -> str:
     if labelled:
         return str(labelled)
     references = document["metadata"].get("ownerReferences") or ()
-    return next((str(one.get("uid", "")) for one in references if one.get("controller")), "")
+    return next((str(reference.get("uid", "")) for reference in references if reference.get("controller")), "")
 
 
 def _labels(document: Json) -> dict[str, str]:

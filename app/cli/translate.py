@@ -1,4 +1,4 @@
-"""Objects of one family said in another's, with an account of every value: where it went, or why it has no counterpart.
+"""Translate objects of one family to another's, with an account of every value: its new place, or why it has none.
 
 Nothing is dropped silently: the account is made of the leaves of the objects that were read, and what no table of
 :mod:`app.cli.counterparts` has carried over is in it as lost. What the other family's rules refuse is taken out again.
@@ -29,9 +29,9 @@ class Entry:
 
     manifest: Manifest
     keys: Keys
-    value: Any
+    value: object
     target: tuple[str, ...] = ()
-    """Objects and fields that say it now; empty where it is lost."""
+    """Objects and fields that have it now; empty if it is lost."""
     reason: str = ""
     """Why it is lost."""
 
@@ -51,7 +51,7 @@ class Translation:
     documents: list[Json] = field(default_factory=list)
     carried: list[Entry] = field(default_factory=list)
     lost: list[Entry] = field(default_factory=list)
-    added: list[tuple[str, Path, Any]] = field(default_factory=list)
+    added: list[tuple[str, Path, object]] = field(default_factory=list)
     """Values that the other family requires and the source does not have: object, field and value."""
 
 
@@ -60,26 +60,26 @@ def family_of(manifest: Manifest) -> str:
     if find(manifest.api_version, manifest.kind) is None:
         return ""
     group = manifest.api_version.partition("/")[0]
-    return next(name for name, one in FAMILIES.items() if group.endswith(one.group))
+    return next(name for name, family in FAMILIES.items() if group.endswith(family.group))
 
 
 def translate(manifests: Iterable[Manifest], to: str, others: Iterable[Manifest] = ()) -> Translation:
-    """The objects of all other families in the words of ``to``. ``others`` are models that services may name."""
+    """Convert the objects of all other families to the family ``to``. ``others`` are models that services may name."""
     result, target = Translation(), FAMILIES[to]
-    asked = [(m, FAMILIES[name]) for m in manifests if (name := family_of(m)) not in ("", to)]
-    models = {_identity(m, m.document["metadata"].get("namespace")): m for m in (*others, *(m for m, _ in asked))}
+    selected = [(m, FAMILIES[name]) for m in manifests if (name := family_of(m)) not in ("", to)]
+    models = {_identity(m, m.document["metadata"].get("namespace")): m for m in (*others, *(m for m, _ in selected))}
     used: set[Manifest] = set()
-    for manifest, source in asked:
+    for manifest, source in selected:
         if manifest.kind == source.service[1]:
             model = models.get(_model_of(manifest, source))
             parts = {"service": manifest} if model is None else {"service": manifest, "model": model}
             used.update(parts.values())
-            _One(source, target, parts).run(result)
-    for manifest, source in asked:
+            _Conversion(source, target, parts).run(result)
+    for manifest, source in selected:
         if manifest in used:
             continue
         if source.model is not None and manifest.kind == source.model[1]:
-            _One(source, target, {"model": manifest}).run(result)
+            _Conversion(source, target, {"model": manifest}).run(result)
         else:
             words = f"{target.title} has nothing like a {manifest.kind}"
             result.lost.append(Entry(manifest, (), manifest.document, reason=words))
@@ -94,14 +94,14 @@ def _model_of(manifest: Manifest, source: Family) -> tuple[str, str, str]:
     """Kind, namespace and name of the model that a service names."""
     if source.model is None:
         return "", "", ""
-    names = [str(value) for link in source.links for _, _, value in _found(manifest.document, link)]
+    names = [str(value) for link in source.links for _, _, value in _values_at(manifest.document, link)]
     namespace = manifest.document["metadata"].get("namespace") or "" if source.model_scoped else ""
     return source.model[1], namespace, names[0] if names else ""
 
 
 @dataclass(frozen=True)
 class _Fact:
-    value: Any
+    value: object
     places: tuple[Place, ...] = ()
     """The fields that have the value; none for a default."""
 
@@ -110,7 +110,7 @@ class _Fact:
         return tuple(keys for where, keys in self.places if where == part)
 
 
-class _One:
+class _Conversion:
     """A service and its model, or one of the two."""
 
     def __init__(self, source: Family, target: Family, parts: Mapping[str, Manifest]) -> None:
@@ -124,14 +124,14 @@ class _One:
         self.refused: dict[str, str] = {}
         """The reason why a fact is left out."""
         self.made: dict[str, Json] = {}
-        self.added: list[tuple[str, Keys, Any]] = []
+        self.added: list[tuple[str, Keys, object]] = []
 
     def run(self, result: Translation) -> None:
         """Make the objects, and account for every leaf of what was read."""
         reason = self._make()
         if reason:
             self.made, self.placed, self.added = {}, {}, []
-        names = {part: f"{one['kind']}/{one['metadata']['name']}" for part, one in self.made.items()}
+        names = {part: f"{document['kind']}/{document['metadata']['name']}" for part, document in self.made.items()}
         result.documents += [
             self.made[p] for p in ("model", "service") if self.made.get(p) not in (None, *result.documents)
         ]
@@ -144,26 +144,26 @@ class _One:
     def _facts(self) -> dict[str, _Fact]:
         """Read the facts of the objects by the tables; the first path with a value counts."""
         facts: dict[str, _Fact] = {}
-        for one in self.source.fields:
-            document = self.read.get(one.part, {})
-            for keys, each, value in _found(document, one.path) if one.path else ():
-                reason = one.unless(document) or self._foreign(keys)
+        for field_ in self.source.fields:
+            document = self.read.get(field_.part, {})
+            for keys, each, value in _values_at(document, field_.path) if field_.path else ():
+                reason = field_.unless(document) or self._foreign(keys)
                 try:
                     if not reason:
-                        reason = self._add(facts, one.fact.format(each), one.read(value), (one.part, keys))
+                        reason = self._add(facts, field_.fact.format(each), field_.read(value), (field_.part, keys))
                 except NoCounterpart as why:
                     reason = str(why)
                 if reason:
-                    self.unread[one.part, keys] = reason
+                    self.unread[field_.part, keys] = reason
         for link in self.source.links if "service" in self.parts else ():
-            for keys, _, value in _found(self.read["service"], link):
+            for keys, _, value in _values_at(self.read["service"], link):
                 self._add(facts, "link", value, ("service", keys))
         if "service" in self.parts:
             facts.setdefault("runtime", _Fact(self.source.runtime))
         return facts
 
-    def _add(self, facts: dict[str, _Fact], name: str, value: Any, place: Place) -> str:
-        """Add a fact, or another field that has its value. Why the field counts for nothing, or an empty string."""
+    def _add(self, facts: dict[str, _Fact], name: str, value: object, place: Place) -> str:
+        """Add a fact, or another field that has its value. Return why the field is ignored, or an empty string."""
         fact = facts.setdefault(name, _Fact(value))
         if fact.value != value:
             return f"{path_of(fact.places[0][1])} of the {fact.places[0][0]} takes precedence"
@@ -171,7 +171,7 @@ class _One:
         return ""
 
     def _foreign(self, keys: Keys) -> str:
-        """Why a label or annotation means nothing to the other family; empty where it may."""
+        """Return why a label or annotation means nothing to the other family; empty where it may."""
         key = str(keys[-1])
         if keys[0] != "metadata" or "/" not in key:
             return ""
@@ -183,23 +183,23 @@ class _One:
     # Writing.
 
     def _make(self) -> str:
-        """Say every fact. Why there can be no object of the other family, or nothing."""
+        """Write every fact. Return why there can be no object of the other family, or an empty string."""
         if self.parts.keys() == {"model"} and self.target.model is None:
             return f"{self.target.title} has the model in the service, and no service among the files uses this one"
         if "address" not in self.facts:
-            said = [why for (_, keys), why in self.unread.items() if keys[1:2] in (("source",), ("model",))]
-            return said[0] if said else "its model is not among the files; --with reads more of them"
+            reason_given = [why for (_, keys), why in self.unread.items() if keys[1:2] in (("source",), ("model",))]
+            return reason_given[0] if reason_given else "its model is not among the files; --with reads more of them"
         self._begin()
         runtime = self.facts.pop("runtime", None)
-        ordered = {**({"runtime": runtime} if runtime else {}), **self.facts}  # others depend on whether it is said
+        ordered = {**({"runtime": runtime} if runtime else {}), **self.facts}  # others depend on it
         self.facts = ordered
         for name, fact in ordered.items():
-            self._say(name, fact)
+            self._write(name, fact)
         if "address" not in self.placed:
             return self.refused["address"]
         required = self.target.required(str(self.facts["address"].value), str(runtime.value if runtime else ""))
         for part, keys, value in required:
-            if part in self.made and not list(_found(self.made[part], keys)):
+            if part in self.made and not list(_values_at(self.made[part], keys)):
                 _put(self.made[part], keys, value)
                 self.added.append((part, keys, value))
         return self._valid()
@@ -229,7 +229,7 @@ class _One:
             _put(self.made["model"], ("metadata", "name"), name)
             self.added.append(("model", ("metadata", "name"), name))
 
-    def _say(self, name: str, fact: _Fact) -> None:
+    def _write(self, name: str, fact: _Fact) -> None:
         """Write a fact to the field of the other family."""
         if name in self.placed:
             return
@@ -240,26 +240,26 @@ class _One:
             self.placed[name] = next(iter(self.made)), ()
             return
         reason = self._against(name)
-        for one in self.target.fields if not reason else ():
-            each = _key(one.fact, name)
-            if one.write is None or one.part not in self.made or each is None:
+        for field_ in self.target.fields if not reason else ():
+            each = _key(field_.fact, name)
+            if field_.write is None or field_.part not in self.made or each is None:
                 continue
             try:
-                value = one.write(fact.value)
+                value = field_.write(fact.value)
             except NoCounterpart as why:
                 self.refused[name] = str(why)
                 continue
-            keys = tuple(each if step == EACH else step for step in one.path)
+            keys = tuple(each if step == EACH else step for step in field_.path)
             if keys:
-                _put(self.made[one.part], keys, value)
-                self.placed[name] = one.part, keys
+                _put(self.made[field_.part], keys, value)
+                self.placed[name] = field_.part, keys
                 if not fact.places:
-                    self.added.append((one.part, keys, value))
+                    self.added.append((field_.part, keys, value))
             else:
-                self.placed[name] = one.part, ()
+                self.placed[name] = field_.part, ()
             return
-        said = [why for word, why in self.target.reasons.items() if name.startswith(word)]
-        self.refused.setdefault(name, (reason or (said or [f"{self.target.title} has no counterpart"])[0]))
+        reason_given = [why for word, why in self.target.reasons.items() if name.startswith(word)]
+        self.refused.setdefault(name, (reason or (reason_given or [f"{self.target.title} has no counterpart"])[0]))
 
     def _against(self, name: str) -> str:
         """Return why a fact is left out beside the other facts; empty if it can be written."""
@@ -269,7 +269,7 @@ class _One:
         return reason if other in self.facts else ""
 
     def _valid(self) -> str:
-        """Take out what the other family's rules refuse. Why nothing valid is left, or nothing."""
+        """Remove what the other family's rules refuse. Return why nothing valid is left, or an empty string."""
         for part, document in self.made.items():
             kind = find(document["apiVersion"], document["kind"])
             assert kind is not None
@@ -279,7 +279,7 @@ class _One:
                 if not name or name in ("name", "link", "address"):
                     return f"{self.target.title} refuses it: {errors[0]}"
                 _remove(document, self.placed.pop(name)[1])
-                self.added = [one for one in self.added if one[:2] != (part, keys)]
+                self.added = [value for value in self.added if value[:2] != (part, keys)]
                 self.refused[name] = f"{self.target.title} refuses it: {errors[0].body}"
         return ""
 
@@ -299,22 +299,22 @@ class _One:
             for place in self.facts[name].at(part):
                 reasons.setdefault(place, why)
         for keys, value in leaves(document):
-            around = [keys[:end] for end in range(len(keys), 0, -1)]
-            targets = next((went[k] for k in around if k in went), None)
+            enclosing = [keys[:end] for end in range(len(keys), 0, -1)]
+            targets = next((went[k] for k in enclosing if k in went), None)
             if whole:
                 lost[keys] = whole
             elif targets is not None:
                 result.carried.append(Entry(manifest, keys, value, target=tuple(targets)))
             elif keys not in (("apiVersion",), ("kind",)):
-                said = next((reasons[k] for k in around if k in reasons), "")
-                lost[keys] = said or self._without(keys)
+                reason_given = next((reasons[k] for k in enclosing if k in reasons), "")
+                lost[keys] = reason_given or self._without(keys)
         result.lost += [Entry(manifest, k, value, reason=why) for k, value, why in _collapsed(document, (), lost)]
         if part == "service" and not whole and not self.facts["runtime"].places and "runtime" in self.refused:
-            keys = next((one.path for one in self.source.fields if one.fact == "runtime"), ("spec",))
+            keys = next((field_.path for field_ in self.source.fields if field_.fact == "runtime"), ("spec",))
             result.lost.append(Entry(manifest, keys, self.facts["runtime"].value, reason=self.refused["runtime"]))
 
     def _without(self, keys: Keys) -> str:
-        """The reason why there is no fact."""
+        """Return the reason why a value is not a fact."""
         if keys[0] == "status" or (keys[0] == "metadata" and keys[1] in _SERVER_FIELDS):
             return _BY_CLUSTER
         hint = next((text for path, text in self.source.hints.items() if keys[: len(path)] == path), "")
@@ -347,9 +347,9 @@ def path_of(keys: Keys) -> Path:
     return path
 
 
-def leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+def leaves(value: object, keys: Keys = ()) -> Iterator[tuple[Keys, object]]:
     """Every value that has none below it; an empty map or list is one."""
-    items: Iterable[tuple[Step, Any]] = ()
+    items: Iterable[tuple[Step, object]] = ()
     if isinstance(value, dict):
         items = value.items()
     elif isinstance(value, list):
@@ -358,7 +358,9 @@ def leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     yield from below or [(keys, value)]
 
 
-def _found(value: Any, path: tuple[Step, ...], keys: Keys = (), each: str = "") -> Iterator[tuple[Keys, str, Any]]:
+def _values_at(
+    value: object, path: tuple[Step, ...], keys: Keys = (), each: str = ""
+) -> Iterator[tuple[Keys, str, object]]:
     """Yield the values at a path of the tables: the actual path, the key in place of :data:`EACH`, and the value."""
     if not path:
         yield keys, each, value
@@ -366,41 +368,41 @@ def _found(value: Any, path: tuple[Step, ...], keys: Keys = (), each: str = "") 
     step, rest = path[0], path[1:]
     if step == EACH and isinstance(value, dict):
         for key, item in value.items():
-            yield from _found(item, rest, (*keys, key), key)
+            yield from _values_at(item, rest, (*keys, key), key)
     elif step == MAIN and isinstance(value, list):
         for position, item in enumerate(value):
             if isinstance(item, dict) and item.get("name") == "main":
-                yield from _found(item, rest, (*keys, position), each)
+                yield from _values_at(item, rest, (*keys, position), each)
     elif isinstance(step, int):
         if isinstance(value, list) and step < len(value):
-            yield from _found(value[step], rest, (*keys, step), each)
+            yield from _values_at(value[step], rest, (*keys, step), each)
     elif isinstance(value, dict) and step in value:
-        yield from _found(value[step], rest, (*keys, step), each)
+        yield from _values_at(value[step], rest, (*keys, step), each)
 
 
-def _put(document: Json, path: tuple[Step, ...], value: Any) -> None:
+def _put(document: Json, path: tuple[Step, ...], value: object) -> None:
     """Set a value at a path of the tables; a list has one item, with the name it needs."""
-    here: Any = document
+    node: Any = document
     for step, following in zip(path, (*path[1:], None), strict=True):
         if step in (MAIN, 0):
-            if not here:
-                here.append({"name": "main"} if step == MAIN else {"name": "default"})
-            here = here[0]
+            if not node:
+                node.append({"name": "main"} if step == MAIN else {"name": "default"})
+            node = node[0]
         elif following is None:
-            here[step] = value
+            node[step] = value
         else:
-            here = here.setdefault(step, [] if following in (MAIN, 0) else {})
+            node = node.setdefault(step, [] if following in (MAIN, 0) else {})
 
 
 def _remove(document: Json, path: tuple[Step, ...]) -> None:
     """Take a value out again, with what is empty then."""
-    around: list[tuple[Any, Step]] = []
-    here: Any = document
+    enclosing: list[tuple[Any, Step]] = []
+    node: Any = document
     for step in path:
         key = 0 if step == MAIN else step
-        around.append((here, key))
-        here = here[key]
-    for holder, key in reversed(around):
+        enclosing.append((node, key))
+        node = node[key]
+    for holder, key in reversed(enclosing):
         del holder[key]
         if holder and holder not in ([{"name": "main"}], [{"name": "default"}], {"name": "main"}, {"name": "default"}):
             return
@@ -413,11 +415,11 @@ def _overlap(keys: Keys, other: Keys) -> bool:
     return plain[:length] == other[:length]
 
 
-def _collapsed(value: Any, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, Any, str]]:
+def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, Any, str]]:
     """The lost leaves, with the largest part in place of leaves that are lost together and for one reason."""
-    own = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
-    if len(set(own)) == 1 and own[0] is not None and len(keys) > 1:
-        return [(keys, value, own[0])]
+    causes = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
+    if len(set(causes)) == 1 and causes[0] is not None and len(keys) > 1:
+        return [(keys, value, causes[0])]
     if isinstance(value, dict):
         return [row for key, item in value.items() for row in _collapsed(item, (*keys, key), lost)]
     if isinstance(value, list):

@@ -1,9 +1,8 @@
 """The Secrets of certificates in a cluster, and the clients that must trust the CA.
 
-The Secret holds everything. The admission configuration and the definitions of kinds with several versions want the CA
-as base64, a CompositeController or DecoratorController as PEM text, and
-Metacontroller reads it again only when the controller's ``spec`` changes, so that is where it is written:
-``spec.endpointConfigs``, which no manifest of ours sets, so that applying one again leaves it alone.
+The Secret holds everything. The ValidatingWebhookConfiguration and the CustomResourceDefinitions with several versions
+take the CA as base64. A CompositeController or DecoratorController takes it as PEM, in ``spec.endpointConfigs``:
+Metacontroller reads the CA again only when the ``spec`` changes, and no manifest of the installation sets that field.
 """
 
 import base64

@@ -16,7 +16,6 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import click
 import msgspec
@@ -28,16 +27,18 @@ from app.admission.review import judge
 from app.cli import options
 from app.cli.files import collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_screen, unmuted
-from app.cli.kinds import judged, not_served, type_problem
+from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading
 from app.cli.offline import holding, identity, in_cluster, served
 from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
+from app.cli.simulate import Cluster
 from app.errors import ProtocolError
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube import field
+from app.kube.base import Json
 from app.kube.names import is_dns1123_subdomain
 from app.kube.rawchecks import METADATA
 from app.settings import Settings
@@ -66,20 +67,20 @@ def command(
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     except ManifestError as error:
         return options.fail("validate", error)
-    found = all_findings(reading, others.manifests, world.namespace, world.without)
+    result = all_findings(reading, others.manifests, world.namespace, world.without)
     if strict:
-        found = [replace(f, level="error") if f.id == "dangling-reference" else f for f in found]
-    print_findings(found, reading.lines, output)
-    errors = sum(finding.level == "error" for finding in found)
+        result = [replace(f, level="error") if f.id == "dangling-reference" else f for f in result]
+    print_findings(result, reading.lines, output)
+    errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
-    click.echo(_summary(checked, errors, len(found) - errors, reading), err=True)
-    if errors or (found and fail_on == "warning"):
+    click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
+    if errors or (result and fail_on == "warning"):
         return 1
     return 0 if checked or allow_empty else options.fail("validate", nothing_served(reading))
 
 
 def nothing_served(reading: Reading) -> str:
-    """Why there is nothing to check."""
+    """Return why there is nothing to check."""
     kinds = sorted({manifest.kind for manifest in reading.manifests if manifest.kind})
     others = f"; the files have objects of kind {', '.join(kinds[:MAX_KINDS])}" if kinds else ""
     return f"no object of a kind that is served{others}{', …' if len(kinds) > MAX_KINDS else ''}"
@@ -88,10 +89,10 @@ def nothing_served(reading: Reading) -> str:
 MAX_KINDS = 5
 
 
-def print_findings(found: list[Finding], lines: Lines, output: str) -> None:
-    """On standard output, for people where that is a terminal."""
+def print_findings(result: list[Finding], lines: Lines, output: str) -> None:
+    """Print findings on standard output, in colour where that is a terminal."""
     printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
-    click.echo(printer(found, lines), nl=False, color=False if os.environ.get("NO_COLOR") else None)
+    click.echo(printer(result, lines), nl=False, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
@@ -107,33 +108,33 @@ def all_findings(
     without: tuple[str, ...] = (),
     settings: Settings | None = None,
 ) -> list[Finding]:
-    """Everything there is to say of files, each once, in the order of the files; muted ones are left out."""
+    """Return every finding about the files once, in the order of the files, without muted ones."""
     settings = settings or Settings()
-    found = [*reading.findings, *(one for manifest in reading.manifests for one in check(manifest, settings))]
+    result = [*reading.findings, *(finding for manifest in reading.manifests for finding in check(manifest, settings))]
     sets = split([*reading.manifests, *related], namespace)
-    found += sets.findings
+    result += sets.findings
     for manifests in sets.sets:
-        found += check_together(manifests, settings, namespace, without)
+        result += check_together(manifests, settings, namespace, without)
     ours = {file: place for place, file in enumerate(reading.lines)}
-    unique = (finding for finding in dict.fromkeys(found) if finding.file in ours or finding in reading.findings)
-    ordered = sorted(unique, key=lambda one: (ours.get(one.file, -1), one.line))
+    unique = (finding for finding in dict.fromkeys(result) if finding.file in ours or finding in reading.findings)
+    ordered = sorted(unique, key=lambda finding: (ours.get(finding.file, -1), finding.line))
     return unmuted(ordered, reading.lines)
 
 
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:
-    """The findings of one object; none for kinds that are not ours."""
-    kind = judged(manifest.api_version, manifest.kind)
+    """Return the findings of one object; empty for kinds that are not served."""
+    kind = find_version(manifest.api_version, manifest.kind)
     if kind is None:
         if words := not_served(manifest.api_version, manifest.kind):
             return [_finding(manifest, "warning", field.Path("kind"), words, "unknown-kind")]
         name, words = type_problem(manifest.api_version, manifest.kind)
-        known = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
+        id_ = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
         if not manifest.api_version and not manifest.kind:
             name, words = "apiVersion", "Required value: must have apiVersion and kind"
-        return [_finding(manifest, "error", field.Path(name), words, known)] if name else []
+        return [_finding(manifest, "error", field.Path(name), words, id_)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
-    found = [_finding(manifest, "error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
-    return found + [_warning(manifest, said, said.id) for said in warnings]
+    result = [_finding(manifest, "error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
+    return result + [_warning(manifest, advice, advice.id) for advice in warnings]
 
 
 _IDS = {
@@ -148,10 +149,10 @@ _IDS = {
 }
 
 
-def _warning(manifest: Manifest, said: field.Advice, id_: str) -> Finding:
-    """A warning at its place. An unknown field is an error here: a cluster would drop what somebody wrote."""
-    level = "error" if said.id == "unknown-field" else "warning"
-    return _finding(manifest, level, said.path, said.removeprefix(f"{said.path}: "), id_)
+def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
+    """A warning at its place. An unknown field is an error here: a cluster would drop it."""
+    level = "error" if advice.id == "unknown-field" else "warning"
+    return _finding(manifest, level, advice.path, advice.removeprefix(f"{advice.path}: "), id_)
 
 
 def check_together(
@@ -162,15 +163,17 @@ def check_together(
 ) -> list[Finding]:
     """Return the conflicts between objects of one set, and their references to missing objects."""
     held = [manifest for manifest in manifests if identity(manifest, namespace) is not None]
-    asked = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
-    if not asked:
+    objects = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
+    if not objects:
         return []
     cluster = holding(held, namespace, without, settings)
-    return [finding for manifest, kind in asked for finding in _together(manifest, kind, cluster, namespace, settings)]
+    return [
+        finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, namespace, settings)
+    ]
 
 
 def _together(
-    manifest: Manifest, kind: Kind[Any, Any], cluster: Any, namespace: str, settings: Settings
+    manifest: Manifest, kind: AnyKind, cluster: Cluster, namespace: str, settings: Settings
 ) -> Iterator[Finding]:
     document = in_cluster(manifest, namespace)
     try:
@@ -183,14 +186,12 @@ def _together(
     for path, words in dangling(kind, document, cluster):
         yield _finding(manifest, "warning", path, words, "dangling-reference")
     if kind.offline.cross_object_warnings is None or findings_of(kind, document, settings)[0]:
-        return  # what breaks a rule is planned by nobody
-    for said in kind.offline.cross_object_warnings(resource, request, settings):
-        yield _warning(manifest, said, "combination")
+        return  # an object with errors has no plan
+    for advice in kind.offline.cross_object_warnings(resource, request, settings):
+        yield _warning(manifest, advice, "combination")
 
 
-def findings_of(
-    kind: Kind[Any, Any], document: dict[str, Any], settings: Settings
-) -> tuple[list[field.Error], list[field.Advice]]:
+def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[field.Error], list[field.Advice]]:
     """Errors and warnings of one object, by the functions that answer admission."""
     metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
     if metadata.name and not is_dns1123_subdomain(metadata.name):

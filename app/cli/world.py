@@ -1,6 +1,6 @@
 """A cluster in memory, as far as the hooks can see one: objects, and the requests that Metacontroller would send.
 
-``render`` asks once; ``demo`` plays the controllers too. Nothing here decides anything about a kind of ours.
+``render`` asks once; ``demo`` plays the controllers too. Nothing here decides anything about a served kind.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 import msgspec
 import orjson
 
 from app.cli.kinds import as_stored, find
 from app.cli.store import Store
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.resource import ChildKind
 
@@ -76,26 +75,24 @@ def stored(document: Json, namespace: str) -> Json:
     return {**document, "metadata": metadata}
 
 
-def declared(kind: Kind[Any, Any], without: Iterable[str] = ()) -> list[ChildKind]:
+def declared(kind: AnyKind, without: Iterable[str] = ()) -> list[ChildKind]:
     """The kinds of children that a CompositeController declares; ``without`` names components or kinds left out."""
     missing = frozenset(without)
     return [c for c in kind.resource.children if not c.optional or not missing & {c.component, c.kind}]
 
 
-def controller(kind: Kind[Any, Any], without: Iterable[str] = ()) -> Json:
+def controller(kind: AnyKind, without: Iterable[str] = ()) -> Json:
     """The part of a CompositeController that customize reads."""
     children = [{"apiVersion": c.api_version, "resource": c.plural} for c in declared(kind, without)]
     return {"spec": {"childResources": children}}
 
 
-def customize_request(kind: Kind[Any, Any], parent: Json, without: Iterable[str] = ()) -> bytes:
+def customize_request(kind: AnyKind, parent: Json, without: Iterable[str] = ()) -> bytes:
     """The body Metacontroller would post to a customize hook."""
     return orjson.dumps({"controller": controller(kind, without), "parent": parent})
 
 
-def sync_body(
-    kind: Kind[Any, Any], parent: Json, owned: Iterable[Json], related: Json, without: Iterable[str] = ()
-) -> Json:
+def sync_body(kind: AnyKind, parent: Json, owned: Iterable[Json], related: Json, without: Iterable[str] = ()) -> Json:
     """Build the body that Metacontroller would post: every declared kind, with the parent's children or empty."""
     children: dict[str, Json] = {c.key: {} for c in declared(kind, without)}
     for document in owned:
@@ -105,7 +102,7 @@ def sync_body(
 
 
 def sync_request(
-    kind: Kind[Any, Any],
+    kind: AnyKind,
     parent: Json,
     objects: Store,
     rules: Iterable[Json],
@@ -129,29 +126,29 @@ TAKEN_FOR_GRANTED = frozenset(
 
 
 def related(
-    kind: Kind[Any, Any], rules: Iterable[Json], objects: Store, granted: frozenset[str] | None = None
+    kind: AnyKind, rules: Iterable[Json], objects: Store, granted: frozenset[str] | None = None
 ) -> dict[str, Json]:
     """Return the objects that the rules of a customize answer select, with an entry for each requested kind.
 
-    But for those of ``granted``, :data:`TAKEN_FOR_GRANTED` unless told otherwise: without one of them they are not
-    judged.
+    Kinds of ``granted`` (default: :data:`TAKEN_FOR_GRANTED`) without an object are left out, so that references to
+    them are not checked.
     """
     silent = TAKEN_FOR_GRANTED if granted is None else granted
     keys = [key for key in related_keys(kind) if objects.of_kind(key) or key not in silent]
-    found: dict[str, Json] = {}
+    selected_objects: dict[str, Json] = {}
     for rule in rules:
         for key in keys:
             name, _, api_version = key.partition(".")
             if plural(name) != rule["resource"] or api_version != rule["apiVersion"]:
                 continue
-            group = found.setdefault(key, {})
+            group = selected_objects.setdefault(key, {})
             for inner, document in _candidates(rule, key, objects):
                 if _selected(document, rule):
                     group[inner] = document
-    return found
+    return selected_objects
 
 
-def related_keys(kind: Kind[Any, Any]) -> tuple[str, ...]:
+def related_keys(kind: AnyKind) -> tuple[str, ...]:
     """Metacontroller's keys of the kinds that a customize answer may ask for."""
     return _names(kind.hooks.related)
 
@@ -180,8 +177,8 @@ def _selected(document: Json, rule: Json) -> bool:
         return metadata["name"] in rule["names"]
     labels = metadata.get("labels") or {}
     selector = rule.get("labelSelector") or {}
-    wanted = (selector.get("matchLabels") or {}).items()
-    return all(labels.get(key) == value for key, value in wanted) and all(
+    required = (selector.get("matchLabels") or {}).items()
+    return all(labels.get(key) == value for key, value in required) and all(
         _matches(labels, expression) for expression in selector.get("matchExpressions") or []
     )
 

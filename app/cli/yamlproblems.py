@@ -41,7 +41,7 @@ _BEGUN_EARLIER = ("end of stream", "could not find expected ':'", "expected ',' 
 
 def _words(problem: str, text: str, column: int, before: Sequence[str], context: yaml.Mark | None) -> str:
     if "{{" in text or text.lstrip().startswith("{%"):
-        return "a template that nothing has rendered yet; render it first, or leave the file out with --exclude"
+        return "an unrendered template; render it first, or leave the file out with --exclude"
     if "tab" in problem or text[: len(text) - len(text.lstrip())].count("\t"):
         return "a tab where spaces belong; YAML is indented with spaces only"
     if "mapping values are not allowed" in problem:

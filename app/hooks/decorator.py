@@ -60,8 +60,8 @@ _REQUEST: Decoder[DecorateRequest] = Decoder(DecorateRequest)
 def answer_decorate(decorator: Decorator, body: bytes) -> bytes:
     """Answer with the labels of one object; null removes one. Without a valid spec they stay unchanged.
 
-    There is no ``status``, so the one of the CompositeController stays. Raises :class:`ProtocolError` for an
-    object of another kind.
+    An answer without ``status`` leaves the CompositeController's. Raises :class:`ProtocolError` for an object of
+    another kind.
     """
     parent = decode(_REQUEST, body).object
     labels: dict[str, str | None] = {}

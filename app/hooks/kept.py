@@ -12,6 +12,7 @@ from msgspec import Raw
 from app.hooks import response
 from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
 from app.hooks.protocol import observed_children
+from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
 from app.limits import MAX_RECORDED_BYTES, MAX_RECORDED_VALUES
@@ -108,7 +109,7 @@ def keep_child(child: ObservedObject) -> Kept:
     """
     record = last_applied(child)
     last = None if record is None else _with_running_template(child, child.resendable(record))
-    if last is None or not response.is_sendable(last):
+    if last is None or not is_sendable(last):
         return Kept(
             apiVersion=child.api_version,
             kind=child.kind,

@@ -14,8 +14,7 @@ from typing import Any
 
 import orjson
 
-from app.hooks.response import is_sendable
-from app.hooks.sendable import merge_key
+from app.hooks.sendable import is_sendable, merge_key
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ObservedWorkload
 from app.kube.rawchecks import depth_exceeds

@@ -56,7 +56,7 @@ class Hooks(Generic[SpecT, StatusT]):
     """Build the children and the status of a parent with a valid spec."""
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
     """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
-    kept: Callable[[SyncRequest[Any, Any]], Sequence[Json]] = lambda request: keep(request.children)
+    invalid_children: Callable[[SyncRequest[Any, Any]], Sequence[Json]] = lambda request: keep(request.children)
     """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
     template_inputs: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], Mapping[str, Any]] = (
         lambda *_: {}
@@ -146,6 +146,10 @@ class Kind(Generic[SpecT, StatusT]):
         return Resource(parent.metadata, reading.spec, self.status_of(parent)), reading.errors
 
 
+AnyKind = Kind[Any, Any]
+"""A kind whose specification and status types do not matter to the caller."""
+
+
 def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = kind.request(body)
@@ -199,7 +203,7 @@ def _keeping(
     now: datetime,
 ) -> SyncResponse:
     invalid = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.kept(request))
+    return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.invalid_children(request))
 
 
 def _checked(

@@ -34,7 +34,6 @@ class Memo:
 
     @property
     def held(self) -> int:
-        """Size of the entries in bytes."""
         return self._held
 
     def get(self, key: Hashable) -> Any:

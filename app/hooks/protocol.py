@@ -1,6 +1,6 @@
-"""Metacontroller's hook protocol, version v2: what comes in and what goes out.
+"""Metacontroller's hook protocol, version v2: its requests and answers (MC-1).
 
-The rules are MC-1. Only what a decision needs is decoded; ``managedFields`` never.
+Only what a decision needs is decoded; ``managedFields`` never.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Parent(Observed):
 
 
 RelatedResource = Parent
-"""A custom resource of a family among the related objects has the same form."""
+"""A related object that is a custom resource of a family has the same form."""
 
 
 class NoObjects(msgspec.Struct):

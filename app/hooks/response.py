@@ -5,15 +5,13 @@ The rules are MC-0, MC-1.2, MC-3.2 and MC-3.5. A refusal is a bug in this projec
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from app.errors import ResponseError
 from app.hooks.protocol import RelatedRule, SyncAnswer, SyncResponse
-from app.hooks.sendable import is_int64, merge_key, merge_key_clash
+from app.hooks.sendable import faults
 from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import printable
@@ -21,9 +19,6 @@ from app.kube.decode import SPEC
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
 from app.limits import MAX_ANSWER_BYTES
-
-_FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
-
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
@@ -62,17 +57,7 @@ _NAMED = msgspec.json.Decoder(ObservedObject)
 
 
 def encode_related(rules: Sequence[RelatedRule]) -> bytes:
-    """Encode a customize answer."""
     return msgspec.json.encode({"relatedResources": list(rules)})
-
-
-def is_sendable(value: Any) -> bool:
-    """Report whether a part of a child may be in an answer."""
-    try:
-        _check_values(value, "")
-    except ResponseError:
-        return False
-    return True
 
 
 def _check_children(children: Sequence[Json], namespace: str) -> None:
@@ -95,39 +80,10 @@ def _check_children(children: Sequence[Json], namespace: str) -> None:
         _check_values(child, where)
 
 
-_PLAIN = frozenset({str, bool})
-"""Types whose values may always be sent."""
-
-
-def _check_values(value: Any, where: str, key: str = "", *, merged: bool = True) -> None:
-    """Refuse nulls, floats in integer fields, numbers outside int64, and duplicate merge keys.
-
-    ``key`` is the field of the value. ``merged`` is false within a list that is replaced as a whole, where nothing is
-    merged by key.
-    """
-    if isinstance(value, dict):
-        for name, item in value.items():
-            if type(item) not in _PLAIN:
-                _check_values(item, where, name, merged=merged)
-    elif isinstance(value, (list, tuple)):
-        if merged and value:
-            _check_merge_key(value, where)
-            merged = merge_key(value) is not None  # else replaced as a whole, with everything in it
-        for item in value:
-            if type(item) not in _PLAIN:
-                _check_values(item, where, key, merged=merged)
-    elif not _is_storable(value, key):
-        raise ResponseError(f"{where}: {key} is the {type(value).__name__} {value}")
-
-
-def _is_storable(value: Any, key: str) -> bool:
-    """Report whether the API can store a number, a boolean or null."""
-    if type(value) is float:
-        return math.isfinite(value) and (key in _FLOAT_FIELDS or not value.is_integer())
-    return value is not None and is_int64(value)
-
-
-def _check_merge_key(items: Sequence[Any], where: str) -> None:
-    clash = merge_key_clash(items)
-    if clash:
-        raise ResponseError(f"{where}: two list items with the same {clash[0]} {clash[1]}")
+def _check_values(value: object, where: str, *, merged: bool = True) -> None:
+    """Refuse the first value that cannot be applied; ``merged`` is false where nothing is merged by key."""
+    for fault in faults(value, merged=merged):
+        if fault.key:
+            raise ResponseError(f"{where}: two list items with the same {fault.key} {fault.value}")
+        name = next((segment for segment in fault.segments if isinstance(segment, str)), "")
+        raise ResponseError(f"{where}: {name} is the {type(fault.value).__name__} {fault.value}")

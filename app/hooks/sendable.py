@@ -1,24 +1,25 @@
-"""Values that Metacontroller cannot apply (MC-3.2), found in users' specs before they are sent.
+"""Values that Metacontroller cannot apply (MC-3.2): :func:`faults` finds them in specs and in answers.
 
 A list whose items all have one of the keys below is merged by it, so two items with the same value become one. A list
-without a common key is replaced as a whole, with everything in it: nothing can clash there. And no number may exceed an
-int64. :mod:`app.hooks.response` refuses the same values as a bug, so embedded values must be checked before it.
+without a common key is replaced as a whole, with everything in it: nothing can clash there. No number may exceed an
+int64. In an answer these values are a bug, so those that users embed are checked at admission.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from app.kube import field
+from app.kube.field import Error, ErrorType, Path, duplicate, invalid
 from app.kube.stored import without_nulls
 
 MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
 """The keys by which Metacontroller merges lists of objects, in its order."""
 
 
-def merge_key(items: Sequence[Any]) -> str | None:
+def merge_key(items: Sequence[object]) -> str | None:
     """Return the key that all items have, ``None`` if the list is replaced as a whole."""
     first = items[0]
     if type(first) is not dict:
@@ -52,23 +53,66 @@ def merge_key_clash(items: Sequence[Any]) -> tuple[str, Any] | None:
     return None
 
 
-def clashes(value: Any, path: field.Path) -> Iterator[field.Error]:
-    """Return an error for every list in ``value`` of which Metacontroller would lose items.
+@dataclass(slots=True)
+class Fault:
+    """A value that cannot be applied."""
 
-    Nulls do not count: they are removed before the list is sent.
+    key: str
+    """Merge key of a duplicate; empty for a value that is wrong by itself."""
+    value: object
+    segments: list[str | int] = field(default_factory=list)
+    """Fields and positions that lead to the value or, for a duplicate, to its list; the innermost first."""
+
+    def error(self, root: Path) -> Error:
+        """Return the fault as an error below ``root``."""
+        path = root
+        for segment in reversed(self.segments):
+            path = path.index(segment) if isinstance(segment, int) else path.child(segment)
+        if not self.key:
+            return invalid(path, str(self.value)[:40], "must fit into a 64-bit integer")
+        detail = f"two items of this list have the same {self.key}; Metacontroller would keep only one of them"
+        return duplicate(path, self.value, detail)
+
+
+_PLAIN = frozenset({str, bool})
+"""Types whose values can always be applied."""
+_FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
+
+
+def faults(value: object, name: str = "", *, merged: bool = True) -> Iterator[Fault]:
+    """Yield nulls, floats in integer fields, numbers outside int64, and duplicate merge keys.
+
+    ``name`` is the field of the value. ``merged`` is false within a list that is replaced as a whole, where nothing is
+    merged by key.
     """
-    if type(value) is dict:
-        for key, inner in value.items():
-            if type(inner) is dict or type(inner) is list:
-                yield from clashes(inner, path.child(key))
-    elif type(value) is list and (items := [item for item in value if item is not None]) and type(items[0]) is dict:
-        clash = merge_key_clash(items)
-        if clash is not None:
-            detail = f"two items of this list have the same {clash[0]}; Metacontroller would keep only one of them"
-            yield field.duplicate(path, clash[1], detail)
-        if merge_key(items) is not None:
-            for position, inner in enumerate(value):
-                yield from clashes(inner, path.index(position))
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if type(item) not in _PLAIN:
+                yield from _below(key, faults(item, key, merged=merged))
+    elif isinstance(value, (list, tuple)):
+        if merged and value:
+            if clash := merge_key_clash(value):
+                yield Fault(*clash)
+            merged = merge_key(value) is not None  # else replaced as a whole, with everything in it
+        for position, item in enumerate(value):
+            if type(item) not in _PLAIN:
+                yield from _below(position, faults(item, name, merged=merged))
+    elif not _is_storable(value, name):
+        yield Fault("", value)
+
+
+def _below(segment: str | int, found: Iterator[Fault]) -> Iterator[Fault]:
+    for fault in found:
+        fault.segments.append(segment)
+        yield fault
+
+
+def _is_storable(value: object, name: str) -> bool:
+    """Report whether the API server can store a number or null."""
+    if isinstance(value, float):
+        in_range = math.isfinite(value) and is_int64(value)
+        return in_range and (name in _FLOAT_FIELDS or not value.is_integer())
+    return isinstance(value, int) and is_int64(value)
 
 
 def is_int64(value: float) -> bool:
@@ -76,46 +120,20 @@ def is_int64(value: float) -> bool:
     return -(2**63) <= value < 2**63
 
 
-def check(value: Any, path: field.Path) -> Iterator[field.Error]:
-    """Return an error for every list with a duplicate merge key and for every number outside int64."""
-    yield from clashes(without_nulls(value, in_lists=True), path)
-    yield from _large(value, path)
+def is_sendable(value: object) -> bool:
+    """Report whether a part of a child may be in an answer."""
+    return next(faults(value), None) is None
 
 
-def _large(value: Any, path: field.Path) -> Iterator[field.Error]:
-    kind = type(value)
-    if kind is dict:
-        for key, item in value.items():
-            if type(item) is not str:
-                yield from _large(item, path.child(key))
-    elif kind is list:
-        for position, item in enumerate(value):
-            if type(item) is not str:
-                yield from _large(item, path.index(position))
-    elif (kind is int or kind is float) and not (math.isfinite(value) and is_int64(value)):
-        yield field.invalid(path, str(value)[:40], "must fit into a 64-bit integer")
+def check(value: object, path: Path) -> list[Error]:
+    """Return an error for every list with a duplicate merge key, then for every number outside int64.
 
-
-def passes(value: Any, *, merged: bool = True) -> bool:
-    """Report whether :func:`check` has no errors: the same walk without paths, for values without nulls.
-
-    ``merged`` is false within a list that is replaced as a whole.
+    Nulls do not count: they are removed before a value is sent.
     """
-    if type(value) is dict:
-        for item in value.values():
-            kind = type(item)
-            if kind is str or kind is bool:
-                continue
-            if kind is int or kind is float:
-                if not is_int64(item):
-                    return False
-            elif not passes(item, merged=merged):
-                return False
-        return True
-    if type(value) is list:
-        if merged and value:
-            if merge_key_clash(value) is not None:
-                return False
-            merged = merge_key(value) is not None
-        return all(type(item) is str or passes(item, merged=merged) for item in value)
-    return not isinstance(value, (int, float)) or is_int64(value)
+    found = faults(without_nulls(value, in_lists=True)) if value is not None else ()
+    return [fault.error(path) for fault in sorted(found, key=lambda fault: not fault.key)]
+
+
+def clashes(value: object, path: Path) -> list[Error]:
+    """Return an error for every list of which Metacontroller would lose items."""
+    return [error for error in check(value, path) if error.type is ErrorType.DUPLICATE]

@@ -33,7 +33,7 @@ from app.hooks.keptfields import (
     without_rights,
 )
 from app.hooks.protocol import Inputs, Parent, observed_children
-from app.hooks.response import is_sendable
+from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
@@ -155,7 +155,6 @@ def without_template(desired: Mapping[str, Any]) -> Json:
 
 
 def _stamped(desired: Json, parent_inputs: Inputs) -> Json:
-    """Return the workload with the digest of its inputs."""
     annotations = {**(desired["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
     if parent_inputs.requested and desired["kind"] == "Service":
         annotations[ROLLOUT] = LATEST

@@ -1,7 +1,7 @@
-"""How much a large hook request may ask for, found out before anything is made of it.
+"""Limits on large hook requests, checked before anything is decoded.
 
-A request's bytes say little of the memory that reading it takes: an ordinary pod is half field ownership, which nobody
-reads, and three bytes of a list of empty objects become a hundred. So large requests are looked through once.
+A request's size tells little about the memory that decoding takes: half of an ordinary pod is field ownership, which is
+skipped, and three bytes of a list of empty objects become a hundred. So large requests are scanned once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Metadata(MetadataParts):
 
 
 class Weighed(msgspec.Struct, rename="camel"):
-    """What any type reads of an object."""
+    """The parts of an object that any type decodes."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: Raw = NOTHING
@@ -57,7 +57,7 @@ _REQUEST: Decoder[_Request] = Decoder(_Request)
 def check_weight(body: bytes) -> None:
     """Raise :class:`ProtocolError` (413) for a request that would take too much; its resource keeps its children.
 
-    Raises ``msgspec.DecodeError`` where it is no request.
+    Raises ``msgspec.DecodeError`` for an invalid request.
     """
     if len(body) <= LARGE_REQUEST_BYTES:
         return
@@ -69,34 +69,34 @@ def check_weight(body: bytes) -> None:
         if sum(map(len, (groups or {}).values())) > limit:
             raise ProtocolError(f"more than {limit} {what}", 413)
     read = 0
-    for found, spec in _objects(request):
-        for error in excessive(found.metadata):
+    for item, spec in _objects(request):
+        for error in excessive(item.metadata):
             raise ProtocolError(f"the {error.path} of an object is too long", 413)
-        read += _values(found, spec)
+        read += _values(item, spec)
         if read > MAX_READ_VALUES:
             raise ProtocolError(f"more than {MAX_READ_VALUES} values to read", 413)
 
 
 def _objects(request: _Request) -> Iterator[tuple[Weighed, Raw]]:
-    """Every object, and its spec where that counts: no pod's is read, the parent's has the reader's own bounds."""
+    """Yield every object with its spec; empty for pods, whose specs are skipped, and the parent, limited elsewhere."""
     if request.controller is not None:
         yield request.controller, request.controller.spec
     if request.parent is not None:
         yield request.parent, NOTHING
     for groups in (request.children, request.related):
         for outer, group in (groups or {}).items():
-            for found in group.values():
-                yield found, NOTHING if outer.startswith("Pod.") else found.spec
+            for item in group.values():
+                yield item, NOTHING if outer.startswith("Pod.") else item.spec
 
 
 NULL = 10
-"""As how many values a null counts: taking it out costs as much (:mod:`app.kube.stored`)."""
+"""Number of values that a null counts as: removing it costs as much (:mod:`app.kube.stored`)."""
 
 
-def _values(found: Weighed, spec: Raw) -> int:
-    """About how many values of an object may be read."""
-    metadata = found.metadata
+def _values(item: Weighed, spec: Raw) -> int:
+    """Return approximately how many values of an object are decoded."""
+    metadata = item.metadata
     named = metadata.labels, metadata.annotations, metadata.owner_references, metadata.finalizers
-    rest = found.status, found.data, found.endpoints, found.role_ref, found.secrets, found.subjects
+    rest = item.status, item.data, item.endpoints, item.role_ref, item.secrets, item.subjects
     text = b"".join((*named, spec, *rest))
     return text.count(b"{") + text.count(b",") + NULL * text.count(b"null")

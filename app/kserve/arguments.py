@@ -13,7 +13,7 @@ _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 
 
 def passes_arguments(container: Mapping[str, Any]) -> bool:
-    """Whether ``args`` reach a server: not where a shell takes them as its script, or has a script without them."""
+    """Report whether ``args`` reach a server: not if a shell takes them as its script, or its script ignores them."""
     command = [str(part) for part in container.get("command") or ()]
     if command and _SCRIPT_FOLLOWS.fullmatch(command[-1]):
         return False
@@ -25,9 +25,9 @@ def passes_arguments(container: Mapping[str, Any]) -> bool:
 
 
 def with_arguments(container: Json, flags: Sequence[str]) -> Json:
-    """The container with more flags for its server: before the user's, which thereby override them.
+    """Add flags to a container's server, before the user's flags, which override them.
 
-    Behind them where the user's begin with a word that is no flag, such as ``serve``.
+    If the user's arguments begin with a word such as ``serve``, the flags are added at the end.
     """
     args = container.get("args") or []
     first = str(args[0]) if args else "-"
@@ -35,7 +35,7 @@ def with_arguments(container: Json, flags: Sequence[str]) -> Json:
 
 
 def has_flag(container: Mapping[str, Any], flag: str) -> bool:
-    """Whether the user sets the flag, in whatever form."""
+    """Report whether the user sets the flag, in any of its forms."""
     words = [str(part) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
     words += [str(v.get("value")) for v in container.get("env") or () if v.get("name") == "VLLM_ADDITIONAL_ARGS"]
     return any(flag in part for part in words)

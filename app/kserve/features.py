@@ -1,4 +1,4 @@
-"""Features of KServe v0.20 that have no effect here. Admission warns of them, and ``FeaturesApplied`` says so later."""
+"""Features of KServe v0.20 without effect here, reported by admission and the condition ``FeaturesApplied``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SIDECARS = {
 
 
 def plugins_without_server(inline: Any, pod: Json | None) -> Iterator[tuple[int, str]]:
-    """Yield position and problem of each plugin whose server is no container of the endpoint picker's pod.
+    """Yield position and problem of each plugin whose server is not a container of the endpoint picker's pod.
 
     A configuration that is written as a string is not parsed: deep nesting would make that cost seconds.
     """

@@ -62,7 +62,7 @@ BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-m
 
 
 def _chosen(by: str, value: str, alias: str, chooser: str) -> tuple[Rule, Rule]:
-    """What a field with several values means for another: a value needs its field, and the field belongs to it."""
+    """A field's value that requires another field, which no other value allows."""
     name, chosen = to_snake(alias), to_snake(by)
     return (
         Rule(
@@ -158,7 +158,7 @@ class HTTPRequestMirrorFilter(KubeModel):
 
 
 class HTTPPathModifier(KubeModel):
-    """How a path is rewritten."""
+    """Rewriting of a path."""
 
     constraints: ClassVar[tuple[Rule, ...]] = (
         *_chosen("type", "ReplaceFullPath", "replaceFullPath", "ReplaceFullPath"),
@@ -167,7 +167,7 @@ class HTTPPathModifier(KubeModel):
 
     type: Literal["ReplaceFullPath", "ReplacePrefixMatch"] = Field(description="What is replaced.")
     replace_full_path: str | None = Field(None, description="The new path.", max_length=1024)
-    replace_prefix_match: str | None = Field(None, description="What stands for the matched prefix.", max_length=1024)
+    replace_prefix_match: str | None = Field(None, description="Replacement of the matched prefix.", max_length=1024)
 
 
 class HTTPRequestRedirectFilter(KubeModel):
@@ -194,7 +194,13 @@ class LocalExtensionReference(KubeModel):
 
 
 _ANY_ALONE = Rules(
-    (Rule("!('*' in self && self.size() > 1)", "'*' stands alone", lambda items: "*" not in items or len(items) == 1),)
+    (
+        Rule(
+            "!('*' in self && self.size() > 1)",
+            "'*' must be the only value",
+            lambda items: "*" not in items or len(items) == 1,
+        ),
+    )
 )
 
 
@@ -271,7 +277,7 @@ def _belongs(type_: str, name: str) -> Rule:
 def _once(type_: str) -> Rule:
     return Rule(
         f"self.filter(f, f.type == '{type_}').size() <= 1",
-        f"{type_} stands only once",
+        f"{type_} must not be repeated",
         lambda filters: sum(part.type == type_ for part in filters) <= 1,
     )
 
@@ -311,7 +317,7 @@ class HTTPRouteFilter(KubeModel):
 ROOT_PATH = {"type": "PathPrefix", "value": "/"}
 DEFAULT_MATCHES: list[dict[str, Any]] = [{"path": ROOT_PATH}]
 DEFAULT_RULES: list[dict[str, Any]] = [{"matches": DEFAULT_MATCHES}]
-"""What the schema puts where a route has no rules: everything, to no backend."""
+"""The schema's default for a route without rules: every request, no backend."""
 
 
 class HTTPBackendRef(BackendObjectReference):
@@ -326,11 +332,11 @@ class HTTPBackendRef(BackendObjectReference):
 _EXACT = "self.type in ['Exact','PathPrefix']"
 
 
-def _literal(condition: str, said: str, holds: Callable[[str], bool]) -> Rule:
-    """A rule for paths that are no regular expressions."""
+def _literal(condition: str, rendered: str, holds: Callable[[str], bool]) -> Rule:
+    """A rule for paths that are not regular expressions."""
     return Rule(
         f"({_EXACT}) ? {condition} : true",
-        f"an Exact or PathPrefix path {said}",
+        f"an Exact or PathPrefix path {rendered}",
         lambda match: match.type == "RegularExpression" or holds(match.value),
     )
 
@@ -340,8 +346,8 @@ def _without(part: str) -> Rule:
 
 
 def _not_at_the_end(end: str) -> Rule:
-    condition, said = f"!self.value.endsWith('{end}')", f"does not end in '{end}'"
-    return _literal(condition, said, lambda value: not value.endswith(end))
+    condition, phrase = f"!self.value.endsWith('{end}')", f"does not end in '{end}'"
+    return _literal(condition, phrase, lambda value: not value.endswith(end))
 
 
 class HTTPPathMatch(KubeModel):
@@ -397,7 +403,7 @@ def milliseconds(duration: str | None) -> int:
 
 
 class HTTPRouteTimeouts(KubeModel):
-    """How long requests may take."""
+    """Timeouts of requests."""
 
     constraints = (
         Rule(
@@ -485,7 +491,7 @@ def _one_prefix(alias: str, *, backends: bool) -> Rule:
 
 
 class HTTPRouteRule(KubeModel):
-    """What happens to the requests that match."""
+    """Handling of the requests that match."""
 
     constraints = (
         Rule(

@@ -33,6 +33,7 @@ from app.kube.resource import (
     CustomResource,
     Grant,
     RelatedKind,
+    Scale,
 )
 
 GATEWAY_COMPONENT = "gateway-api"
@@ -67,6 +68,7 @@ _SERVICE = CustomResource(
         *_COLUMNS,
         Column("URLs", ".status.addresses[*].url", priority=1),
     ),
+    scale=Scale(".spec.replicas", ".status.workloads.primary.readyReplicas", ".status.workloads.primary.selector"),
     children=(
         DEPLOYMENTS,
         SERVICES,
@@ -129,7 +131,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             related=Related,
             sync=service.sync,
             invalid=service.invalid,
-            kept=service.kept,
+            invalid_children=service.kept,
             template_inputs=template_inputs,
             customize=customize,
         ),

@@ -1,4 +1,4 @@
-"""LoRA adapters: what may be written, where they are in a pod, and how vLLM hears of them. Source: KS-3.13."""
+"""LoRA adapters: their rules, their directories in the pods, and vLLM's arguments for them. Source: KS-3.13."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
-from app.kserve.modeluri import parse, url_problem
+from app.kserve.modeluri import InvalidURL, parse, url_problem
 from app.kserve.names import MAIN
-from app.kserve.sources import SCHEMES, Provider, problem_of, provider, shown
+from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.base import Json
@@ -25,7 +25,7 @@ ADAPTERS = LORA.child("adapters")
 LORA_PATH = "/mnt/lora"
 _MODULES = "--lora-modules"
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""What vLLM takes as ``--max-lora-rank``."""
+"""Valid values of vLLM's ``--max-lora-rank``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,27 @@ class Adapter:
 
 
 def adapters(model: LLMModelSpec | None) -> list[Adapter]:
-    """Those of a model that :func:`check` has nothing against, by name."""
-    found = []
+    """Return the adapters of a model that passed :func:`check`, sorted by name."""
+    listed = []
     for _, entry in _entries(model):
         uri = parse(entry["uri"])
-        found.append(Adapter(entry["name"], uri, provider(uri), f"{LORA_PATH}/{_directory(entry['name'])}"))
-    return sorted(found, key=lambda adapter: adapter.name)
+        listed.append(Adapter(entry["name"], uri, provider(uri), f"{LORA_PATH}/{_directory(entry['name'])}"))
+    return sorted(listed, key=lambda adapter: adapter.name)
 
 
 def names(model: LLMModelSpec | None) -> list[str]:
-    """Their names, by name."""
+    """Return the names of the adapters, sorted."""
     return sorted(str(entry["name"]) for _, entry in _entries(model) if entry.get("name"))
 
 
+def uris(model: LLMModelSpec | None) -> list[str]:
+    """Return the addresses of a model and of its adapters, as they are written."""
+    listed = [entry.get("uri") for _, entry in _entries(model)]
+    return [uri for uri in (model.uri if model is not None else None, *listed) if isinstance(uri, str)]
+
+
 def _entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
-    """Those that are objects: anything else has been said to be none."""
+    """Yield the adapters that are objects; :func:`check_types` reports the others."""
     listed = model.lora.adapters if model is not None and model.lora is not None else None
     for position, entry in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(entry, dict):
@@ -74,7 +80,7 @@ _ADAPTER = Members(("uri", "name"), ("uri", "name"))
 
 
 def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
-    """The schema leaves adapters open, but they are models, and can be nothing else when they are read; KS-L01."""
+    """Check that adapters are models, which the schema leaves open (KS-L01)."""
     listed = model.lora.adapters if model.lora is not None else None
     if listed is None:
         return
@@ -82,86 +88,87 @@ def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
         yield wrong_type(ADAPTERS, listed, "array", _ADAPTER)
         return
     for position, adapter in enumerate(listed):
-        here = ADAPTERS.index(position)
+        adapter_path = ADAPTERS.index(position)
         if not isinstance(adapter, dict):
-            yield wrong_type(here, adapter, "object", _ADAPTER)
+            yield wrong_type(adapter_path, adapter, "object", _ADAPTER)
             continue
         for key in ("uri", "name"):
             value = adapter.get(key)
             if value is not None and not isinstance(value, str):
-                yield wrong_type(here.child(key), value, "string")
+                yield wrong_type(adapter_path.child(key), value, "string")
         if isinstance(adapter.get("uri"), str):
-            yield from check_url(adapter["uri"], here.child("uri"))
+            yield from check_url(adapter["uri"], adapter_path.child("uri"))
 
 
 def check_url(uri: str, path: field.Path) -> Iterator[field.Error]:
-    """An address that is no URL: the API's own types could not hold it (KS-7.5)."""
-    if found := url_problem(uri):
-        yield field.invalid(path, shown(uri), f"is not a valid URL: {found}")
+    """Check that an address is a valid URL, as the API's own types require (KS-7.5)."""
+    if reason := url_problem(uri):
+        yield field.invalid(path, shown(uri), f"is not a valid URL: {reason}")
 
 
 def is_loaded(spec: LLMInferenceServiceSpec) -> bool:
-    """Whether adapters are brought into the pods: not where the containers fetch everything themselves."""
+    """Report whether adapters are downloaded into the pods: not if the storage initializer is disabled."""
     return spec.storage_initializer is None or spec.storage_initializer.enabled is not False
 
 
 def check(spec: LLMInferenceServiceSpec, service: str, *, final: bool) -> Iterator[field.Error]:
-    """What vLLM or the download certainly refuses: KS-L02 to KS-L07.
+    """Check for values that vLLM or the download always refuses (KS-L02 to KS-L07).
 
-    ``final``: nothing is merged with the spec any more. Before that a base may name the model, or switch the storage
-    initializer off.
+    ``final`` is True for a merged spec. Before merging, a base may name the model, or disable the storage initializer.
     """
     if not is_loaded(spec) or spec.model is None:
         return
-    taken: dict[str, tuple[str, field.Path]] = {}
+    used_names: dict[str, tuple[str, field.Path]] = {}
     base = spec.model.name or ("" if spec.base_refs and not final else service)
-    for here, entry in _entries(spec.model):
+    for position, entry in _entries(spec.model):
         name, uri = entry.get("name"), entry.get("uri")
         if isinstance(name, (str, type(None))):
-            yield from _name(name or "", here, base, taken)
+            yield from _name(name or "", position, base, used_names)
         if not uri:
-            yield field.required(here.child("uri"), f"set the address of the adapter: {_FORMS}")
+            yield field.required(position.child("uri"), f"set the address of the adapter: {_FORMS}")
         elif isinstance(uri, str) and OPEN not in uri and (final or not spec.base_refs):
-            found = fault(uri)
-            if found:
-                yield field.invalid(here.child("uri"), shown(uri), found)
+            reason = fault(uri)
+            if reason:
+                yield field.invalid(position.child("uri"), shown(uri), reason)
 
 
 _FORMS = "hf://, s3://, gs:// or pvc:// and a path"
 
 
-def _name(name: str, here: field.Path, base: str, taken: dict[str, tuple[str, field.Path]]) -> Iterator[field.Error]:
-    path = here.child("name")
+def _name(
+    name: str, position: field.Path, base: str, used_names: dict[str, tuple[str, field.Path]]
+) -> Iterator[field.Error]:
+    path = position.child("name")
     if not name:
         yield field.required(path, "requests ask for the adapter by its name")
     elif OPEN in name:
         return
     elif name in (".", ".."):
-        yield field.invalid(path, name, "the name becomes that of a directory; use letters, digits, '.', '_' and '-'")
+        yield field.invalid(path, name, "cannot be the name of a directory; use letters, digits, '.', '_' and '-'")
     elif name == base:
         yield field.invalid(path, name, "is the name of the base model; requests could not tell the two apart")
-    elif (other := taken.get(_directory(name))) is not None:
-        same = f"is the name of {other[1]} already; each adapter needs a name of its own"
+    elif (other := used_names.get(_directory(name))) is not None:
+        same = f"is the name of {other[1]} already; adapters need different names"
         near = f"would be stored in the directory of {other[1]}, {field.render(other[0])}: characters other than "
         detail = same if other[0] == name else f"{near}letters, digits, '.', '_' and '-' become '-' there"
         yield field.invalid(path, name, detail)
-    taken.setdefault(_directory(name), (name, here))
+    used_names.setdefault(_directory(name), (name, position))
 
 
 def fault(uri: str) -> str:
-    """Why an adapter cannot be had from an address; empty where it can, or where the address is no URL at all."""
-    found = problem_of(uri, enabled=True)
-    if found:
-        return found
-    if url_problem(uri):
+    """Return why an adapter cannot be fetched from an address; empty if it can, or if the address is not a URL."""
+    try:
+        parsed = parse(uri)
+    except InvalidURL:
         return ""
-    parsed = parse(uri)
-    is_image = parsed.scheme in SCHEMES and provider(parsed) is Provider.IMAGE
-    return f"an adapter cannot be an image; use {_FORMS}" if is_image else ""
+    reason = problem(parsed, enabled=True)
+    if not reason and provider(parsed) is Provider.IMAGE:
+        return f"an adapter cannot be an image; use {_FORMS}"
+    return reason
 
 
 def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
-    """What vLLM will probably refuse, and adapters that the server is not told of."""
+    """Warn of values that vLLM probably refuses, and of adapters that the server does not load."""
     lora = spec.model.lora if spec.model is not None else None
     if lora is None:
         return
@@ -171,7 +178,7 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
         return
     if not lora.adapters:
         if not spec.base_refs and (lora.max_rank or lora.max_adapters or lora.max_cpu_adapters):
-            yield field.advice(LORA, "accepted, no effect; there are no adapters", "no-effect")
+            yield field.advice(LORA, "accepted, no effect; adapters is empty", "no-effect")
         return
     if lora.max_rank is not None and lora.max_rank not in RANKS:
         yield field.advice(LORA.child("maxRank"), f"vLLM takes {', '.join(map(str, RANKS[1:]))}, not {lora.max_rank}")
@@ -180,11 +187,11 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
         yield field.advice(LORA.child("maxCpuAdapters"), text)
     for workload, side in ((spec, SPEC), (spec.prefill, SPEC.child("prefill"))):
         pods = () if workload is None else (("template", workload.template), ("worker", workload.worker))
-        yield from (found for key, pod in pods for found in _ignored_by_server(pod, side.child(key)))
+        yield from (ignored for key, pod in pods for ignored in _ignored_by_server(pod, side.child(key)))
 
 
 def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:
-    """A script of the user's own that gives its server no arguments."""
+    """Warn of a user's script that passes no arguments to its server."""
     for position, container in enumerate((pod or {}).get("containers") or ()):
         if container.get("name") != MAIN or passes_arguments(container) or has_flag(container, _MODULES):
             continue
@@ -195,11 +202,11 @@ def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Adv
         )
 
 
-# What the server is told.
+# Arguments of the server.
 
 
 def with_adapters(container: Json, lora: LoRASpec, served: Sequence[tuple[str, str]]) -> Json:
-    """The container whose server loads the adapters, ``(name, directory)`` each; as it is where none can be told."""
+    """Add the arguments that load the adapters, ``(name, directory)`` each, if the container passes arguments."""
     if has_flag(container, _MODULES) or not passes_arguments(container):
         return container
     limits = (

@@ -17,6 +17,7 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _HOST_REFUSES = re.compile(r"[\x00-\x20#/?@\\^`{|}\x7f]")
+_HOST_AS_WRITTEN = re.compile(r"[A-Za-z0-9\-._~]*")
 _PATH_AS_WRITTEN = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]]|%[0-9A-Fa-f]{2})*")
 _PATH_PLAIN = "-._~$&+,/:;=@"
 """Characters that Go leaves unescaped in a path, beside letters and digits."""
@@ -77,6 +78,8 @@ def _authority(text: str) -> str:
 
 
 def _host(host: str) -> str:
+    if _HOST_AS_WRITTEN.fullmatch(host):
+        return host
     if host.startswith("["):
         _, bracket, port = host.rpartition("]")
         if not bracket:
@@ -112,7 +115,7 @@ def _check_escapes(text: str) -> None:
 
 def _escape(text: str, fragment: bool = False) -> str:
     """Return a path or fragment as Go writes it: unchanged if it is well formed, otherwise escaped again."""
-    _check_escapes(text)
     if _PATH_AS_WRITTEN.fullmatch(text):
         return text
+    _check_escapes(text)
     return quote(unquote_to_bytes(text), safe=_PATH_PLAIN + ("?!()*" if fragment else ""))

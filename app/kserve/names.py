@@ -51,7 +51,7 @@ COMPONENT_SCHEDULER = "llminferenceservice-router-scheduler"
 ROLE_BOTH, ROLE_DECODE, ROLE_PREFILL = "both", "decode", "prefill"
 
 GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
-"""On the Service that stands before a Gateway; its value is the Gateway's name."""
+"""Label of the Service in front of a Gateway; its value is the Gateway's name."""
 
 # Annotations.
 
@@ -90,14 +90,14 @@ POOL_NAME_VARIABLE = "INFERENCE_POOL_NAME"
 PROVISION_VOLUME = "kserve-provision-location"
 CLAIM_VOLUME = "kserve-pvc-source"
 ADAPTER_VOLUME = "lora-adapters"
-"""Adapters have a volume of their own, so that none of their mounts is within a read-only one, or an image's."""
+"""Adapters have a separate volume, so that their mounts are never within a read-only volume or an image."""
 CA_BUNDLE_VOLUME = "cabundle-cert"
 MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, ADAPTER_VOLUME, CA_BUNDLE_VOLUME)
 """Volumes that are added to a pod to bring the model in."""
 MODEL_PATH = "/mnt/models"
 
 PUBLIC_PORT = 8000
-"""Where the workload Service, the pool, the routes and the routing sidecar all expect the server."""
+"""Port of the server for the workload Service, the pool, the routes and the routing sidecar."""
 
 # Objects of the system namespace.
 
@@ -131,7 +131,7 @@ def _md5(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the objects of one service are called (KS-3.2)."""
+    """Names of the objects of one service (KS-3.2)."""
 
     service: str
 
@@ -157,7 +157,7 @@ class Names:
         return self._child("-kserve-mn-prefill")
 
     def autoscaler(self, kind: AutoscalerKind, *, prefill: bool) -> str:
-        """What scales the main or the prefill workload."""
+        """Return the name of the autoscaler of the main or the prefill workload."""
         return self._child(f"-kserve-{'prefill-' if prefill else ''}{kind}")
 
     @property
@@ -222,7 +222,7 @@ class Names:
 
 
 def adapter_volume(adapter: str) -> str:
-    """Of a claim with an adapter; a name that no volume can have is told apart by its hash."""
+    """Return the volume name of a claim with an adapter; an invalid name gets a hash."""
     if _LABEL.fullmatch(adapter):
         return child_name("lora-pvc-", adapter)
     return child_name("lora-pvc-", f"{_NO_LABEL.sub('-', adapter.lower()).strip('-')}-{_md5(adapter)[:8]}".lstrip("-"))
@@ -233,7 +233,7 @@ _NO_LABEL = re.compile(r"[^a-z0-9-]")
 
 
 def base_labels(service: str) -> dict[str, str]:
-    """What every object of a service carries."""
+    """Return the labels of every object of a service."""
     return {NAME: service, PART_OF: PART_OF_VALUE}
 
 

@@ -41,7 +41,7 @@ class Ingress(_Document):
     model_based_routing_mode: str = "enabled"
     """``disabled`` takes the routes' matches by that header away."""
     tls: bool = msgspec.field(default=False, name="enableLLMInferenceServiceTLS")
-    """Whether traffic inside the cluster shall be encrypted. Nothing acts on it; ``FeaturesApplied`` says so."""
+    """Encrypt traffic inside the cluster. It has no effect, which ``FeaturesApplied`` reports."""
 
     def check(self) -> None:
         namespace, slash, name = self.kserve_ingress_gateway.partition("/")
@@ -52,7 +52,7 @@ class Ingress(_Document):
 AUTOSCALING_KEY = "autoscaling-wva-controller-config"
 
 CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
-"""Where a CA bundle is mounted, unless somebody says otherwise."""
+"""Default mount path of a CA bundle."""
 
 
 class StorageInitializer(_Document):
@@ -112,7 +112,7 @@ class S3(_Document):
 
 
 class GCS(_Document):
-    """How the key of a Google service account is called in a Secret."""
+    """Name of the key of a Google service account in a Secret."""
 
     credential_file_name: str = msgspec.field(
         default="gcloud-application-credentials.json", name="gcsCredentialFileName"
@@ -132,13 +132,13 @@ class Scheduler(_Document):
 
 
 class Prometheus(_Document):
-    """Where KEDA reads what the workload variant autoscaler wants, and as whom."""
+    """Address and credentials with which KEDA reads the metric of the workload variant autoscaler."""
 
     url: str = ""
     tls_insecure_skip_verify: bool = False
     auth_modes: str = ""
     trigger_auth_name: str = ""
-    """A TriggerAuthentication of the service's namespace, or what ``trigger_auth_kind`` says."""
+    """A TriggerAuthentication of the service's namespace, or an object of ``trigger_auth_kind``."""
     trigger_auth_kind: str = ""
 
 
@@ -150,10 +150,10 @@ class Autoscaling(_Document):
     @property
     def problem(self) -> str:
         """Why no ScaledObject can be made; empty where one can."""
-        found = self.prometheus
-        if not found.url:
+        prometheus = self.prometheus
+        if not prometheus.url:
             return "prometheus.url is not set"
-        if bool(found.auth_modes) != bool(found.trigger_auth_name):
+        if bool(prometheus.auth_modes) != bool(prometheus.trigger_auth_name):
             return "prometheus.authModes and prometheus.triggerAuthName need each other: set both or neither"
         return ""
 
@@ -196,14 +196,14 @@ _DECODERS: dict[type[_Document], Decoder[Any]] = {type_: Decoder(type_) for type
 
 
 def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
-    """The settings in a ConfigMap's ``data``, ``None`` where there is no ConfigMap. Raises OperatorConfigError."""
-    found: dict[str, Any] = {}
+    """Parse a ConfigMap's ``data``; None stands for an absent ConfigMap. Raises OperatorConfigError."""
+    sections: dict[str, Any] = {}
     for key, type_ in DOCUMENTS.items():
         if data is not None and key in data:
             document = _document(key, data[key], type_)
             if name := _FIELDS.get(key):
-                found[name] = document
-    return OperatorConfig(system_namespace, **found)
+                sections[name] = document
+    return OperatorConfig(system_namespace, **sections)
 
 
 def _document(key: str, text: str, type_: type[DocumentT]) -> DocumentT:

@@ -1,7 +1,7 @@
-"""What the pods of a service may ask of the API server: the rules of its Roles. Source: KS-3.5 and KS-4.3.
+"""Rules of the Roles of a service's pods. Source: KS-3.5 and KS-4.3.
 
-Kubernetes lets nobody hand on a right that they lack, so Metacontroller is given these too, with the component that
-declares Roles (KS-9.3).
+Kubernetes prevents escalation of privileges, so Metacontroller has these rights too, from the component that declares
+Roles (KS-9.3).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIDECAR_RULES: tuple[Json, ...] = (
     {"apiGroups": [""], "resources": ["pods"], "verbs": _READ},
     {"apiGroups": _POOL_GROUPS, "resources": ["inferencepools"], "verbs": _READ},
 )
-"""What a routing sidecar does: it looks for the pods of its pool."""
+"""Rights of a routing sidecar, which finds the pods of its pool."""
 
 SCHEDULER_RULES: tuple[Json, ...] = (
     {"apiGroups": [""], "resources": ["pods"], "verbs": _READ},
@@ -38,7 +38,7 @@ SCHEDULER_RULES: tuple[Json, ...] = (
         "verbs": [*_READ, "create", "update", "patch", "delete"],
     },
 )
-"""What an endpoint picker does: it watches pods and pools, and several of them elect a leader."""
+"""Rights of an endpoint picker: it watches pods and pools, and replicas elect a leader."""
 
 
 def role(metadata: Json, rules: tuple[Json, ...]) -> Json:
@@ -71,7 +71,7 @@ class ObservedAccount(ObservedObject):
 
 
 class ObservedRole(ObservedObject):
-    """A Role. Its name says which rules it has to have."""
+    """A Role, whose name selects its rules."""
 
     def resendable(self, record: Json) -> Json | None:
         rules = next((rules for suffix, rules in _RULES.items() if self.metadata.name.endswith(suffix)), None)

@@ -1,7 +1,7 @@
-"""What the phases of a sync hand to each other: children, and one state for each condition. Source: KS-9.4.
+"""Results of the phases of a sync: children, and one state for each condition. Source: KS-9.4.
 
-A sync goes through settings, merge, workloads and router. A phase that fails keeps the observed children of its own and
-of later phases, and leaves their conditions as they were.
+A sync goes through settings, merge, workloads and router. A phase that fails keeps the observed children of this and
+later phases, and leaves their conditions as they were.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from app.workload.waiting import NOTHING, Outstanding
 
 @dataclass(frozen=True, slots=True)
 class ConditionState:
-    """Whether one condition holds and, when not, why. A true one has no reason, unless it is bad news."""
+    """State of one condition. A true condition has a reason only if it is bad news."""
 
     ok: bool
     reason: str = ""
     message: str = ""
     stage: Stage = Stage.STARTING
-    """Where its message stands among the causes in ``Ready``."""
+    """Position of its message among the causes in ``Ready``."""
 
     @property
     def cause(self) -> Cause | None:
@@ -40,7 +40,7 @@ def fails(reason: str = "", message: str = "", stage: Stage = Stage.STARTING) ->
 
 
 def by_condition(condition: Condition) -> ConditionState:
-    """As a condition of an observed object says it, which does not hold."""
+    """Return the state for a condition of an observed object that is not true."""
     return fails(condition.reason, one_line(condition.message))
 
 
@@ -77,7 +77,7 @@ class RouterResult:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that the status of one sync is made of (:func:`app.kserve.llminferenceservice.status.status`).
+    """Inputs of the status of one sync (:func:`app.kserve.llminferenceservice.status.status`).
 
     ``None`` stands for a phase that was not reached: its conditions stay as they were, ``Unknown`` on a new object.
     """

@@ -18,7 +18,7 @@ _RFC3339 = re.compile(
 
 def rfc3339(moment: datetime) -> str:
     """``metav1.Time``: UTC, whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def parse_rfc3339(text: str) -> datetime | None:
@@ -44,13 +44,17 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u206
 """Characters that move a terminal's cursor, or turn the direction of what follows."""
 
 
+def _escaped(match: re.Match[str]) -> str:
+    return match.group().encode("unicode_escape").decode()
+
+
 def printable(status: Any) -> Any:
     """Return a status as JSON whose strings can be shown: escaped, and no longer than a message may be.
 
     Names and messages come from other objects of the cluster, which their owners may give any characters.
     """
     if isinstance(status, str):
-        shown = _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), status)
+        shown = status if status.isprintable() else _UNPRINTABLE.sub(_escaped, status)
         return shown if len(shown) <= MESSAGE_MAX else shown[: MESSAGE_MAX - 1] + "…"
     if isinstance(status, dict):
         return {key: printable(value) for key, value in status.items()}

@@ -198,10 +198,11 @@ class AutoscalerStatus(Observed):
     """``desired_replicas`` is what the autoscaler chose last; 0 before it chose anything."""
 
     desired_replicas: int = 0
+    conditions: list[Condition] | None = None
 
 
 class ObservedAutoscaler(ObservedObject):
-    """A HorizontalPodAutoscaler, for the number that it keeps while what it scales is away."""
+    """A HorizontalPodAutoscaler: its number, kept while what it scales is away, and whether it works."""
 
     status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
 
@@ -406,7 +407,7 @@ def _parsed(text: str) -> Any:
         record = _RECORD.decode(text)
     except msgspec.DecodeError:
         return None
-    return without_nulls(record) if _NULL.search(text) else record
+    return without_nulls(record) if "null" in text and _NULL.search(text) else record
 
 
 def _number(text: str) -> float | int:

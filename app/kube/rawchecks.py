@@ -30,10 +30,7 @@ TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
 
 
 def check_text(body: bytes) -> None:
-    """Raise ``UnicodeDecodeError`` for bytes that are no text.
-
-    A decoder that skips what nobody asks for does not see them, until somebody asks.
-    """
+    """Raise ``UnicodeDecodeError`` for invalid UTF-8, which decoders do not find in skipped fields."""
     if not body.isascii():
         body.decode()
 
@@ -44,10 +41,10 @@ _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def depth_exceeds(document: bytes | Raw, limit: int = MAX_DEPTH) -> bool:
-    """Whether the JSON text is nested deeper than ``limit``.
+    """Return whether JSON is nested deeper than ``limit``.
 
-    Strips one level of empty brackets per pass, all in C: the number of passes is the depth. Brackets inside strings
-    can only leave something over, so the strings are taken out first in that (rare) case.
+    Each pass removes one level of empty brackets, all in C. Brackets inside strings can only leave a rest, so strings
+    are removed first in that (rare) case.
     """
     document = bytes(document)
     if not _strip(document.translate(_ONE_KIND, _NOT_BRACKETS), limit):
@@ -56,7 +53,6 @@ def depth_exceeds(document: bytes | Raw, limit: int = MAX_DEPTH) -> bool:
 
 
 def _strip(brackets: bytes, levels: int) -> bool:
-    """Whether anything is left after that many levels were removed."""
     for _ in range(levels):
         if not brackets:
             return False
@@ -65,14 +61,14 @@ def _strip(brackets: bytes, levels: int) -> bool:
 
 
 def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
-    """An error when the JSON text at ``path`` is too large to be looked into, at the place that makes it so.
+    """Return an error at the innermost field that makes the JSON at ``path`` too large to be decoded.
 
-    Raises ``msgspec.DecodeError`` when it is no JSON; a text within the limits is not read at all.
+    Raises ``msgspec.DecodeError`` for invalid JSON; JSON within the limits is not decoded at all.
     """
     raw = bytes(document)
     if len(raw) <= MAX_STORED_BYTES:
-        if len(raw) > MAX_STRING_BYTES and _longest_text(raw) > MAX_STRING_BYTES:
-            return [field.too_long(_heaviest(raw, path, _longest_text, MAX_STRING_BYTES), MAX_STRING_BYTES)]
+        if len(raw) > MAX_STRING_BYTES and _longest_string(raw) > MAX_STRING_BYTES:
+            return [field.too_long(_heaviest(raw, path, _longest_string, MAX_STRING_BYTES), MAX_STRING_BYTES)]
         if raw.count(b",") >= MAX_SPEC_VALUES and (values := _values(raw)) > MAX_SPEC_VALUES:
             return [field.too_many(_heaviest(raw, path, _values, MAX_SPEC_VALUES), values, MAX_SPEC_VALUES)]
     if len(raw) > MAX_SPEC_BYTES:
@@ -80,19 +76,19 @@ def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
     return []
 
 
-def _longest_text(raw: bytes) -> int:
-    """Bytes of the longest text, without its quotes and escapes."""
-    long = (text for text in _STRINGS.findall(raw) if len(text) > MAX_STRING_BYTES)
-    return max((len(msgspec.json.decode(text, type=str).encode()) for text in long), default=0)
+def _longest_string(raw: bytes) -> int:
+    """Return the bytes of the longest string, without its quotes and escapes."""
+    long = (string for string in _STRINGS.findall(raw) if len(string) > MAX_STRING_BYTES)
+    return max((len(msgspec.json.decode(string, type=str).encode()) for string in long), default=0)
 
 
 def _values(raw: bytes) -> int:
-    """About how many values there are: as many as commas outside of texts, and one."""
+    """Return the approximate number of values: the commas outside of strings, and one."""
     return _STRINGS.sub(b"", raw).count(b",") + 1
 
 
 def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit: int) -> field.Path:
-    """The innermost field that alone is over the limit. Nothing is decoded but the keys on the way, unless too many."""
+    """Return the innermost field that alone is over the limit. Only the keys on the way are decoded."""
     while raw.startswith(b"{") and raw.count(b",") <= 10 * MAX_SPEC_VALUES:
         members = _MEMBERS.decode(raw)
         heavy = next((key for key, item in members.items() if weigh(bytes(item)) > limit), None)
@@ -108,7 +104,7 @@ _MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-
 
 
 def may_have_controls(document: bytes) -> bool:
-    """Whether JSON text can hold what :func:`control_characters` looks for. Nearly all of it cannot."""
+    """Return whether JSON may have control characters (:func:`control_characters`). Nearly all has none."""
     return _MAY_HAVE_CONTROLS.search(document) is not None
 
 
@@ -116,12 +112,11 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def has_control(text: str) -> bool:
-    """Whether a text has what :func:`control_characters` looks for."""
     return _CONTROL.search(text) is not None
 
 
 def control_characters(value: Any, path: field.Path) -> Iterator[field.Error]:
-    """Texts that no Kubernetes object should carry: C0 and C1 controls but tab and line ends."""
+    """Yield an error for each string with C0 or C1 control characters other than tabs and line ends."""
     if isinstance(value, str):
         if has_control(value):
             yield field.invalid(path, value, "must not contain control characters")
@@ -139,7 +134,7 @@ METADATA = field.Path("metadata")
 
 
 class MetadataParts(msgspec.Struct, rename="camel"):
-    """The parts of metadata that something is made of, unread."""
+    """The parts of metadata that are used, not decoded."""
 
     name: Raw = Raw(b"null")
     generate_name: Raw = Raw(b"null")

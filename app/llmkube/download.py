@@ -1,7 +1,7 @@
 """The downloader: one container and its volumes, shared by the Model's Job and by serving pods (LK-3.6).
 
-The script is the same constant text everywhere; what it shall do stands in its environment, so that no text of a user
-ever is shell text (spec LK-T-22).
+The script is a constant; its inputs are environment variables, so a user's value is never part of a shell command
+(LK-T-22).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ EXIT_WRONG_SHA256 = 65
 def script(*, in_job: bool, with_credentials: bool = False, several: bool = False) -> str:
     """Return the script without comments, with the requested optional parts.
 
-    It is part of the template of serving pods: a change restarts all that download. In a Model's Job it also checks the
-    free space of the volume, and fails at once if the server does not respond.
+    It is part of the template of serving pods, so a change restarts them. In a Job it also checks the free space of the
+    volume, and fails at once if the server does not respond.
     """
     text = _part("download.sh")
     for part, enabled in (("job", in_job), ("credentials", with_credentials)):
@@ -51,7 +51,7 @@ def _part(name: str) -> str:
 
 
 JOB_USER = 100
-"""User of a Job's pod: that of the default image, as a number, so that the kubelet can verify runAsNonRoot."""
+"""User of a Job's pod: the default image's, as a number, so that the kubelet can verify runAsNonRoot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,10 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
 
 
 _EXPANDED = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
-"""What the kubelet expands: ``$$``, and variables of the container or of Services, which are in capitals."""
+"""Matches ``$$`` and variables in capitals, which the kubelet expands."""
 
 
 def _literal(text: str) -> str:
-    """Escape a value in which the kubelet would expand ``$(VARIABLE)`` or ``$$``."""
     return text.replace("$", "$$") if _EXPANDED.search(text) else text
 
 
@@ -148,7 +147,6 @@ def _mounts(download: Download, settings: Settings) -> list[VolumeMount]:
 
 
 def volumes(download: Download, claim: str, settings: Settings) -> list[Json]:
-    """Return the volumes of a downloading pod: cache claim or empty directory, the node's file, certificates."""
     storage: Json = {"persistentVolumeClaim": {"claimName": claim}} if download.cached else {"emptyDir": {}}
     pod_volumes: list[Json] = [{"name": _volume_name(download), **storage}]
     if _copies(download):
@@ -159,7 +157,6 @@ def volumes(download: Download, claim: str, settings: Settings) -> list[Json]:
 
 
 def serving_mount(download: Download) -> VolumeMount:
-    """Return the read-only mount of the server."""
     return VolumeMount(name=_volume_name(download), mount_path=names.MODELS_DIR, read_only=True)
 
 
@@ -184,7 +181,6 @@ def _security_context(pod: Mapping[str, Any]) -> Json:
 
 
 def default_pod_security(settings: Settings) -> Json:
-    """Return the default security context of a pod (LK-3.7)."""
     context: Json = {"seccompProfile": {"type": "RuntimeDefault"}}
     if settings.llmkube_default_fsgroup > 0:
         context["fsGroup"] = settings.llmkube_default_fsgroup

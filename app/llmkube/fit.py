@@ -1,7 +1,7 @@
-"""Will a model fit into the memory of its GPUs? Sums with two ends: the least and the most that can be needed.
+"""Estimate whether a model fits into the memory of its GPUs, from a minimum and a maximum of what it needs (LK-7).
 
-Weights, key-value cache and what the server needs for itself. Where the file's size and the model's shape are known
-both ends are close; where only names tell, they are far apart. Only what holds for both ends is said. Source: LK-7.
+The sum of weights, key-value cache and overhead. The bounds are close where the file's size and the model's shape are
+known, and far apart where only names are. A verdict holds for both bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number between two ends; ``most`` is ``None`` where nothing bounds it. ``how`` is its source."""
+    """A number between two bounds; ``most`` is ``None`` without an upper bound. ``how`` is its source."""
 
     least: float
     most: float | None
@@ -48,7 +48,7 @@ class Shape:
     parameters: float = 0
     """In thousands of millions."""
     ends: tuple[float, float] = (1, 1)
-    """The least and the most cache, as a share of layers x heads x width: less with windows, more where guessed."""
+    """Bounds of the cache as a share of layers x heads x width: below 1 with sliding windows, above 1 for a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A model, a server and its GPUs. What is not known is ``None``, empty or 0."""
+    """A model, a server and its GPUs. Unknown values are ``None``, empty or 0."""
 
     names: tuple[str, ...]
-    """Texts that may name the model and the number of its parameters, the most certain first."""
+    """Strings that may contain the model's name and number of parameters, the most reliable first."""
     formats: tuple[str, ...]
-    """Texts that may name its quantization, the most certain first."""
+    """Strings that may contain its quantization, the most reliable first."""
     gguf: bool
     """One file in GGUF, not a repository of tensors."""
     size: int
@@ -94,18 +94,17 @@ class Question:
     memory: int
     """Bytes of one GPU."""
     memory_from: str
-    """Source of that number."""
 
 
 def judge(question: Question) -> Fit:
-    """The answer, which is CANNOT_KNOW unless it is certain."""
+    """Return the verdict, which is CANNOT_KNOW unless it is certain."""
     use = question.use
     if use.unknown:
         return Fit(Answer.CANNOT_KNOW, use.unknown, ())
-    taken = weights(question), cache(question), _overhead(question)
-    rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, taken, strict=True))
-    least = sum(part.least for part in taken)
-    most = None if use.more or any(part.most is None for part in taken) else sum(part.most or 0 for part in taken)
+    amounts = weights(question), cache(question), _overhead(question)
+    rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, amounts, strict=True))
+    least = sum(part.least for part in amounts)
+    most = None if use.more or any(part.most is None for part in amounts) else sum(part.most or 0 for part in amounts)
     total = Amount(least, most, f"without {use.more}" if use.more else "")
     rows = (*rows, ("needed", str(total), total.how))
     if not question.gpus:
@@ -114,27 +113,30 @@ def judge(question: Question) -> Fit:
         why = f"it needs {total}; write the memory of one GPU into the Model's hardware.gpu.memory"
         return Fit(Answer.CANNOT_KNOW, why, rows)
     used = min(use.gpus or question.gpus, question.gpus)
-    there = used * question.memory
-    rows = (*rows, ("available", f"{_gib(there)} GiB", f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"))
-    return _compared(question, total, there, rows)
+    available = used * question.memory
+    rows = (
+        *rows,
+        ("available", f"{_gib(available)} GiB", f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"),
+    )
+    return _compared(question, total, available, rows)
 
 
 _NAMES = ("weights", "key-value cache", "overhead")
 
 
-def _compared(question: Question, total: Amount, there: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
+def _compared(question: Question, total: Amount, available: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
     use = question.use
-    usable = there * (use.share or use.usual_share)
-    given = f"{_gib(there)} GiB"
+    usable = available * (use.share or use.usual_share)
+    capacity = f"{_gib(available)} GiB"
     if use.share is not None or use.usual_share < 1:
         share = f"{(use.share or use.usual_share):.0%} of it"
         rows = (*rows, ("usable", f"{_gib(usable)} GiB", share + ("" if use.share else ", the server's default")))
-        given = f"{_gib(usable)} GiB of {given}"
+        capacity = f"{_gib(usable)} GiB of {capacity}"
     if total.most is not None and total.most <= usable:
-        return Fit(Answer.FITS, f"it needs at most {_gib(total.most)} GiB, and has {given}", rows)
-    if total.least <= there * (use.share or 1.0):
-        return Fit(Answer.CANNOT_KNOW, f"it needs {total}, and has {given}", rows)
-    why = f"it needs at least {_gib(total.least)} GiB, and has {given}"
+        return Fit(Answer.FITS, f"it needs at most {_gib(total.most)} GiB, and has {capacity}", rows)
+    if total.least <= available * (use.share or 1.0):
+        return Fit(Answer.CANNOT_KNOW, f"it needs {total}, and has {capacity}", rows)
+    why = f"it needs at least {_gib(total.least)} GiB, and has {capacity}"
     if use.elsewhere:
         return Fit(Answer.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
     return Fit(Answer.DOES_NOT_FIT, why, rows)
@@ -144,13 +146,13 @@ def _compared(question: Question, total: Amount, there: int, rows: tuple[tuple[s
 
 
 def weights(question: Question) -> Amount:
-    """The model itself."""
+    """Return the bytes of the weights: the file's size if known, else parameters times bits."""
     if question.size:
         return Amount(question.size, question.size, "the size of the file")
     shape = shape_of(question.names)
-    known = question.parameters or (shape.parameters * 1e9 if shape else 0)
-    if known:
-        count = Amount(known * 0.99, known * 1.01, f"{known / 1e9:.1f}B parameters")
+    parameter_count = question.parameters or (shape.parameters * 1e9 if shape else 0)
+    if parameter_count:
+        count = Amount(parameter_count * 0.99, parameter_count * 1.01, f"{parameter_count / 1e9:.1f}B parameters")
     else:
         count = parameters(question.names)
     bits = quantization((question.use.quantization, *question.formats), gguf=question.gguf)
@@ -160,28 +162,27 @@ def weights(question: Question) -> Amount:
 
 
 def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, gpus: int, memory: int) -> str:
-    """Why the weights alone cannot be on so many GPUs, by names alone; empty where they may."""
-    use, there = Use(), gpus * memory
-    told = weights(Question(names, formats, gguf, 0, 0, None, use, gpus, memory, ""))
-    if told.least <= there:
+    """Return why the weights cannot fit on the GPUs, judged by names alone; empty if they may."""
+    use, available = Use(), gpus * memory
+    weight = weights(Question(names, formats, gguf, 0, 0, None, use, gpus, memory, ""))
+    if weight.least <= available:
         return ""
-    return (
-        f"the weights need at least {_gib(told.least)} GiB ({told.how}), and {gpus} x {_gib(memory)} GiB are declared"
-    )
+    declared = f"{gpus} x {_gib(memory)} GiB"
+    return f"the weights need at least {_gib(weight.least)} GiB ({weight.how}), and {declared} are declared"
 
 
 _COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def parameters(names: Iterable[str]) -> Amount:
-    """The number in names: ``8B``, ``8x7B``. They are rounded, and experts share a part of their weights."""
+    """Return the number of parameters in a name, such as ``8B`` or ``8x7B``, which is rounded and may share experts."""
     for name in names:
-        found = _COUNT.findall(name)
-        counts = [float(number) * 1e9 * (int(experts) if experts else 1) for experts, number in found]
+        matches = _COUNT.findall(name)
+        counts = [float(number) * 1e9 * (int(experts) if experts else 1) for experts, number in matches]
         if counts and all(counts):
-            mixed = any(experts for experts, _ in found)
-            told = f"{found[counts.index(max(counts))][0]}x" if mixed else ""
-            text = f"{told}{found[counts.index(max(counts))][1]}B parameters by the name"
+            mixed = any(experts for experts, _ in matches)
+            experts_prefix = f"{matches[counts.index(max(counts))][0]}x" if mixed else ""
+            text = f"{experts_prefix}{matches[counts.index(max(counts))][1]}B parameters by the name"
             return Amount(min(counts) * (0.7 if mixed else 0.9), max(counts) * 1.3, text)
     return Amount(0, None, "")
 
@@ -211,17 +212,17 @@ _BITS: dict[str, tuple[float, float]] = {
     )
     for word in words.split()
 }
-"""Bits of a weight: of the smallest tensors' format, and of a whole file, in which some are kept larger."""
+"""Bits per weight: of the format of the smallest tensors, and of a whole file, in which some are kept larger."""
 _WORD = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 
 
 def quantization(names: Iterable[str], *, gguf: bool) -> Amount:
-    """Bits of a weight, by the first name that tells one."""
+    """Return the bits per weight, by the first name that contains a quantization."""
     for name in names:
-        found = [word for word in map(str.lower, _WORD.findall(name)) if word in _BITS]
-        if found:
-            least, most = min(_BITS[w][0] for w in found), max(_BITS[w][1] for w in found)
-            return Amount(least, most, f"{found[-1].upper()}, {least:g} to {most:g} bits each")
+        formats = [word for word in map(str.lower, _WORD.findall(name)) if word in _BITS]
+        if formats:
+            least, most = min(_BITS[w][0] for w in formats), max(_BITS[w][1] for w in formats)
+            return Amount(least, most, f"{formats[-1].upper()}, {least:g} to {most:g} bits each")
     least, most = (1.5, 32.0) if gguf else (4.0, 16.1)
     return Amount(least, most, f"{least:g} to {most:g} bits each, as no name tells")
 
@@ -242,7 +243,7 @@ _CACHE_BITS = {
 
 
 def cache(question: Question) -> Amount:
-    """Room for the tokens of the context. Where the server chooses the context, it may choose a small one."""
+    """Return the bytes of the cache. A server that chooses the context may choose a small one."""
     shape, use = question.shape or shape_of(question.names), question.use
     tokens = use.context or (shape.context if shape else 0)
     if shape is None:
@@ -250,10 +251,10 @@ def cache(question: Question) -> Amount:
     if not tokens:
         return Amount(0, None, "neither the service nor the model has a context length")
     values = shape.layers * shape.kv_heads * shape.head
-    known = all(text in _CACHE_BITS for text in use.cache)
+    has_known_formats = all(text in _CACHE_BITS for text in use.cache)
     per_token = values * sum(_CACHE_BITS.get(text, 32.0) for text in use.cache) / 8
     copies = max(1, question.gpus / shape.kv_heads)  # a GPU holds one head at least
-    least = per_token * tokens * shape.ends[0] if use.context and known else 0
+    least = per_token * tokens * shape.ends[0] if use.context and has_known_formats else 0
     formats = " and ".join(dict.fromkeys(use.cache))
     layout = f"{shape.layers} layers x {shape.kv_heads} heads x {shape.head} values"
     how = f"{tokens} tokens x {layout}, keys and values in {formats}"
@@ -263,11 +264,10 @@ def cache(question: Question) -> Amount:
 
 
 OVERHEAD = int(2.5 * GIB)
-"""Maximum of each GPU that a server takes besides: its context, buffers, graphs."""
+"""Maximum that a server takes of each GPU for its context, buffers and graphs."""
 
 
 def _overhead(question: Question) -> Amount:
-    """Buffers grow with the model a little."""
     most = max(question.gpus, 1) * OVERHEAD + (weights(question).most or 0) / 10
     return Amount(0, most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
 
@@ -292,19 +292,19 @@ _SHAPES = {
     "qwen2.5-32b": Shape(64, 8, 128, 32768, 32.76),
     "qwen2.5-72b": Shape(80, 8, 128, 32768, 72.71),
 }
-"""Widespread models, by what their names contain. A fine-tuned model has the shape of the one it was made from."""
+"""Widespread models, by a part of their names. A fine-tuned model has the shape of its base model."""
 
 
 _BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf))*"
-"""Words that stand between a family and a size and change neither."""
+"""Words between a family and a size that change neither."""
 
 
 def shape_of(names: Iterable[str]) -> Shape | None:
-    """The shape of a model that is known by its name."""
+    """Return the shape of a model with a known name."""
     for name in names:
-        plain = re.sub(r"[^a-z0-9.]+", "-", name.lower())
-        for known, shape in _SHAPES.items():
-            family, _, size = known.rpartition("-")
-            if re.search(rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])", plain):
+        normalized = re.sub(r"[^a-z0-9.]+", "-", name.lower())
+        for model, shape in _SHAPES.items():
+            family, _, size = model.rpartition("-")
+            if re.search(rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])", normalized):
                 return shape
     return None

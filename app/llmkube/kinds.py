@@ -1,4 +1,4 @@
-"""The family's kinds: how they look from outside, and what they do. Source: LK-1.1."""
+"""The family's kinds: their resources and their hooks. Source: LK-1.1."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MODEL = CustomResource(
     version=VERSION,
     kind="Model",
     short_names=("mdl",),
-    description="A set of weights: where they come from, and the hardware they want.",
+    description="A set of weights: their source, and the hardware they need.",
     spec=ModelSpec,
     status=ModelStatus,
     counted=(("quantization", tuple(QUANTIZATIONS.values())),),
@@ -119,7 +119,7 @@ KINDS = (
             related=inferenceservice_observed.Related,
             sync=inferenceservice.sync,
             invalid=invalid,
-            kept=inferenceservice.kept,
+            invalid_children=inferenceservice.invalid_children,
             template_inputs=inferenceservice_observed.template_inputs,
             customize=inferenceservice_observed.customize,
         ),

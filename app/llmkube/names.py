@@ -1,4 +1,4 @@
-"""Every object name, label key and path of the family. Nothing else spells one out.
+"""Every object name, label key and path of the family.
 
 Source: LK-2.2, LK-2.9, LK-3.3, LK-3.6, LK-4.1, LK-4.4, LK-C and LK-D.
 """
@@ -25,18 +25,17 @@ LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 COMPONENT_CACHE = "model-cache"
 COMPONENT_DOWNLOAD = "model-download"
 MANAGED_BY = "llmkube-controller"
-"""The Go operator's value: what selects a cache claim by it goes on working."""
+"""The Go operator's value, so that selectors for its cache claims still match."""
 
 ATTEMPT = f"{GROUP}/attempt"
-"""Annotation of a download Job: how many there were for the same file, this one included."""
+"""Annotation of a download Job: the number of Jobs for the same file so far."""
 
 KEEP_KEYS = "KEEP_KEYS"
-"""Variable of a download Job: cache keys of other sources whose files stay. Without it all stay."""
+"""Variable of a download Job: cache keys of other sources whose files are kept. Without it all are kept."""
 
 DOWNLOADER = "model-downloader"
-"""Name of the container that fetches a model: the init container of a serving pod, the container of the Job."""
+"""Name of the container that fetches a model, in serving pods and in the Job."""
 DRAFT_DOWNLOADER = f"draft-{DOWNLOADER}"
-"""Name of the init container that fetches a draft model."""
 CACHE_VOLUME = "model-cache"
 STORAGE_VOLUME = "model-storage"
 SOURCE_VOLUME = "model-source"
@@ -74,7 +73,7 @@ def service_labels(service: str) -> dict[str, str]:
 
 
 def pod_selector(service: str) -> dict[str, str]:
-    """Return the label selector of the related pods, which other pods may match too.
+    """Return the label selector of the related pods, which may match other pods too.
 
     Metacontroller parses it for each service at each event of any pod: one label costs half as much as both of
     :func:`service_labels`.
@@ -83,17 +82,16 @@ def pod_selector(service: str) -> dict[str, str]:
 
 
 def pod_labels(service: str, model: str, runtime: str) -> dict[str, str]:
-    """The operator's labels of a serving pod and of its Deployment."""
+    """Return the operator's labels of a serving pod and of its Deployment."""
     return {LABEL_APP: service, LABEL_MODEL: model, LABEL_SERVICE: service, LABEL_RUNTIME: runtime}
 
 
 def service_name(service: str) -> str:
-    """Name of an InferenceService's Service: dots are not allowed there."""
+    """Return the name of an InferenceService's Service, in which dots are not allowed."""
     return service.replace(".", "-")
 
 
 def claim_name(model: str) -> str:
-    """Return the name of a Model's cache claim."""
     return fit(f"{model}-cache")
 
 
@@ -133,7 +131,6 @@ def job_labels(model: str) -> dict[str, str]:
 
 
 def job_pod_labels(model: str) -> dict[str, str]:
-    """Return the labels of the pods of a Model's download Jobs."""
     return {LABEL_COMPONENT: COMPONENT_DOWNLOAD, LABEL_MODEL: model}
 
 
@@ -152,9 +149,9 @@ PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "lo
 
 NVIDIA_GPU = "nvidia.com/gpu"
 MIG_PARTITION = "nvidia.com/mig-"
-"""Prefix of the resource of a MIG partition; its profile follows."""
+"""Prefix of the resource of a MIG partition, before its profile."""
 AMD_GPU = "amd.com/gpu"
 DRI_RENDER = "devic.es/dri-render"
 INTEL_GPU = "gpu.intel.com/i915"
 INTEL_XE_GPU = "gpu.intel.com/xe"
-"""Extended resources of the vendors' device plugins; the operator may name another one for Intel."""
+"""Extended resources of the vendors' device plugins; a setting may replace Intel's."""

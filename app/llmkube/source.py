@@ -1,7 +1,4 @@
-"""The parser of ``Model.spec.source``, and the paths of its files.
-
-Source: LK-2.1, LK-2.2 and LK-3.6.1. The Model uses it for its Job, the InferenceService for its pods.
-"""
+"""The parser of ``Model.spec.source``, and the paths of its files. Source: LK-2.1, LK-2.2 and LK-3.6.1."""
 
 from __future__ import annotations
 
@@ -46,7 +43,6 @@ class SourceClass(StrEnum):
     LOCAL = "local"
     """A file of the node; a Job copies it, on metal the agent opens it."""
     INVALID = "invalid"
-    """None of these: one word without a slash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,33 +62,32 @@ class Source:
     files: tuple[str, ...] = ()
     """Paths of the files in the repository or below the prefix; the first one is served."""
     hub_page: bool = False
-    """True for a repository that is named by the address of its page in a browser."""
+    """The repository is named by the address of its page in a browser."""
 
     @property
     def cache_key(self) -> str:
-        """Directory of the file below the cache: 16 digits of the SHA-256 of the source; empty for a repository."""
+        """Return the directory below the cache: 16 digits of the SHA-256 of the source; empty for a repository."""
         return "" if self.kind is SourceClass.REPOSITORY else short_hash(self.text, 16)
 
     @property
     def is_file(self) -> bool:
-        """True if a Job or init container downloads or copies files."""
+        """Return True if a Job or init container downloads or copies files."""
         return self.kind in (SourceClass.HTTP, SourceClass.LOCAL, SourceClass.FILES, SourceClass.S3)
 
     @property
     def is_remote(self) -> bool:
-        """True if a server has the file, so that changes of it can be detected."""
+        """Return True if a server has the file, so that changes of it can be detected."""
         return self.is_file and self.kind is not SourceClass.LOCAL
 
     @property
     def location(self) -> str:
-        """Address for the downloader: the source, or the prefix of all files."""
+        """Return the address for the downloader: the source, or the prefix of all files."""
         if self.kind is SourceClass.FILES:
             return f"{HUB}/{self.repository}/resolve/{quote(self.revision or MAIN, safe='')}/"
         return f"{self.text.rstrip('/')}/" if self.files else self.text
 
     @property
     def mounted_path(self) -> str:
-        """Path of the file of a pvc source in a serving pod."""
         return f"{SOURCE_DIR}/{self.path}"
 
 
@@ -139,50 +134,47 @@ _ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 
 def is_archive(source: Source) -> bool:
-    """True if the file has the name of an archive, which is never unpacked."""
+    """Return True for the name of an archive, which is never unpacked."""
     path = urlsplit(source.text).path if source.kind is SourceClass.HTTP and host(source.text) else source.path
     return any(path.lower().endswith(_ARCHIVES) for path in source.files or (path,))
 
 
 def slug(text: str) -> str:
-    """The text as part of a file name: runs of other characters become one dash, ends are trimmed (LK-2.2)."""
+    """Return a part of a file name: runs of other characters become one dash, ends are trimmed (LK-2.2)."""
     dashed = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")
     return re.sub(r"-{2,}", "-", dashed)
 
 
 def file_name(model: str) -> str:
-    """Name of a Model's file in the cache: from the object's name alone, so that it never moves (LK-2.9.8)."""
+    """Return the name of a Model's file in the cache: by the object's name alone, so that it never moves (LK-2.9.8)."""
     return f"{slug(model) or 'model'}.gguf"
 
 
 def cache_dir(source: Source) -> str:
-    """Directory of the file inside a pod that mounts the cache."""
     return posixpath.join(MODELS_DIR, source.cache_key)
 
 
 def recorded_key(source: Source, *, metal: bool) -> str:
-    """The cache key as a Model's status has it: none where a metal agent opens the file on its own disk (LK-2.4)."""
+    """Return the cache key in a Model's status: none if a metal agent opens the file on its own disk (LK-2.4)."""
     return "" if metal and source.kind is SourceClass.LOCAL else source.cache_key
 
 
 def stored_as(source: Source, model: str) -> str:
-    """Path of the file that is served, in the directory of its source: of several, the first."""
+    """Return the path of the served file in the directory of its source: the first of several."""
     return source.files[0] if source.files else file_name(model)
 
 
 def cached_path(source: Source, model: str) -> str:
-    """Path of the file inside a pod that mounts the cache."""
     return posixpath.join(cache_dir(source), stored_as(source, model))
 
 
 def ephemeral_path(source: Source, namespace: str, model: str) -> str:
-    """Path of the file inside a pod that downloads it to an emptyDir."""
     stem = posixpath.join(MODELS_DIR, f"{namespace}-{model}")
     return posixpath.join(stem, source.files[0]) if source.files else f"{stem}.gguf"
 
 
 def _url(url: Address) -> str:
-    """Every downloader reads the URL alike."""
+    """Reject a URL that downloaders may interpret differently."""
     if any(char in url.text for char in "\t\r\n"):  # one reader drops them, another ends there
         return "the URL must not contain tabs or newlines"
     try:
@@ -224,11 +216,11 @@ _FORMS = {
     SourceClass.HTTP: Form("https://<host>/<path of one file>", (_url,)),
     SourceClass.LOCAL: Form(f"{FILE_SCHEME}/<path> or /<path>", (address.absolute_path, address.no_parent_directory)),
 }
-"""LK-V-M03 to LK-V-M07 and LK-V-M36. A repository may have any name: whether it exists is the Hub's to say."""
+"""Forms of LK-V-M03 to LK-V-M07 and LK-V-M36. A repository may have any name: only the Hub knows whether it exists."""
 
 
 def problem(source: Source) -> str:
-    """Why a source cannot be used and what to write instead, or an empty string."""
+    """Return why a source cannot be used and what to write instead, or an empty string."""
     if source.kind is SourceClass.INVALID:
         return SOURCE_FORM
     form = _PREFIX if source.kind is SourceClass.S3 and source.files else _FORMS.get(source.kind, Form(""))

@@ -1,1 +1,1 @@
-"""The process around the application: transport limits, TLS with reload, graceful stop, logs. No word of any kind."""
+"""The process around the application: transport limits, TLS with reload, graceful stop, logs. It knows no kind."""

@@ -34,13 +34,13 @@ class Caller:
         self._answer = answer
 
     def leave(self) -> None:
-        """End the wait for an answer that nobody will read."""
+        """End the wait for the answer, as the client has left."""
         self.gone, self.abort = True, None  # without it, nothing but the garbage collector frees the connection
         if self._answer is not None and not self._answer.done():
             self._answer.set_result((b"", Disconnected()))
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Return the caller of a request. Servers other than ours do not say."""
+    """Return the caller of a request; an empty one with other servers than ours."""
     caller: Caller = scope.setdefault("state", {}).setdefault("caller", Caller())
     return caller

@@ -25,7 +25,7 @@ Header = tuple[bytes, bytes]
 
 
 class Answered(Protocol):
-    """What a hook answers: the bytes, and whatever else its report reads."""
+    """The answer of a hook, with further attributes for its report."""
 
     @property
     def body(self) -> bytes: ...
@@ -76,19 +76,19 @@ class Answer(Response):
         self._caller = Caller()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it in parts, each when the one before is on the wire, and take in what is left of the request."""
+        """Send the body in parts, each after the one before is written, and discard the rest of the request."""
         self._caller, self._since = caller_of(scope), time.monotonic()
         self._hold(len(self.body))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            whole = len(self.body) <= WRITE_BUFFER_BYTES and not self._unread
-            for begin in () if whole else range(0, len(self.body), WRITE_BUFFER_BYTES):
+            at_once = len(self.body) <= WRITE_BUFFER_BYTES and not self._unread
+            for begin in () if at_once else range(0, len(self.body), WRITE_BUFFER_BYTES):
                 part = self.body[begin : begin + WRITE_BUFFER_BYTES]
                 await send({"type": "http.response.body", "body": part, "more_body": True})
                 self._sent += len(part)
             if self._unread:
                 await _discard(receive)
-            await send({"type": "http.response.body", "body": self.body if whole else b""})
+            await send({"type": "http.response.body", "body": self.body if at_once else b""})
         finally:
             self._release()
 
@@ -124,7 +124,7 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """An answer that nothing is told of."""
+    """An answer without a report."""
 
     body: bytes
 
@@ -132,9 +132,9 @@ class Plain:
 class Endpoint(Generic[AnsweredT]):
     """Answers one path.
 
-    ``handle`` turns a request body into an answer, or raises :class:`ProtocolError` (the caller's fault).
-    ``report`` counts what an answer says, and returns what the log should have of it. ``inline`` is false if a small
-    body may take long; then the event loop never works on one.
+    ``handle`` turns a request body into an answer, or raises :class:`ProtocolError` (the caller's fault). ``report``
+    counts an answer, and returns its fields for the log. ``inline`` is false if a small body may take long; then the
+    event loop never works on one.
     """
 
     def __init__(

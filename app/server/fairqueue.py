@@ -1,4 +1,4 @@
-"""A queue in which every address has a line of its own, and the lines take turns."""
+"""A queue with a line for each address, in which the lines take turns."""
 
 from __future__ import annotations
 

@@ -17,7 +17,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from app.limits import HANDSHAKE_SECONDS, MAX_ACCEPTED, MAX_CONNECTIONS, MAX_WAITING_CONNECTIONS, NEWCOMER_SECONDS
+from app.limits import (
+    HANDSHAKE_SECONDS,
+    MAX_ACCEPTED,
+    MAX_CONNECTIONS,
+    MAX_WAITING_CONNECTIONS,
+    NEWCOMER_SECONDS,
+    TURN_SECONDS,
+)
 from app.server.fairqueue import FairQueue
 from app.server.metrics import CONNECTIONS_REFUSED
 from app.server.protocol import LimitedProtocol, Rank, Stage
@@ -102,8 +109,10 @@ class Listener:
 
     def _admit(self) -> None:
         """Open some of the connections that wait, then let the loop serve the others before the next turn."""
-        places = 0 if self._worker.crowded else min(MAX_ACCEPTED, len(self._waiting))
-        turn = [self._waiting.get() for _ in range(places)]
+        if self._worker.crowded:
+            self._loop.call_later(TURN_SECONDS, self._admit)
+            return
+        turn = [self._waiting.get() for _ in range(min(MAX_ACCEPTED, len(self._waiting)))]
         self._make_room(Counter(address for _, address in turn))
         for accepted, address in turn:
             accepted.setblocking(False)

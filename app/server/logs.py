@@ -1,8 +1,8 @@
 """Log lines that never block an answer.
 
-Lines are put into a bounded queue that a thread empties; when nobody reads the output, or more lines come in a second
-than anybody would read, they are dropped and counted. Successful requests are sampled. No line
-contains a body, and an exception's text only where it is known to hold nothing of the request.
+Lines are put into a bounded queue that a thread empties. When the output is not read, or the rate is too high, they are
+dropped and counted. Successful requests are sampled. No line contains a body; an exception's message is written only if
+it contains nothing of the request.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Log:
     def request(
         self, endpoint: str, status: int, seconds: float, size: int, error: str, denial: dict[str, str] | None = None
     ) -> None:
-        """One answered request; ``denial`` is what there is to say of a review that was denied."""
+        """Log an answered request; ``denial`` has the fields of a denied review."""
         if status == 200 and denial is None:
             self._successes += 1
             if self._successes % SAMPLE != 1 and self._level > _LEVELS["debug"]:
@@ -71,7 +71,7 @@ class Log:
     def fault(
         self, endpoint: str, identifier: str, fault: Exception, subject: dict[str, str], *, with_message: bool
     ) -> None:
-        """A bug: the class of the exception, where it was raised, and whom (``subject``) the request was about."""
+        """Log a bug: the exception's class, where it was raised, and the object (``subject``) of the request."""
         trace, frames = fault.__traceback__, []
         while trace is not None:
             frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
@@ -125,7 +125,7 @@ class Log:
 
 
 def logged(log: Log) -> Callable[[Info], None]:
-    """An instrumentation of HTTP requests that writes the line of each."""
+    """Return an instrumentation of HTTP requests that logs each of them."""
 
     def write(info: Info) -> None:
         state = info.request.scope.get("state", {})

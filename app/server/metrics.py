@@ -1,6 +1,6 @@
-"""What is counted: requests by the instrumentator, and of its own only what HTTP does not say.
+"""Metrics: of HTTP requests by the instrumentator, and further ones about their answers.
 
-No label holds a name of a user's object: paths, kinds and reasons are known beforehand and few.
+No label contains the name of a user's object: paths, kinds and reasons are few and known beforehand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
 def _few_methods(info: Info) -> None:
-    """Anybody can ask with any of thirty methods, and each would be a series of its own for each path."""
+    """Group unusual methods, so that clients cannot create a series for each of them."""
     if info.method not in ("GET", "POST"):
         info.method = "other"
 
@@ -29,8 +29,10 @@ HTTP = (_few_methods, requests(), latency(should_include_status=False, buckets=B
 DENIALS = Counter(
     "modelhooks_denials", "Reasons for which reviews were denied, each once a review.", ["kind", "reason"]
 )
-WARNINGS = Counter("modelhooks_warnings", "Warnings that were given with reviews.", ["kind"])
-SYNCS = Counter("modelhooks_syncs", "Syncs answered, by what the resource's condition Ready says.", ["kind", "ready"])
+WARNINGS = Counter("modelhooks_warnings", "Warnings sent with reviews.", ["kind"])
+SYNCS = Counter(
+    "modelhooks_syncs", "Syncs answered, by the status of the resource's condition Ready.", ["kind", "ready"]
+)
 STATUS_VALUES = Counter(
     "modelhooks_status_values",
     "Syncs answered, by a status field that has few values; other where users can write any.",
@@ -39,7 +41,7 @@ STATUS_VALUES = Counter(
 
 
 def reviewed(kind: str) -> Report[Answer]:
-    """Counts what reviews of a kind say; of a denial the log has the verdict and the uid, nothing of the object."""
+    """Return the report that counts reviews of a kind. The log gets the verdict and the uid of a denial."""
     warnings = WARNINGS.labels(kind)
 
     def report(answer: Answer) -> dict[str, str] | None:
@@ -60,28 +62,28 @@ KEPT_TEMPLATES = Counter(
 
 
 def synced(resource: CustomResource) -> Report[SyncAnswer]:
-    """Counts syncs of a kind: ``True``, ``False``, ``Unknown``, or ``InvalidSpec`` for a spec that breaks a rule."""
+    """Return the report that counts syncs of a kind by ``Ready``, or as ``InvalidSpec``."""
     kind = resource.kind
-    kept = KEPT_TEMPLATES.labels(kind)
+    kept_templates = KEPT_TEMPLATES.labels(kind)
     counters = {ready: SYNCS.labels(kind, ready) for ready in ("True", "False", "Unknown", "InvalidSpec")}
-    values = {name: frozenset(known) for name, known in resource.counted}
+    values = {name: frozenset(expected) for name, expected in resource.counted}
 
     def report(answer: SyncAnswer) -> None:
         if answer.waiting:
-            kept.inc()
+            kept_templates.inc()
         for condition in answer.status.get("conditions") or ():
             if condition["type"] == "Ready":
                 invalid = condition.get("reason") == "InvalidSpec"
                 counters["InvalidSpec" if invalid else condition["status"]].inc()
-        for name, known in values.items():
+        for name, expected in values.items():
             if value := answer.status.get(name):
-                STATUS_VALUES.labels(kind, name, value if value in known else "other").inc()
+                STATUS_VALUES.labels(kind, name, value if value in expected else "other").inc()
 
     return report
 
 
 LOG_DROPPED = Counter(
-    "modelhooks_log_lines_dropped", "Log lines not written: nobody read the output, or too many came in one second."
+    "modelhooks_log_lines_dropped", "Log lines not written: the output was not read, or too many came in one second."
 )
 CONNECTIONS_REFUSED = Counter(
     "modelhooks_connections_refused",

@@ -1,6 +1,6 @@
-"""What is answered when there is no answer: one exception handler for each class of reason.
+"""Exception handlers, one for each class of problem.
 
-Every refusal is a short JSON text that names no content of the request: Metacontroller copies it into an Event.
+A refusal is a short JSON message without any content of the request: Metacontroller copies it into an Event.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from app.server.endpoint import Answer, Fault, Header
 from app.server.logs import Log
 
 CLIENT_GONE = 499
-"""Not sent, since nobody is there to read it; it is what the metrics have."""
+"""Not sent, as the client has left; metrics have it."""
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
 
 def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
-    """For FastAPI's ``exception_handlers``."""
+    """Return the handlers for FastAPI's ``exception_handlers``."""
 
     def problem(request: Request, status: int, text: str, *headers: Header, unread: bool = False) -> Response:
         request.scope.setdefault("state", {})["error"] = text
@@ -43,17 +43,17 @@ def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
         return problem(request, CLIENT_GONE, "the client left")
 
     async def not_routed(request: Request, fault: HTTPException) -> Response:
-        """No such path, or not by this method. Its body is not read, so the connection ends."""
+        """Answer a path or method that does not exist. The body is not read, so the connection ends."""
         headers = [(name.lower().encode(), value.encode()) for name, value in (fault.headers or {}).items()]
         unread = request.method in ("POST", "PUT", "PATCH")
         return problem(request, fault.status_code, fault.detail.lower(), *headers, unread=unread)
 
     async def internal(request: Request, fault: Fault) -> Response:
-        """Where it happened, and to which object, goes to the log; the caller gets an id to look for."""
+        """Log where a bug occurred and the object of the request; the caller gets an id to search for."""
         identifier, cause = uuid4().hex[:12], fault.__cause__
         assert isinstance(cause, Exception)
-        known_text = isinstance(cause, ResponseError)
-        log.fault(request.url.path, identifier, cause, subject(fault.body), with_message=known_text)
+        with_message = isinstance(cause, ResponseError)
+        log.fault(request.url.path, identifier, cause, subject(fault.body), with_message=with_message)
         request.scope.setdefault("state", {})["error"] = "internal"
         return Answer(load, orjson.dumps({"error": "internal", "id": identifier}), 500)
 
@@ -87,12 +87,12 @@ class _Subject(msgspec.Struct):
 
 
 def subject(body: bytes) -> dict[str, str]:
-    """Whom a request was about: of all that it holds, only the names and a review's uid."""
+    """Return the object of a request: its name, and a review's uid."""
     try:
-        found = msgspec.json.decode(body, type=_Subject)
+        request = msgspec.json.decode(body, type=_Subject)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    if found.request is not None:
-        return {"uid": found.request.uid, "object": f"{found.request.namespace}/{found.request.name}"}
-    metadata = found.parent.metadata if found.parent is not None else _Metadata()
+    if request.request is not None:
+        return {"uid": request.request.uid, "object": f"{request.request.namespace}/{request.request.name}"}
+    metadata = request.parent.metadata if request.parent is not None else _Metadata()
     return {"object": f"{metadata.namespace}/{metadata.name}"}

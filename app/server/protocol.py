@@ -102,6 +102,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """Run the application, unless the connection was closed before the request had its turn."""
         if not self.transport.is_closing():
             await self.app(scope, receive, send)
+        elif self._running is not None:
+            self._running.disconnected = True
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ARG002 - uvicorn's signature
         self._running = cycle
@@ -114,10 +116,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.caller.leave()
+        if self._running is not None:
+            self._running.disconnected = True
         self._disarm()
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
+        self.pipeline.clear()
         self.cycle = self._running = None  # type: ignore[assignment] # they refer to this object: free it at once
 
     def data_received(self, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """The serving certificate, and its replacement without a restart.
 
-Each good pair becomes a context of its own, and a handshake takes the newest: the ``sni_callback`` is called in every
-one of them, also without a server name. So nothing changes for open connections, and nothing is half replaced.
+Each valid pair gets a separate context, and a handshake uses the newest: ``sni_callback`` is called in all of them,
+also without a server name. So open connections do not change, and nothing is half replaced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ READY_MARGIN_SECONDS = 300
 
 
 Pair = tuple[bytes, bytes]
-"""Certificate and key, as they stand in the files."""
+"""Certificate and key, as in the files."""
 
 
 class _EarlyError(ValueError):
@@ -51,7 +51,7 @@ class Certificate:
 
     @property
     def usable(self) -> bool:
-        """Whether the certificate is valid for some minutes to come."""
+        """Return whether the certificate is valid for some more minutes."""
         return time.time() + READY_MARGIN_SECONDS < self._expires
 
     async def follow(self) -> None:
@@ -66,8 +66,8 @@ class Certificate:
         That is when its validity begins, or when there is nothing better because the present one expires.
         """
         pair = self._read_quietly()
-        known = pair in self._refused
-        if pair == self._loaded or (known and self.usable and time.time() < self._again):
+        was_refused = pair in self._refused
+        if pair == self._loaded or (was_refused and self.usable and time.time() < self._again):
             return
         try:
             if pair is None:
@@ -76,7 +76,7 @@ class Certificate:
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             self._refused = [pair]
             self._again = error.begins if isinstance(error, _EarlyError) else math.inf
-            if not known:
+            if not was_refused:
                 CERTIFICATE_FAILURES.inc()
                 text = "certificate not usable, the old one stays"
                 self._log.write("error", text, exception=type(error).__name__)
@@ -97,7 +97,7 @@ class Certificate:
             return None
 
     def _load(self, pair: Pair) -> None:
-        """Raises ``ValueError`` or ``OSError``, and changes nothing, for a pair that is invalid, or worse than this."""
+        """Load a pair. Raises ``ValueError`` or ``OSError`` for an invalid or worse one, without changing anything."""
         certificate = x509.load_pem_x509_certificate(pair[0])
         begins, ends = certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
         now = time.time()

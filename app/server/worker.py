@@ -24,7 +24,7 @@ from app.server.fairqueue import FairQueue
 AnswerT = TypeVar("AnswerT")
 
 SLOW_FOR = 10
-"""How many times as long as that answer took, so slow answers take at most a tenth of the loop's time."""
+"""Slow answers go to the thread for this multiple of their time, so they take a tenth of the loop's time at most."""
 
 _Job = tuple[int, int, "_Call"]
 """Size of the body, a serial number, and the call."""
@@ -35,7 +35,7 @@ class _Call:
     """A request that waits for its answer."""
 
     is_new: bool
-    """Whether it is the first of its connection."""
+    """The request is the first of its connection."""
     size: int
     work: Callable[[], Any]
     loop: asyncio.AbstractEventLoop

@@ -17,24 +17,24 @@ _OF_THE_PROCESS = frozenset(
         *("lameduck_seconds", "graceful_shutdown_seconds", "max_sync_bytes", "openapi"),
     }
 )
-"""Settings that no manifest leads to anything else by."""
+"""Settings that do not change what manifests become."""
 
 
 @cache
 def examples() -> list[Example]:
-    """Those of the repository, by family and name."""
-    return [Example(**one) for one in catalogue.examples()]
+    """The examples of the repository, by family and name."""
+    return [Example(**example) for example in catalogue.examples()]
 
 
 @cache
 def settings() -> list[Setting]:
     """Return the settings that hooks depend on, with their documentation."""
-    found = []
+    listed = []
     for name, text in _texts().items():
         default = Settings.model_fields[name].default
         shown = ", ".join(default) if isinstance(default, tuple) else "" if default is None else str(default)
-        found.append(Setting(name=variable_name(name), default=shown, description=text))
-    return found
+        listed.append(Setting(name=variable_name(name), default=shown, description=text))
+    return listed
 
 
 def _texts() -> dict[str, str]:

@@ -25,42 +25,42 @@ _EFFECTS: Mapping[Meaning, Effect] = {
 _RECREATED = "the pods stop, then new ones start"
 
 
-def compare(asked: CompareRequest) -> Comparison:
-    """Apply ``after`` where ``before`` has settled. Raises what ``modelhooks diff`` refuses."""
-    if unreadable := read([*asked.before, *asked.after]).findings:
+def compare(request: CompareRequest) -> Comparison:
+    """Apply ``after`` once ``before`` has settled. Raises what ``modelhooks diff`` refuses."""
+    if unreadable := read([*request.before, *request.after]).findings:
         raise NotComparable("\n".join(["a document that cannot be read:", *map(str, unreadable)]))
-    old, new = (objects(documents, asked.namespace) for documents in (asked.before, asked.after))
-    given = settings(asked.settings_before), settings(asked.settings_after)
+    old, new = (objects(documents, request.namespace) for documents in (request.before, request.after))
+    both_settings = settings(request.settings_before), settings(request.settings_after)
     sides = [[*catalogue.installed([*old, *new]), *side] for side in (old, new)]
-    return Comparison(**told(*applied(sides[0], sides[1], asked.namespace, settings=given)))
+    return Comparison(**comparison_fields(*applied(sides[0], sides[1], request.namespace, settings=both_settings)))
 
 
-def told(before: Children, after: Children) -> Json:
+def comparison_fields(before: Children, after: Children) -> Json:
     """The fields of a :class:`Comparison`."""
-    found = differences(before, after)
-    return {"objects": [_object(one, after) for one in found], "summary": summary(found)}
+    changes = differences(before, after)
+    return {"objects": [_object(change, after) for change in changes], "summary": summary(changes)}
 
 
-def _object(one: Difference, after: Children) -> ObjectChange:
-    namespace, _, name = one.name.rpartition("/")
-    child = after.get((one.kind, one.name), {})
-    effect = _effect(one.effect, child)
-    if effect == "in place" and one.action != "change":
+def _object(difference: Difference, after: Children) -> ObjectChange:
+    namespace, _, name = difference.name.rpartition("/")
+    child = after.get((difference.kind, difference.name), {})
+    effect = _effect(difference.effect, child)
+    if effect == "in place" and difference.action != "change":
         effect = "none"
     return ObjectChange(
-        node=f"{one.kind} {one.name}",
-        kind=one.kind.partition(".")[0],
+        node=f"{difference.kind} {difference.name}",
+        kind=difference.kind.partition(".")[0],
         namespace=namespace,
         name=name,
-        action=one.action,
+        action=difference.action,
         effect=effect,
-        words=_RECREATED if effect == "recreates" else one.effect.value,
-        fields=_fields(one, child),
+        words=_RECREATED if effect == "recreates" else difference.effect.value,
+        fields=_fields(difference, child),
     )
 
 
-def _fields(one: Difference, child: Json) -> list[FieldChange]:
-    return [_field(change, _effect(effect_of(one.kind, [change]), child)) for change in one.fields]
+def _fields(difference: Difference, child: Json) -> list[FieldChange]:
+    return [_field(change, _effect(effect_of(difference.kind, [change]), child)) for change in difference.fields]
 
 
 def _field(change: Change, effect: Effect) -> FieldChange:
@@ -69,6 +69,6 @@ def _field(change: Change, effect: Effect) -> FieldChange:
 
 
 def _effect(meaning: Meaning, child: Json) -> Effect:
-    """Pods are replaced one by one, unless the Deployment says otherwise."""
+    """Return the effect; a restart recreates the pods if the Deployment's strategy is Recreate."""
     strategy = ((child.get("spec") or {}).get("strategy") or {}).get("type")
     return "recreates" if meaning is Meaning.RESTART and strategy == "Recreate" else _EFFECTS[meaning]

@@ -34,27 +34,27 @@ def read(documents: Iterable[Document]) -> Reading:
 
 
 def objects(documents: Iterable[Document], namespace: str) -> list[Manifest]:
-    """The objects that a cluster could hold; what is wrong with the others is for ``check`` to say."""
+    """The objects that a cluster could hold; ``check`` reports the others."""
     return [manifest for manifest in read(documents).manifests if identity(manifest, namespace) is not None]
 
 
-def settings(given: Mapping[str, str]) -> Settings:
-    """The service's settings with these in place of the environment's, by variable.
+def settings(variables: Mapping[str, str]) -> Settings:
+    """Return the service's settings from these variables in place of the environment's.
 
     Raises :class:`Refused` for one that does not exist or has a wrong value.
     """
     fields = {variable_name(name): name for name in Settings.model_fields}
-    if unknown := [name for name in given if name not in fields]:
-        raise Refused((unknown_variables(given) or [f"{unknown[0]} is not a setting"])[0])
+    if unknown := [name for name in variables if name not in fields]:
+        raise Refused((unknown_variables(variables) or [f"{unknown[0]} is not a setting"])[0])
     try:
-        return Settings(**{fields[name]: value for name, value in given.items()})
+        return Settings(**{fields[name]: value for name, value in variables.items()})
     except ValidationError as error:
         wrong = error.errors()[0]
         raise Refused(f"{variable_name(str(wrong['loc'][0]))}: {wrong['msg']}") from None
 
 
 def entries(manifest: Manifest) -> Iterator[tuple[tuple[int, int], Entry]]:
-    """Every field and item of a manifest by where :meth:`Manifest.position` says that it is."""
+    """Yield every field and item of a manifest by its :meth:`Manifest.position`."""
     waiting: list[Entry] = [(None, manifest.node)]
     while waiting:
         key, value = waiting.pop()

@@ -38,31 +38,31 @@ def fixes(finding: Finding, entry: Entry | None, lines: Sequence[str]) -> list[F
 
 def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
     """The field's right name; ``limits.memory`` is one that has to stand a level deeper."""
-    meant, key = _MEANT.search(finding.message), entry[0]
-    if meant is None or key is None:
+    suggestion, key = _MEANT.search(finding.message), entry[0]
+    if suggestion is None or key is None:
         return
-    outer, _, inner = meant[1].rpartition(".")
+    outer, _, inner = suggestion[1].rpartition(".")
     if not outer:
-        yield _replace(finding, key, meant[1])
+        yield _replace(finding, key, suggestion[1])
     elif isinstance(entry[1], yaml.ScalarNode) and "." not in outer:
         indented = f"{outer}:\n{' ' * (key.start_mark.column + 2)}{inner}"
-        yield Fix(title=f"Write {meant[1]}", edits=[_edit(finding, key, indented)])
+        yield Fix(title=f"Write {suggestion[1]}", edits=[_edit(finding, key, indented)])
 
 
 def _texts(message: str, entry: Entry) -> Iterator[str]:
     """Return replacements for the value."""
     if not isinstance(entry[1], yaml.ScalarNode) and not (_FIELD.search(message) or _NONE.search(message)):
         return
-    if found := _MEANT.search(message) or _IN_QUOTES.search(message) or _BARE.search(message):
-        yield found[1]
-    elif found := _MEANT_BARE.search(message) or _NUMBERS.search(message):
-        yield from (text for text in found.groups() if text)
-    elif (found := _FIELD.search(message)) and entry[0] is not None and found[1] == entry[0].value:
-        yield found[2]
+    if match := _MEANT.search(message) or _IN_QUOTES.search(message) or _BARE.search(message):
+        yield match[1]
+    elif match := _MEANT_BARE.search(message) or _NUMBERS.search(message):
+        yield from (text for text in match.groups() if text)
+    elif (match := _FIELD.search(message)) and entry[0] is not None and match[1] == entry[0].value:
+        yield match[2]
     elif _NONE.search(message):
         yield "[]"
-    elif found := _ADDRESS.search(message):
-        yield found[1]
+    elif match := _ADDRESS.search(message):
+        yield match[1]
 
 
 def _of_text(finding: Finding, lines: Sequence[str]) -> Iterator[Fix]:

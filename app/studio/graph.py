@@ -30,22 +30,22 @@ from app.workload.ready import claim_cause, deployment_causes, job_causes, pod_c
 
 Key = tuple[str, str]
 Places = Mapping[Key, tuple[str, int]]
-"""Document and line of the objects that somebody wrote."""
+"""Document and line of the objects in the files."""
 
 _PATIENT = frozenset({"StartupProbe"})
 """Reasons of a cause that passes by itself, as those of the last stage do."""
 _AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
-"""Reasons of Ready for which somebody asked, or somebody outside the cluster is waited for."""
+"""Reasons of Ready that a user asked for, or that wait for something outside the cluster."""
 POD = "Pod.v1"
 
 
 def places(manifests: Iterable[Manifest], namespace: str) -> Places:
     """Return the place of each object in the files."""
-    found = {}
+    positions = {}
     for manifest in manifests:
         document = in_cluster(manifest, namespace)
-        found[outer_key(document), inner_key(document)] = manifest.file, manifest.position(Path())[0]
-    return found
+        positions[outer_key(document), inner_key(document)] = manifest.file, manifest.position(Path())[0]
+    return positions
 
 
 def node_id(document: Json) -> str:
@@ -60,14 +60,14 @@ def _id(key: Key) -> str:
 def draw(
     cluster: Cluster, written: Places, about: Json | None = None, looked_for: Callable[[Key], bool] = lambda _: True
 ) -> Graph:
-    """The graph of a cluster; of ``about`` and what belongs to it, where that is given.
+    """Return the graph of a cluster, or only of ``about`` and what belongs to it.
 
-    ``looked_for`` says whether an object would be here if it were on the cluster: else it cannot be called absent.
+    ``looked_for`` reports whether an object would be here if it were on the cluster: else it cannot be called absent.
     """
     drawing = _Drawing(cluster, written, looked_for)
-    wanted = _connected(drawing.edges, _key(about)) if about is not None else drawing.connected()
-    nodes = [node for node in drawing.nodes() if node.id in wanted]
-    return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in wanted and e.target in wanted])
+    shown = _connected(drawing.edges, _key(about)) if about is not None else drawing.connected()
+    nodes = [node for node in drawing.nodes() if node.id in shown]
+    return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in shown and e.target in shown])
 
 
 def _key(document: Json) -> Key:
@@ -79,13 +79,13 @@ def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
     below: dict[str, list[str]] = {}
     for edge in edges:
         below.setdefault(edge.source, []).append(edge.target)
-    found, waiting = set(), [_id(about)]
+    reached, waiting = set(), [_id(about)]
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += below.get(one, [])
-    return found
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            waiting += below.get(node, [])
+    return reached
 
 
 _MADE_BY_OTHERS = frozenset({"EndpointSlice.discovery.k8s.io/v1"})
@@ -93,7 +93,7 @@ _MADE_BY_OTHERS = frozenset({"EndpointSlice.discovery.k8s.io/v1"})
 
 
 class _Drawing:
-    """Edges first; a state depends on what is reached by them."""
+    """Computes edges first; a state depends on the objects that they reach."""
 
     def __init__(self, cluster: Cluster, written: Places, looked_for: Callable[[Key], bool]) -> None:
         self._cluster = cluster
@@ -108,7 +108,7 @@ class _Drawing:
         self.edges = list({(e.source, e.target): e for e in self._edges()}.values())
 
     def connected(self) -> set[str]:
-        """Everything that is written, made, or named by something that is."""
+        """Return the IDs of objects that are in the files, created, or named by one that is."""
         touched = {end for edge in self.edges for end in (edge.source, edge.target)}
         return touched | {_id(key) for key in self._objects if key in self._written or self._roles.get(key) == "parent"}
 
@@ -130,13 +130,13 @@ class _Drawing:
     def _read(self, kind: Any, document: Json) -> Iterator[Key]:
         """Yield the objects that the hook reads by name, or selects and the spec names.
 
-        What is not there counts where the spec names it.
+        An absent object counts if the spec names it.
         """
         rules = self._cluster.rules(kind, document)
         unnamed = [rule for rule in rules if not rule.get("names")]
         for outer, group in world.related(kind, unnamed, self._objects).items():
-            own = find(*_type(outer))
-            for inner in group if own is not None and not own.resource.children else ():
+            served = find(*_type(outer))
+            for inner in group if served is not None and not served.resource.children else ():
                 if place(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
@@ -177,11 +177,11 @@ class _Drawing:
                 yield _edge(key, self._missing((outer, inner)), label)
 
     def nodes(self) -> Iterator[Node]:
-        """Every object, and what is named and absent."""
+        """Yield every object, and the absent ones that are named."""
         below: dict[str, list[str]] = {}
         for edge in self.edges:
             below.setdefault(edge.source, []).append(edge.target)
-        states: dict[str, tuple[State, str]] = {_id(key): ("absent", "it is not there") for key in self._absent}
+        states: dict[str, tuple[State, str]] = {_id(key): ("absent", "not found") for key in self._absent}
         ours = []
         for key, document in self._objects.items():
             if find(document["apiVersion"], document["kind"]) is None:
@@ -203,7 +203,7 @@ class _Drawing:
                 name=name,
                 role="related",
                 state="absent",
-                cause="it is not there",
+                cause="not found",
                 yaml="",
                 conditions=[],
             )
@@ -211,13 +211,13 @@ class _Drawing:
     def _own_state(
         self, document: Json, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]]
     ) -> tuple[State, str]:
-        """Of an object of ours: what its condition Ready says, and whether there is something to wait for."""
+        """Return the state of a served object: its condition Ready, and whether waiting can help."""
         condition = ready(document)
         if condition.get("status") == "True":
             return "ready", ""
         if not condition:
-            known = bool((document.get("status") or {}).get("conditions"))
-            return ("ready", "") if known else ("waiting", "not answered yet")
+            reported = bool((document.get("status") or {}).get("conditions"))
+            return ("ready", "") if reported else ("waiting", "not answered yet")
         message = str(condition.get("message") or condition.get("reason") or "")
         rests = condition.get("reason") in _AT_REST
         return ("failing" if self._fails(node_id(document), below, states, rests=rests) else "waiting"), message
@@ -226,17 +226,17 @@ class _Drawing:
         self, start: str, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]], *, rests: bool
     ) -> bool:
         """Report whether something that an object reaches fails or is absent, or cannot become ready by waiting."""
-        seen, waiting, patient = {start}, list(below.get(start, ())), rests
+        visited, waiting, patient = {start}, list(below.get(start, ())), rests
         while waiting:
-            one = waiting.pop()
-            if one in seen:
+            node = waiting.pop()
+            if node in visited:
                 continue
-            seen.add(one)
-            state = states.get(one, ("", ""))[0]
-            if state == "failing" or one in self._needed:
+            visited.add(node)
+            state = states.get(node, ("", ""))[0]
+            if state == "failing" or node in self._needed:
                 return True
             patient |= state == "waiting"
-            waiting += below.get(one, ())
+            waiting += below.get(node, ())
         return not patient
 
     def _node(self, key: Key, document: Json, state: State, cause: str) -> Node:
@@ -269,7 +269,7 @@ def _edge(source: Key, target: Key, label: str) -> Edge:
 
 
 def _kind_of(keys: Iterable[str], rule: Json) -> str:
-    """``ConfigMap.v1`` of the plural that a rule has; empty for pods, which are drawn below what makes them."""
+    """``ConfigMap.v1`` for the plural of a rule; empty for pods, which are drawn below their workload."""
     for key in keys:
         name, _, api_version = key.partition(".")
         if key != POD and world.plural(name) == rule["resource"] and api_version == rule["apiVersion"]:
@@ -277,11 +277,11 @@ def _kind_of(keys: Iterable[str], rule: Json) -> str:
     return ""
 
 
-# What pods refer to.
+# References of pods.
 
 
 def _references(spec: Json) -> Iterator[tuple[str, str, str, bool]]:
-    """Kind and name of what the pods of a workload mount or read, with a word for it, and whether they do without."""
+    """Yield kind, name, label and ``optional`` of the objects that the pods of a workload mount or read."""
     groups = spec.get("leaderWorkerTemplate") or {}
     templates = [spec.get("template"), groups.get("leaderTemplate"), groups.get("workerTemplate")]
     for template in templates:
@@ -294,16 +294,16 @@ def _of_pod(pod: Json) -> Iterator[tuple[str, str, str, bool]]:
         projected = (volume.get("projected") or {}).get("sources") or ()
         for source in (volume, *projected):
             for field, kind, name in _VOLUMES:
-                if (found := source.get(field)) and found.get(name):
-                    yield kind, found[name], "mounts", bool(found.get("optional"))
+                if (reference := source.get(field)) and reference.get(name):
+                    yield kind, reference[name], "mounts", bool(reference.get("optional"))
     for secret in pod.get("imagePullSecrets") or ():
         yield "Secret", secret["name"], "pulls with", False
     for container in (*(pod.get("initContainers") or ()), *(pod.get("containers") or ())):
         sources = [*(container.get("envFrom") or ()), *(e.get("valueFrom") or {} for e in container.get("env") or ())]
         for source in sources:
             for field, kind in _VARIABLES.items():
-                if found := source.get(field):
-                    yield kind, found["name"], "reads", bool(found.get("optional"))
+                if reference := source.get(field):
+                    yield kind, reference["name"], "reads", bool(reference.get("optional"))
 
 
 _VOLUMES = (
@@ -320,13 +320,13 @@ _VARIABLES = {
 }
 
 
-# States of objects that are not ours.
+# States of objects that are not served.
 
 
 def troubled(pod: Json) -> list[PodProblem]:
     """Return the problem of a pod that is not ready, unless it only needs time."""
-    found = _observed(ObservedPod, pod)
-    return [t for t in pod_problems(found) if t.stage is not Stage.STARTING] if counts(found) else []
+    observed = _observed(ObservedPod, pod)
+    return [t for t in pod_problems(observed) if t.stage is not Stage.STARTING] if counts(observed) else []
 
 
 def _state(document: Json, pods: Sequence[Json]) -> tuple[State, str]:
@@ -346,15 +346,15 @@ def _state(document: Json, pods: Sequence[Json]) -> tuple[State, str]:
             ("ready", "") if cause is None else ("failing" if claim.status.phase == "Lost" else "waiting", cause.text)
         )
     elif kind in ("Deployment", "LeaderWorkerSet"):
-        own = deployment_causes(_observed(ObservedDeployment, document)) if kind == "Deployment" else []
-        causes = [*own, *pod_causes(observed)]
-        return _judged(causes, done=_is_available(document))
+        workload_causes = deployment_causes(_observed(ObservedDeployment, document)) if kind == "Deployment" else []
+        causes = [*workload_causes, *pod_causes(observed)]
+        return _aggregate_state(causes, done=_is_available(document))
     else:
         return _by_conditions(document)
-    return _judged(causes, done=_is_complete(document))
+    return _aggregate_state(causes, done=_is_complete(document))
 
 
-def _judged(causes: Sequence[Cause], *, done: bool) -> tuple[State, str]:
+def _aggregate_state(causes: Sequence[Cause], *, done: bool) -> tuple[State, str]:
     if not causes:
         return ("ready", "") if done else ("waiting", "")
     fails = any(c.stage is not Stage.STARTING and c.reason not in _PATIENT for c in causes)
@@ -368,29 +368,29 @@ def _is_complete(document: Json) -> bool:
 
 def _is_available(document: Json) -> bool:
     status = document.get("status") or {}
-    wanted = (document.get("spec") or {}).get("replicas", 1)
-    return bool(status) and (status.get("readyReplicas") or 0) >= (1 if wanted is None else wanted)
+    replicas = (document.get("spec") or {}).get("replicas", 1)
+    return bool(status) and (status.get("readyReplicas") or 0) >= (1 if replicas is None else replicas)
 
 
 _GOOD = ("Accepted", "Programmed", "ResolvedRefs", "Ready", "AbleToScale", "ScalingActive")
-"""Conditions that are true where all is well."""
+"""Conditions that are True in a healthy object."""
 
 
 def _by_conditions(document: Json) -> tuple[State, str]:
-    """Of kinds without a status of their own, or with one that their controllers sum up in conditions."""
+    """Return the state of a kind that has no status, or only conditions."""
     status = document.get("status") or {}
     parents = [*(status.get("parents") or ()), *(status.get("ancestors") or ())]
-    conditions = [*(status.get("conditions") or ()), *(c for one in parents for c in one.get("conditions") or ())]
+    conditions = [*(status.get("conditions") or ()), *(c for parent in parents for c in parent.get("conditions") or ())]
     bad = [c for c in conditions if c.get("type") in _GOOD and c.get("status") == "False"]
     if bad:
         return "failing", "; ".join(dict.fromkeys(f"{c['type']}: {c.get('message') or c.get('reason')}" for c in bad))
     if not conditions and document["kind"] in _ANSWERED:
-        return "waiting", "no controller has answered it yet"
+        return "waiting", "no controller has reported a status yet"
     return "ready", ""
 
 
 _ANSWERED = ("HTTPRoute", "InferencePool", "Gateway", "HorizontalPodAutoscaler", "ScaledObject")
-"""Kinds to which somebody writes a status."""
+"""Kinds whose controllers write a status."""
 
 
 def _observed(type_: Any, document: Json) -> Any:
@@ -404,11 +404,11 @@ def _decoder(type_: Any) -> Decoder[Any]:
 
 @lru_cache(maxsize=8192)
 def _yaml(document: bytes) -> str:
-    """An object for people: as it is, but for what only machines read.
+    """Return an object as YAML, without the fields that only machines read.
 
-    Remembered, since most are the same at every step and after every change: 67 objects take 22 ms.
+    Cached, because most are the same at every step and after every change: 67 objects take 22 ms.
     """
-    whole = orjson.loads(document)
-    shown = desired(whole)
+    content = orjson.loads(document)
+    shown = desired(content)
     shown["metadata"].pop("managedFields", None)
-    return dump({**shown, **({"status": whole["status"]} if whole.get("status") else {})})
+    return dump({**shown, **({"status": content["status"]} if content.get("status") else {})})

@@ -1,7 +1,7 @@
 """Access control of the studio: only the page that it was opened for may send requests.
 
 A page of another site can neither guess the token in the path, nor name us as its host (DNS rebinding), nor hide its
-origin. No answer is kept by the browser, framed, or taken for another type than it says.
+origin. The browser neither stores nor frames an answer, nor guesses its type.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def new_token() -> str:
 
 
 class Guard:
-    """Lets requests through that come from this machine's page, with the token's part of the path taken off."""
+    """Passes on requests of this machine's page, without the token in the path."""
 
     def __init__(self, app: ASGIApp, token: str, authority: str) -> None:
         """``authority`` is the host and port that the page is opened with: ``127.0.0.1:8431``."""
@@ -68,7 +68,7 @@ class Guard:
             return PlainTextResponse(f"The studio answers to http://{self._authority} only.\n", 421)
         if origins not in ([], [f"http://{self._authority}"]):
             return PlainTextResponse("Another page may not ask the studio.\n", 403)
-        given = scope["path"][: len(self._prefix)].encode()
-        if not secrets.compare_digest(given, self._prefix.encode()):
+        prefix = scope["path"][: len(self._prefix)].encode()
+        if not secrets.compare_digest(prefix, self._prefix.encode()):
             return PlainTextResponse(WELCOME, 403)
         return None

@@ -83,15 +83,15 @@ def _groups(workload: Json) -> Iterator[Json]:
 
 
 def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
-    given = template.get("metadata") or {}
+    inherited = template.get("metadata") or {}
     metadata = {
         "name": name,
         "namespace": namespace,
         "uid": f"simulated-{namespace}-{name}",
-        "labels": {**(given.get("labels") or {}), **labels},
+        "labels": {**(inherited.get("labels") or {}), **labels},
     }
-    if given.get("annotations"):
-        metadata["annotations"] = given["annotations"]
+    if inherited.get("annotations"):
+        metadata["annotations"] = inherited["annotations"]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}, "status": {}}
 
 
@@ -99,7 +99,7 @@ def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
 
 
 def status(pod: Json, phase: Phase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
-    """A pod's status in a phase; ``trouble`` is what holds it there. ``ends``: it is a Job's."""
+    """A pod's status in a phase; ``trouble`` is what holds it there. ``ends`` is True for a Job's pod."""
     held = trouble if trouble is not None and trouble.phase == phase else None
     if phase is Phase.PENDING:
         if held is None:
@@ -116,14 +116,14 @@ def status(pod: Json, phase: Phase, trouble: Trouble | None, clock: Clock, *, en
         _condition("Ready", ready, clock, why),
     ]
     broken = ends and held is not None and bool(held.exit_code)
-    found: Json = {
+    fields: Json = {
         "phase": "Failed" if broken else _phase_word(phase, ends=ends),
         "conditions": conditions,
-        "containerStatuses": [_container(one, main, phase, held, clock, ends=ends) for one in main],
+        "containerStatuses": [_container(container, main, phase, held, clock, ends=ends) for container in main],
     }
     if init:
-        found["initContainerStatuses"] = [_init(one, init, phase, held, clock) for one in init]
-    return found
+        fields["initContainerStatuses"] = [_init(container, init, phase, held, clock) for container in init]
+    return fields
 
 
 def _phase_word(phase: Phase, *, ends: bool) -> str:
@@ -158,7 +158,7 @@ def _init(container: Json, init: Sequence[Json], phase: Phase, held: Trouble | N
 def _container(
     container: Json, main: Sequence[Json], phase: Phase, held: Trouble | None, clock: Clock, *, ends: bool
 ) -> Json:
-    if phase is Phase.INITIALIZING and held is not None and held.container not in {one["name"] for one in main}:
+    if phase is Phase.INITIALIZING and held is not None and held.container not in {c["name"] for c in main}:
         return _status(container, {"waiting": {"reason": "PodInitializing"}})
     if held is not None and _suffers(container, main, held):
         return _suffering(container, held, clock)
@@ -259,10 +259,10 @@ def _job(job: Json, pods: Sequence[Json], clock: Clock) -> Json:
 def _given_up(job: Json, pod: Json) -> tuple[str, str]:
     """Return why a Job creates no further pod: its policy for the exit code, or its backoff limit."""
     for rule in (job["spec"].get("podFailurePolicy") or {}).get("rules") or ():
-        wanted = rule.get("onExitCodes") or {}
+        exit_codes = rule.get("onExitCodes") or {}
         for container in pod["status"]["containerStatuses"]:
             code = (container["state"].get("terminated") or {}).get("exitCode")
-            if container["name"] == wanted.get("containerName") and code in wanted.get("values", ()):
+            if container["name"] == exit_codes.get("containerName") and code in exit_codes.get("values", ()):
                 place = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
                 words = f"failed with exit code {code} matching FailJob rule at index 0"
                 return "PodFailurePolicy", f"Container {container['name']} for pod {place} {words}"

@@ -17,7 +17,7 @@ from app.cli.live import Source
 from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
-from app.cli.status import row_of, seen
+from app.cli.status import row_of, rows_with_objects
 from app.cli.store import Store
 from app.cli.world import inner_key, outer_key
 from app.cli.yaml import dump
@@ -27,7 +27,7 @@ from app.kube.resource import ChildKind, CustomResource
 from app.settings import Settings
 from app.studio import models
 from app.studio.check import check
-from app.studio.compare import told
+from app.studio.compare import comparison_fields
 from app.studio.documents import Unknown
 from app.studio.graph import Places, draw, node_id
 
@@ -41,7 +41,7 @@ class Watched(Source, Protocol):
     """A source of objects and of their changes."""
 
     context: str
-    """Its name, for people."""
+    """Name of the context, for messages."""
 
     def changes(
         self, api_version: str, kind: str, plural: str, *, label: str = "", namespaced: bool = True
@@ -67,14 +67,15 @@ class Live:
 
     def objects(self, namespace: str = "", family: str = "", text: str = "") -> list[models.LiveObject]:
         """Return the served objects, filtered by namespace, family and search string."""
-        found = [_object(resource, document) for resource, document, _ in seen(self._source, namespace or None)]
-        return [one for one in found if family in ("", one.family) and text.lower() in _words(one)]
+        rows = rows_with_objects(self._source, namespace or None)
+        listed = [_object(resource, document) for resource, document, _ in rows]
+        return [item for item in listed if family in ("", item.family) and text.lower() in _words(item)]
 
     def graph(self, resource: str, name: str, namespace: str = "") -> models.LiveGraph:
         """The graph around one object, which is what it reads, what it leads to, and the pods."""
         kind = _resource(resource)
         document = self._find(kind, namespace, name)
-        cluster = self._around(kind, document, namespace)
+        cluster = self._simulated_cluster(kind, document, namespace)
         drawn = draw(cluster, _written(document), document, partial(_looked_for, cluster, namespace))
         related = [_manifest(cluster.objects[key]) for key in _keys(drawn, "related") if key in cluster.objects]
         return models.LiveGraph(nodes=drawn.nodes, edges=drawn.edges, manifest=_manifest(document), related=related)
@@ -82,10 +83,10 @@ class Live:
     async def events(self) -> AsyncIterator[models.LiveEvent]:
         """Yield the served objects of the cluster, then every change of them and of their children."""
         queue: asyncio.Queue[models.LiveEvent] = asyncio.Queue(maxsize=1000)
-        resources = clusters.served()
-        children = {child.key: child for resource in resources for child in resource.children}
-        followed: list[CustomResource | ChildKind] = [*resources, *children.values()]
-        tasks = [asyncio.create_task(self._follow(one, queue)) for one in followed]
+        served = clusters.served()
+        children = {child.key: child for resource in served for child in resource.children}
+        followed: list[CustomResource | ChildKind] = [*served, *children.values()]
+        tasks = [asyncio.create_task(self._follow(resource, queue)) for resource in followed]
         try:
             while True:
                 yield await queue.get()
@@ -102,49 +103,49 @@ class Live:
         async for action, document in watched:
             if isinstance(followed, CustomResource):
                 await queue.put(_event(action, document, _object(followed, document)))
-            elif action != "ADDED":  # its parent's status tells of a new one
+            elif action != "ADDED":  # a new one changes its parent's status too
                 await queue.put(_event(action, document, None))
 
-    def compare(self, asked: models.LiveCompareRequest) -> models.LiveComparison:
+    def compare(self, request: models.LiveCompareRequest) -> models.LiveComparison:
         """Compare the children of an edited object with those that its hook returns now."""
-        document = models.Document(name="edited.yaml", text=asked.text)
-        edited = _single(asked.text)
+        document = models.Document(name="edited.yaml", text=request.text)
+        edited = _single(request.text)
         new = in_cluster(edited, edited.document.get("metadata", {}).get("namespace") or "default")
         kind = find(new["apiVersion"], new["kind"])
         assert kind is not None
         namespace, name = new["metadata"].get("namespace", ""), new["metadata"]["name"]
         held = self._find(kind.resource, namespace, name)
-        cluster = self._around(kind.resource, held, namespace)
+        cluster = self._simulated_cluster(kind.resource, held, namespace)
         after = {**new, "metadata": {**held["metadata"], **_labels(new)}, "status": held.get("status", {})}
         sides = [
-            {(outer_key(c), _inner(c, namespace)): c for c in cluster.ask(kind, one)["children"]}
-            for one in (held, after)
+            {(outer_key(c), _inner(c, namespace)): c for c in cluster.ask(kind, parent)["children"]}
+            for parent in (held, after)
         ]
         return models.LiveComparison(
-            **told(*sides),
-            command=_command(asked.text),
+            **comparison_fields(*sides),
+            command=_command(request.text),
             findings=check(models.Manifests(documents=[document], namespace=namespace)),
         )
 
     def _find(self, resource: CustomResource, namespace: str, name: str) -> Json:
-        for one in clusters.of_kind(self._source, resource, namespace or None) or ():
-            if one["metadata"]["name"] == name and one["metadata"].get("namespace", "") == namespace:
-                return one
+        for document in clusters.of_kind(self._source, resource, namespace or None) or ():
+            if document["metadata"]["name"] == name and document["metadata"].get("namespace", "") == namespace:
+                return document
         raise Unknown(f"no {resource.kind} is called {name} in namespace {namespace or '(none)'}")
 
-    def _around(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
-        """The cluster as far as the object's hooks see it."""
-        found = clusters.around(self._source, resource, namespace)
-        objects = Store({(outer_key(one), inner_key(one)): one for one in [*found, document]})
+    def _simulated_cluster(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
+        """Return the part of the cluster that the object's hooks read."""
+        related = clusters.readable_objects(self._source, resource, namespace)
+        objects = Store({(outer_key(item), inner_key(item)): item for item in [*related, document]})
         return Cluster(direct(Settings()), objects=objects)
 
 
 def _single(text: str) -> Manifest:
     """Return the single object of a manifest, which must be of a served kind."""
-    found = parse(text, "edited.yaml")
-    if len(found) != 1 or find(found[0].api_version, found[0].kind) is None:
+    manifests = parse(text, "edited.yaml")
+    if len(manifests) != 1 or find(manifests[0].api_version, manifests[0].kind) is None:
         raise ManifestError("must be a single object of a served kind")
-    return found[0]
+    return manifests[0]
 
 
 def _labels(document: Json) -> Json:
@@ -156,18 +157,20 @@ def _inner(child: Json, namespace: str) -> str:
 
 
 def _resource(name: str) -> CustomResource:
-    found = [one for one in clusters.served() if name in (_name(one), one.kind.lower(), one.plural)]
-    if len(found) != 1:
-        raise Unknown(f"{name} is none of {', '.join(map(_name, clusters.served()))}")
-    return found[0]
+    matching = [
+        resource for resource in clusters.served() if name in (_name(resource), resource.kind.lower(), resource.plural)
+    ]
+    if len(matching) != 1:
+        raise Unknown(f"{name} is not supported; must be one of {', '.join(map(_name, clusters.served()))}")
+    return matching[0]
 
 
 def _name(resource: CustomResource) -> str:
     return f"{resource.kind.lower()}.{resource.group}"
 
 
-def _words(one: models.LiveObject) -> str:
-    return f"{one.kind} {one.namespace} {one.name} {one.ready} {one.cause}".lower()
+def _words(listed: models.LiveObject) -> str:
+    return f"{listed.kind} {listed.namespace} {listed.name} {listed.ready} {listed.cause}".lower()
 
 
 def _object(resource: CustomResource, document: Json) -> models.LiveObject:
@@ -183,9 +186,9 @@ def _object(resource: CustomResource, document: Json) -> models.LiveObject:
     )
 
 
-def _event(action: str, document: Json, one: models.LiveObject | None) -> models.LiveEvent:
+def _event(action: str, document: Json, listed: models.LiveObject | None) -> models.LiveEvent:
     namespace = document["metadata"].get("namespace", "")
-    return models.LiveEvent(action=_ACTIONS[action], node=node_id(document), namespace=namespace, object=one)
+    return models.LiveEvent(action=_ACTIONS[action], node=node_id(document), namespace=namespace, object=listed)
 
 
 def _keys(graph: models.Graph, role: str) -> list[tuple[str, str]]:
@@ -196,22 +199,22 @@ def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
     """Report whether an object would have been read: all of served kinds; of others, those here if any were read."""
     outer, inner = key
     kind, _, api_version = outer.partition(".")
-    here = inner.startswith(f"{namespace}/") or "/" not in inner
-    return here and (find(api_version, kind) is not None or bool(cluster.objects.of_kind(outer)))
+    visible = inner.startswith(f"{namespace}/") or "/" not in inner
+    return visible and (find(api_version, kind) is not None or bool(cluster.objects.of_kind(outer)))
 
 
 def _written(document: Json) -> Places:
-    """The document of the editor that has the object."""
+    """Return the place of an object in its document of the editor."""
     return {(outer_key(document), inner_key(document)): (_manifest(document).name, 1)}
 
 
 def _manifest(document: Json) -> models.Document:
-    """An object as one could have written it: without what the API server and the controllers add."""
+    """Return an object as a user would write it, without the fields of the API server and of controllers."""
     shown = desired(document)
     metadata = {key: shown["metadata"][key] for key in _WRITTEN_BY_USERS if shown["metadata"].get(key)}
     annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != _APPLIED}
-    whole = {**shown, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
-    return models.Document(name=f"{document['kind'].lower()}-{metadata['name']}.yaml", text=dump(whole))
+    manifest = {**shown, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+    return models.Document(name=f"{document['kind'].lower()}-{metadata['name']}.yaml", text=dump(manifest))
 
 
 def _command(text: str) -> str:

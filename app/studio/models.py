@@ -100,7 +100,7 @@ class Fix(Model):
 
 
 class Finding(Range):
-    """One thing that `modelhooks validate` has to say."""
+    """A finding of `modelhooks validate`."""
 
     level: Level
     id: str = Field(description="The section of docs/findings.md: `unknown-field`.")
@@ -138,14 +138,14 @@ class Edge(Model):
 
 
 class Graph(Model):
-    """Parents, what they read, what they lead to, and the pods."""
+    """Parents, the objects that they read, their children, and the pods."""
 
     nodes: list[Node]
     edges: list[Edge]
 
 
 class GraphRequest(Manifests):
-    """Which graph: with ``scenes`` the one in which they end, else the one in which everything runs."""
+    """The graph in which ``scenes`` end; without scenes the one in which everything runs."""
 
     scenes: list[str] = Field(default_factory=list, description="Names of `GET /api/scenes`.")
 
@@ -154,7 +154,7 @@ class GraphRequest(Manifests):
 
 
 class OriginsRequest(Manifests):
-    """Of which object, and which values."""
+    """The object and the values whose sources are requested."""
 
     node: str = Field(description="The id of a parent or a child.")
     filter: str = Field(default="", description="Only values whose path contains this.")
@@ -208,10 +208,10 @@ class Step(Model):
 
 
 class Simulation(Model):
-    """The life of what the manifests lead to, until nothing changes any more."""
+    """The simulated run of the manifests, until nothing changes."""
 
     steps: list[Step]
-    notes: list[str] = Field(description="Scenes that change nothing here, and why.")
+    notes: list[str] = Field(description="Scenes without an effect here, and why.")
     opens: int = Field(description="Position of the step to show first: what goes wrong, else the last.")
 
 

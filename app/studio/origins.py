@@ -22,22 +22,24 @@ from app.studio.models import Origin, OriginsRequest
 from app.studio.scenes import end
 
 
-def origins(asked: OriginsRequest) -> list[Origin]:
-    """The values of the pods and autoscalers below one object. Raises :class:`Unknown` for one that nothing made."""
-    manifests, cluster = end(asked)
-    written = {_key(manifest, asked.namespace): manifest for manifest in [*catalogue.installed(manifests), *manifests]}
-    outer, _, inner = asked.node.partition(" ")
+def origins(request: OriginsRequest) -> list[Origin]:
+    """The values of the pods and autoscalers below one object. Raises :class:`Unknown` if nothing created it."""
+    manifests, cluster = end(request)
+    written = {
+        _key(manifest, request.namespace): manifest for manifest in [*catalogue.installed(manifests), *manifests]
+    }
+    outer, _, inner = request.node.partition(" ")
     kind, parent = _maker(cluster, (outer, inner))
-    around = neighbourhood(cluster, kind, parent).objects
-    own = written[outer_key(parent), inner_key(parent)]
-    rest = [manifest for key, manifest in written.items() if key in around and manifest is not own]
-    (explained,) = explain([own], asked.namespace, others=rest, settings=settings(asked.settings))
-    child = "" if node_id(parent) == asked.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
-    places = dict(_places(own, [manifest for manifest in rest if manifest in manifests]))
+    related = neighbourhood(cluster, kind, parent).objects
+    target = written[outer_key(parent), inner_key(parent)]
+    rest = [manifest for key, manifest in written.items() if key in related and manifest is not target]
+    (explained,) = explain([target], request.namespace, others=rest, settings=settings(request.settings))
+    child = "" if node_id(parent) == request.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
+    places = dict(_places(target, [manifest for manifest in rest if manifest in manifests]))
     return [
         _origin(row, places)
         for row in explained["values"]
-        if row["path"].startswith(child) and asked.filter in row["path"]
+        if row["path"].startswith(child) and request.filter in row["path"]
     ]
 
 
@@ -53,30 +55,30 @@ def _maker(cluster: Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
     """Return the object itself if it is a served one without an owner, else its owner."""
     makers = {document["metadata"]["uid"]: (kind, document) for kind, document in cluster.parents()}
     document = cluster.objects.get(key)
-    found = makers.get(document["metadata"]["uid"]) if document is not None else None
+    maker = makers.get(document["metadata"]["uid"]) if document is not None else None
     while document is not None and (uid := owner(document)) and uid in makers:
-        found = makers[uid]
-        document = found[1]
-    if found is None:
-        raise Unknown(f"{' '.join(key)} is nothing that these documents lead to")
-    return found
+        maker = makers[uid]
+        document = maker[1]
+    if maker is None:
+        raise Unknown(f"{' '.join(key)} is not created by these documents")
+    return maker
 
 
 Place = tuple[str, int, int]
 
 
-def _places(own: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[str, Place]]:
+def _places(explained: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[str, Place]]:
     """Return the places of the fields that sources name."""
-    for manifest in (own, *others):
-        prefix = "" if manifest is own else f"{manifest.kind}/{manifest.name} "
+    for manifest in (explained, *others):
+        prefix = "" if manifest is explained else f"{manifest.kind}/{manifest.name} "
         for path, _ in fields_of({"metadata": {}, **manifest.document}):
             yield f"{prefix}{path}", (manifest.file, *manifest.position(path))
 
 
 def _origin(row: dict[str, object], places: dict[str, Place]) -> Origin:
-    """Of several sources, the first one in the documents is the place."""
+    """Return the value with the place of its first source that is in the documents."""
     sources = str(row["source"]).split(", ")
-    document, line, column = next((places[one] for one in sources if one in places), (None, None, None))
+    document, line, column = next((places[source] for source in sources if source in places), (None, None, None))
     return Origin(
         path=str(row["path"]),
         value=row["value"],

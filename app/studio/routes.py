@@ -35,7 +35,7 @@ NOT_BUILT = "The page is not built: run `make studio`, then load this again. The
 
 
 def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
-    """The application, which :class:`app.studio.guard.Guard` has to stand before; ``live`` is a cluster."""
+    """Return the application, to be wrapped in :class:`app.studio.guard.Guard`; ``live`` is a cluster."""
     app = FastAPI(
         title=f"{NAME} studio",
         version=_version(),
@@ -92,17 +92,17 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
 
 
 class Turn:
-    """One such request after the other, and none for a page that has gone on.
+    """Runs such requests one after the other, and skips those that the page has given up.
 
-    Whoever types asks anew with each change. A thousand objects take seconds, and nothing can stop what has begun.
+    Typing sends a request with each change. A thousand objects take seconds, and a started one cannot be stopped.
     """
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     async def __call__(self, request: Request) -> AsyncIterator[None]:
-        """Wait for the turn, and keep it until the answer is made."""
-        await request.is_disconnected()  # after a large body, uvicorn hears of an end only if it is asked
+        """Wait for the turn, and hold it until the answer is complete."""
+        await request.is_disconnected()  # after a large body, uvicorn notices a closed connection only when asked
         async with self._lock:
             if await request.is_disconnected():
                 raise HTTPException(499, "The page has asked for something else since.")
@@ -112,8 +112,8 @@ class Turn:
 @cache
 def schemas() -> bytes:
     """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
-    every = [one.resource for kind in KINDS for one in (kind, *kind.older)]
-    return orjson.dumps({f"{one.api_version}/{one.kind}": json_schema(one) for one in every})
+    resources = [resource.resource for kind in KINDS for resource in (kind, *kind.older)]
+    return orjson.dumps({f"{resource.api_version}/{resource.kind}": json_schema(resource) for resource in resources})
 
 
 def _version() -> str:
@@ -156,5 +156,5 @@ async def _http(_: Request, problem: Exception) -> Response:
 
 async def _invalid(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
-    lines = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in problem.errors()]
+    lines = [f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in problem.errors()]
     return PlainTextResponse("".join(f"{line}\n" for line in lines), 422)

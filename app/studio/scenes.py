@@ -1,7 +1,7 @@
 """Events that may happen to pods, and the simulated run of manifests, step by step.
 
-Between two steps half a minute passes: every pod goes one phase further, unless a scene holds it up, the controllers of
-Kubernetes write what they see, and Metacontroller asks the hooks again until nothing changes.
+Between two steps half a minute passes: every pod enters its next phase unless a scene holds it up, the controllers of
+Kubernetes write their statuses, and Metacontroller asks the hooks again until nothing changes.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Scene:
-    """Something that happens. ``trouble`` says what holds up a pod of a workload, the number of which is given."""
+    """An event of a simulated run; ``trouble`` returns what holds up a pod of a workload."""
 
     name: str
     title: str
     description: str
     trouble: Callable[[Json, Json, int, int], Trouble | None] = lambda *_: None
-    """Of the workload, the pod, its number and how many there are."""
+    """Called with the workload, the pod, its index and the number of pods."""
     unbound: bool = False
     """True if claims stay unbound."""
     event: Callable[[World], str] = lambda _: ""
     """The event once everything runs; empty if it does not concern these manifests."""
     without: str = ""
-    """Why nothing may come of it."""
+    """Why it may have no effect."""
 
 
 def _serves(workload: Json) -> bool:
@@ -71,8 +71,8 @@ def _unscheduled(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
     if not _serves(workload):
         return None
     resources = [c.get("resources") or {} for c in pod["spec"]["containers"]]
-    asked = [name for r in resources for name in {**(r.get("limits") or {}), **(r.get("requests") or {})}]
-    lacking = next((name for name in asked if "/" in name), "memory")
+    names = [name for r in resources for name in {**(r.get("limits") or {}), **(r.get("requests") or {})}]
+    lacking = next((name for name in names if "/" in name), "memory")
     return Trouble(
         Phase.PENDING,
         message=f"0/3 nodes are available: 3 Insufficient {lacking}. preemption: 0/3 nodes are available: "
@@ -104,11 +104,11 @@ DOWNLOADERS = {
         "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error: Repository Not Found",
     ),
 }
-"""Containers that download a model, with the exit code and the words of a file that is not there."""
+"""Containers that download a model, with the exit code and message for a file that does not exist."""
 
 
 def _downloader(pod: Json) -> tuple[str, Phase] | None:
-    """The container that downloads, and in which phase of the pod it does."""
+    """Return the container that downloads, and the phase of the pod in which it runs."""
     for part, phase in (("initContainers", Phase.INITIALIZING), ("containers", Phase.RUNNING)):
         for container in pod["spec"].get(part) or ():
             if container["name"] in DOWNLOADERS:
@@ -117,31 +117,31 @@ def _downloader(pod: Json) -> tuple[str, Phase] | None:
 
 
 def _not_found(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
-    found = _downloader(pod)
-    if found is None:
+    downloader = _downloader(pod)
+    if downloader is None:
         return None
-    code, words = DOWNLOADERS[found[0]]
-    return _ended(workload, found, code, words)
+    code, words = DOWNLOADERS[downloader[0]]
+    return _ended(workload, downloader, code, words)
 
 
 _WANTED = "MODEL_SHA256"
 
 
 def _checksum(workload: Json, pod: Json, _: int, __: int) -> Trouble | None:
-    found = _downloader(pod)
+    downloader = _downloader(pod)
     containers = [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
-    environment = [e for c in containers if found and c["name"] == found[0] for e in c.get("env") or ()]
-    wanted = next((e.get("value", "") for e in environment if e["name"] == _WANTED), "")
-    if found is None or not wanted:
+    environment = [e for c in containers if downloader and c["name"] == downloader[0] for e in c.get("env") or ()]
+    expected = next((e.get("value", "") for e in environment if e["name"] == _WANTED), "")
+    if downloader is None or not expected:
         return None
-    there = re.sub(".", lambda digit: "0123456789abcdef"[-1 - int(digit[0], 16)], wanted.lower())
-    words = f"model-downloader: wrong SHA-256: the file has {there}, the Model demands {wanted}"
-    return _ended(workload, found, 65, words)
+    there = re.sub(".", lambda digit: "0123456789abcdef"[-1 - int(digit[0], 16)], expected.lower())
+    words = f"model-downloader: wrong SHA-256: the file has {there}, the Model demands {expected}"
+    return _ended(workload, downloader, 65, words)
 
 
-def _ended(workload: Json, found: tuple[str, Phase], code: int, words: str) -> Trouble:
+def _ended(workload: Json, downloader: tuple[str, Phase], code: int, words: str) -> Trouble:
     waiting = "CrashLoopBackOff" if _serves(workload) else ""
-    return Trouble(found[1], waiting, words, exit_code=code, container=found[0])
+    return Trouble(downloader[1], waiting, words, exit_code=code, container=downloader[0])
 
 
 def _half(workload: Json, _: Json, number: int, count: int) -> Trouble | None:
@@ -150,8 +150,8 @@ def _half(workload: Json, _: Json, number: int, count: int) -> Trouble | None:
 
 
 def _scale(world: World) -> str:
-    """Every autoscaler asks for as many as it may."""
-    told = []
+    """Let every autoscaler ask for its maximum number of replicas."""
+    events = []
     for document in list(world.cluster.objects.values()):
         if document["kind"] not in ("HorizontalPodAutoscaler", "ScaledObject"):
             continue
@@ -164,12 +164,12 @@ def _scale(world: World) -> str:
             target["metadata"] = {**target["metadata"], "generation": target["metadata"]["generation"] + 1}
             if document["kind"] == "HorizontalPodAutoscaler":
                 document["status"] = {**document.get("status", {}), "desiredReplicas": most}
-            told.append(f"{document['kind']} {document['metadata']['name']} asks for {most} replicas")
-    return "; ".join(told)
+            events.append(f"{document['kind']} {document['metadata']['name']} asks for {most} replicas")
+    return "; ".join(events)
 
 
 def _lose_node(world: World) -> str:
-    """The node of the first pod of each workload goes."""
+    """Take away the node of the first pod of each workload."""
     placed = [[pod for pod in world.pods(w) if "nodeName" in pod["spec"]] for w in world.workloads() if _serves(w)]
     lost = [pods[0] for pods in placed if pods]
     world.lose(lost)
@@ -247,7 +247,7 @@ SCENES: Mapping[str, Scene] = {
             "node-lost",
             "A node is lost",
             "Once everything runs, the node of the first pod does not answer any more; after five minutes its pods are "
-            "made anew.",
+            "created again.",
             event=_lose_node,
             without="no pod serves",
         ),
@@ -270,24 +270,24 @@ class World:
     lost: set[Key] = field(default_factory=set)
     """Pods whose node is gone."""
     concerned: set[str] = field(default_factory=set)
-    """Names of scenes that something came of."""
+    """Names of scenes that had an effect."""
     too_long: bool = False
-    hurried: bool = False
+    fast_forward: bool = False
     """True if pods go through all their phases at once, for callers that need only the final state."""
     _phases: dict[Key, Phase] = field(default_factory=dict)
     _owned: dict[Key, list[Json]] = field(default_factory=dict)
 
     def settle(self) -> bool:
-        """Let Metacontroller ask until nothing changes; whether anything did."""
+        """Let Metacontroller call the hooks until nothing changes, and report whether anything did."""
         return self.cluster.settle() > 1
 
     def finish(self) -> None:
-        """Go on until no pod does, as if everything took half a minute."""
-        self.hurried = True
+        """Advance until no pod changes, as if everything took half a minute."""
+        self.fast_forward = True
         self.clock.seconds += STEP_SECONDS
         for _ in range(MAX_STEPS):
             changed = self.cluster.round()
-            if not self._go_on() and not changed:
+            if not self._advance_pods() and not changed:
                 return
 
     def find(self, kind: str, name: str, namespace: str) -> Json | None:
@@ -298,41 +298,41 @@ class World:
         return self.cluster.objects[keys[0]] if keys else None
 
     def workloads(self) -> Iterator[Json]:
-        """Everything that makes pods, in the order in which it came."""
+        """Yield the workloads, oldest first."""
         yield from [d for d in self.cluster.objects.values() if d["kind"] in WORKLOADS]
 
     def pods(self, workload: Json) -> list[Json]:
-        """The pods that were made for a workload."""
+        """Return the pods of a workload."""
         return self._owned.get((outer_key(workload), inner_key(workload)), [])
 
     def advance(self) -> str:
-        """Half a minute; what happened in it, in words."""
+        """Advance by half a minute, and return what happened in it."""
         self.clock.seconds += STEP_SECONDS
-        words = self._go_on()
+        words = self._advance_pods()
         changed = self.settle()
         return words or ("the controllers report what they did" if changed else "")
 
-    def _go_on(self) -> str:
-        """Pods come, go on and go; in words."""
-        told: dict[str, list[str]] = {}
+    def _advance_pods(self) -> str:
+        """Create, advance and delete pods, and return what happened."""
+        changes: dict[str, list[str]] = {}
         for workload in self.workloads():
             key = outer_key(workload), inner_key(workload)
-            wanted = list(pods_of(workload))
+            desired = list(pods_of(workload))
             pods = self._owned.setdefault(key, [])
-            known = {pod["metadata"]["name"]: pod for pod in pods}
-            names = [pod["metadata"]["name"] for pod in wanted]
+            present = {pod["metadata"]["name"]: pod for pod in pods}
+            names = [pod["metadata"]["name"] for pod in desired]
             for gone in [pod for pod in pods if pod["metadata"]["name"] not in names]:
                 self._remove(gone)
-            pods[:] = [known.get(pod["metadata"]["name"], pod) for pod in wanted]
+            pods[:] = [present.get(pod["metadata"]["name"], pod) for pod in desired]
             for number, pod in enumerate(pods):
                 before = self._phases.get((outer_key(pod), inner_key(pod)))
                 after = self._next(workload, pod, number, len(pods))
                 if after is not before:
-                    told.setdefault(self._word(pod, after), []).append(pod["metadata"]["name"])
+                    changes.setdefault(self._word(pod, after), []).append(pod["metadata"]["name"])
         for key in [key for key in self._owned if key not in self.cluster.objects]:
             for pod in self._owned.pop(key):
                 self._remove(pod)
-        return "; ".join(f"{_pods(names)}: {word}" for word, names in told.items())
+        return "; ".join(f"{_pods(names)}: {word}" for word, names in changes.items())
 
     def _word(self, pod: Json, phase: Phase) -> str:
         """Return the phase of a pod, or its problem."""
@@ -345,13 +345,13 @@ class World:
         self.cluster.objects.pop(key, None)
 
     def _next(self, workload: Json, pod: Json, number: int, count: int) -> Phase:
-        """The pod's next phase, with the status it has then."""
+        """Move a pod to its next phase, and write its status."""
         key = outer_key(pod), inner_key(pod)
         before = self._phases.get(key)
         trouble = self._trouble(workload, pod, number, count)
         phase = Phase.PENDING if before is None else before
         stop = Phase.READY if trouble is None else trouble.phase
-        if self.hurried:
+        if self.fast_forward:
             phase = stop
         elif before is not None and phase < stop:
             phase = Phase(phase + 1)
@@ -377,8 +377,8 @@ class World:
                 return trouble
         return None
 
-    def pass_by(self, seconds: int) -> None:
-        """Time in which pods do nothing."""
+    def advance_clock(self, seconds: int) -> None:
+        """Let time pass in which pods do not change."""
         self.clock.seconds += seconds
         self.settle()
 
@@ -388,7 +388,7 @@ class World:
         return any(not all(map(is_up, self.pods(deployment))) for deployment in deployments)
 
     def lose(self, pods: Iterable[Json]) -> None:
-        """The pods' node stops to report."""
+        """Let the node of these pods stop reporting."""
         for pod in pods:
             self.lost.add((outer_key(pod), inner_key(pod)))
             conditions = [
@@ -398,7 +398,7 @@ class World:
             pod["status"] = {**pod["status"], "conditions": conditions}
 
     def evict(self) -> None:
-        """The pods of lost nodes are deleted, and made anew."""
+        """Delete the pods of lost nodes, to be created again."""
         for key in self.lost:
             if (pod := self.cluster.objects.get(key)) is not None:
                 self._remove(pod)
@@ -415,17 +415,19 @@ def _pods(names: list[str]) -> str:
     return f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
 
 
-def world_of(manifests: Sequence[Manifest], namespace: str, given: Settings, scenes: Sequence[Scene]) -> World:
-    """A cluster that holds the manifests and what an installation brings, before anything was asked."""
-    cluster = holding([*catalogue.installed(manifests), *manifests], namespace, settings=given)
+def world_of(
+    manifests: Sequence[Manifest], namespace: str, service_settings: Settings, scenes: Sequence[Scene]
+) -> World:
+    """Return a cluster with the manifests and the objects of an installation, before the first sync."""
+    cluster = holding([*catalogue.installed(manifests), *manifests], namespace, settings=service_settings)
     world = World(cluster, scenes)
-    cluster.send = direct(given, world.clock.now)
+    cluster.send = direct(service_settings, world.clock.now)
     cluster.controllers = _controllers(world)
     return world
 
 
 def _controllers(world: World) -> Mapping[str, simulated.Controller]:
-    """Those of the whole simulation, but for what the world itself decides: workloads and claims."""
+    """Return the simulated controllers; those of workloads and claims follow the world's phases."""
 
     def workload(document: Json) -> Json:
         new = summary(document, world.pods(document), world.clock, too_long=world.too_long)
@@ -436,49 +438,53 @@ def _controllers(world: World) -> Mapping[str, simulated.Controller]:
         return {"phase": "Pending" if unbound or not world.clock.seconds else "Bound"}
 
     def autoscaler(document: Json) -> Json:
-        return {**simulated.CONTROLLERS[document["kind"]](document), **_kept(document, "desiredReplicas")}
+        return {**simulated.CONTROLLERS[document["kind"]](document), **_status_field(document, "desiredReplicas")}
 
-    own: dict[str, simulated.Controller] = dict.fromkeys(WORKLOADS, workload)
-    own |= {"PersistentVolumeClaim": claim}
-    return {**simulated.CONTROLLERS, **own, **dict.fromkeys(("HorizontalPodAutoscaler", "ScaledObject"), autoscaler)}
+    controllers: dict[str, simulated.Controller] = dict.fromkeys(WORKLOADS, workload)
+    controllers |= {"PersistentVolumeClaim": claim}
+    return {
+        **simulated.CONTROLLERS,
+        **controllers,
+        **dict.fromkeys(("HorizontalPodAutoscaler", "ScaledObject"), autoscaler),
+    }
 
 
-def _kept(document: Json, name: str) -> Json:
+def _status_field(document: Json, name: str) -> Json:
     held = document.get("status") or {}
     return {name: held[name]} if name in held else {}
 
 
 def chosen(names: Iterable[str]) -> list[Scene]:
-    """The scenes of these names. Raises :class:`Unknown` for one that does not exist."""
+    """Return the scenes of these names. Raises :class:`Unknown` for one that does not exist."""
     unknown = [name for name in names if name not in SCENES]
     if unknown:
         raise Unknown(f"no scene is called {unknown[0]}; there are {', '.join(SCENES)}")
     return [SCENES[name] for name in names]
 
 
-def life(world: World, calm: Callable[[World], Iterable[str]] | None = None) -> Iterator[str]:
-    """Move the world on, step by step, until nothing changes any more; what happened in each step.
+def run(world: World, settle: Callable[[World], Iterable[str]] | None = None) -> Iterator[str]:
+    """Advance the world until nothing changes, and yield what happened in each step.
 
-    ``calm`` goes on until no pod does: by steps of half a minute, unless told otherwise.
+    ``settle`` advances until no pod changes; by default in steps of half a minute.
     """
-    calm = calm or _calm
-    yield from calm(world)
+    settle = settle or settle_steps
+    yield from settle(world)
     for scene in world.scenes:
         happened = scene.event(world)
         if happened:
             world.concerned.add(scene.name)
-            world.pass_by(STEP_SECONDS)
+            world.advance_clock(STEP_SECONDS)
             yield happened
-            yield from _replaced(world)
-            yield from calm(world)
+            yield from _eviction_steps(world)
+            yield from settle(world)
     if world.stuck():
         world.too_long = True
-        world.pass_by(DEADLINE_SECONDS)
+        world.advance_clock(DEADLINE_SECONDS)
         yield "ten minutes later, without progress"
 
 
-def _calm(world: World) -> Iterator[str]:
-    """Step by step."""
+def settle_steps(world: World) -> Iterator[str]:
+    """Advance step by step until nothing happens."""
     if not world.clock.seconds:
         world.settle()
         yield "the manifests are applied, and the hooks answer"
@@ -489,24 +495,24 @@ def _calm(world: World) -> Iterator[str]:
         yield happened
 
 
-def _at_once(world: World) -> Iterable[str]:
+def _fast_forward(world: World) -> Iterable[str]:
     world.finish()
     return ()
 
 
-def _replaced(world: World) -> Iterator[str]:
-    """Do what Kubernetes does about pods of a lost node."""
+def _eviction_steps(world: World) -> Iterator[str]:
+    """Evict the pods of a lost node, as Kubernetes does."""
     if world.lost:
         world.evict()
-        world.pass_by(EVICTION_SECONDS)
+        world.advance_clock(EVICTION_SECONDS)
         yield "five minutes later, its pods are deleted"
 
 
-def simulate(asked: models.SimulateRequest) -> models.Simulation:
-    """Every step with its graph and what the parents say in it."""
-    manifests, scenes = objects(asked.documents, asked.namespace), chosen(asked.scenes)
-    world = world_of(manifests, asked.namespace, settings(asked.settings), scenes)
-    written = places(manifests, asked.namespace)
+def simulate(request: models.SimulateRequest) -> models.Simulation:
+    """Return every step with its graph and the statuses of the parents."""
+    manifests, scenes = objects(request.documents, request.namespace), chosen(request.scenes)
+    world = world_of(manifests, request.namespace, settings(request.settings), scenes)
+    written = places(manifests, request.namespace)
     steps = [
         models.Step(
             title=f"{happened[:1].upper()}{happened[1:]}",
@@ -514,39 +520,39 @@ def simulate(asked: models.SimulateRequest) -> models.Simulation:
             graph=draw(world.cluster, written),
             parents=_parents(world.cluster),
         )
-        for happened in life(world)
+        for happened in run(world)
     ]
-    notes = [f"{s.title}: nothing comes of it, {s.without}" for s in scenes if s.name not in world.concerned]
+    notes = [f"{s.title}: no effect, {s.without}" for s in scenes if s.name not in world.concerned]
     return models.Simulation(steps=steps, notes=notes, opens=_opens(steps))
 
 
 def _opens(steps: Sequence[models.Step]) -> int:
-    """The first step in which something that was ready is not; else the last, where what goes wrong stays."""
+    """Return the first step in which something stops being ready, else the last."""
     ready = [all(parent.ready == "True" for parent in step.parents) for step in steps]
     fallen = [later for later in range(1, len(steps)) if ready[later - 1] and not ready[later]]
     return fallen[0] if fallen else max(len(steps) - 1, 0)
 
 
-def graph(asked: models.GraphRequest) -> models.Graph:
-    """The graph of the last step."""
-    manifests, cluster = end(asked, chosen(asked.scenes))
-    return draw(cluster, places(manifests, asked.namespace))
+def graph(request: models.GraphRequest) -> models.Graph:
+    """Return the graph of the last step."""
+    manifests, cluster = end(request, chosen(request.scenes))
+    return draw(cluster, places(manifests, request.namespace))
 
 
-def end(asked: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:
-    """The objects of the documents, and the cluster of the last step, which must not be changed."""
-    texts = tuple((document.name, document.text) for document in asked.documents)
-    return _end(texts, asked.namespace, settings(asked.settings), tuple(scenes))
+def end(request: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:
+    """Return the objects of the documents and the cluster of the last step, which must not be changed."""
+    texts = tuple((document.name, document.text) for document in request.documents)
+    return _end(texts, request.namespace, settings(request.settings), tuple(scenes))
 
 
 @lru_cache(maxsize=4)
 def _end(
-    texts: tuple[tuple[str, str], ...], namespace: str, given: Settings, scenes: tuple[Scene, ...]
+    texts: tuple[tuple[str, str], ...], namespace: str, service_settings: Settings, scenes: tuple[Scene, ...]
 ) -> tuple[Sequence[Manifest], Cluster]:
     """Cached, because the page asks for the values of a graph right after it."""
     manifests = objects([models.Document(name=name, text=text) for name, text in texts], namespace)
-    world = world_of(manifests, namespace, given, scenes)
-    for _ in life(world, _at_once):
+    world = world_of(manifests, namespace, service_settings, scenes)
+    for _ in run(world, _fast_forward):
         pass
     return manifests, world.cluster
 

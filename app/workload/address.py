@@ -1,7 +1,4 @@
-"""Addresses of models, and the checks of which each family's table of forms is made.
-
-A family has one :class:`Form` for each kind of address that it takes. Source: KS-3.7, LK-2.1 and LZ-2.2.
-"""
+"""Addresses of models, and the checks in each family's table of forms. Source: KS-3.7, LK-2.1 and LZ-2.2."""
 
 from __future__ import annotations
 
@@ -21,13 +18,11 @@ class Address:
 
     @property
     def scheme(self) -> str:
-        """The scheme in lower case; empty without ``://``."""
         scheme, separator, _ = self.text.partition("://")
         return scheme.lower() if separator else ""
 
     @property
     def rest(self) -> str:
-        """Everything after ``://``."""
         return self.text.partition("://")[2]
 
     @property
@@ -47,7 +42,7 @@ class Address:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether clients differ on the host: some take ``a.example#`` in ``a.example#@b.example`` for the user."""
+        """Return whether clients differ on the host: some read ``a#`` in ``a#@b`` as the user."""
         return "@" in self.head.removeprefix(_until(r"[/?#]", self.rest))
 
     @property
@@ -99,22 +94,18 @@ claim = head(
 
 
 def anything(address: Address) -> str:
-    """Require anything after ``://``."""
     return "" if address.rest else "what follows :// is required"
 
 
 def path(address: Address) -> str:
-    """Require a key."""
     return "" if address.key else "the path is required"
 
 
 def relative_path(address: Address) -> str:
-    """Require a single slash before the path."""
     return "the path must not start with '/'" if address.key.startswith("/") else ""
 
 
 def absolute_path(address: Address) -> str:
-    """Require the path directly after ``://``."""
     return "" if address.rest.startswith("/") else "the path must be absolute"
 
 

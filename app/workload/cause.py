@@ -13,21 +13,16 @@ class Stage(IntEnum):
     QUOTA = 0
     """Pods cannot be created: quota, or another rule of the API server."""
     SPEC = 1
-    """The spec conflicts with another object."""
     MODEL = 2
     """The weights: missing, being downloaded, failed."""
     CLAIM = 3
     """A volume claim is missing or has no volume."""
     SCHEDULING = 4
-    """No node fits the pod."""
     IMAGE = 5
-    """An image cannot be pulled."""
     CONFIGURATION = 6
     """A container cannot be created: a Secret, a ConfigMap or the command is missing."""
     CRASH = 7
-    """A container exits unexpectedly."""
     PROBE = 8
-    """A container runs and fails its probe."""
     STARTING = 9
     """Nothing has failed."""
 
@@ -54,7 +49,6 @@ def reason_word(text: str, default: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Replace every run of white space by one space."""
     return _BLANKS.sub(" ", text).strip()
 
 

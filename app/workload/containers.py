@@ -14,13 +14,13 @@ from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, 
 
 
 def variable(value: Json, path: field.Path) -> Errors:
-    """A variable has a value or a source (LK-V-K02)."""
+    """Reject a variable with both a value and a source (LK-V-K02)."""
     if value.get("value") and value.get("valueFrom") is not None:
         yield field.invalid(path.child("valueFrom"), "", "may not be set beside a value; remove one of them")
 
 
 def variable_source(source: Json, path: field.Path) -> Errors:
-    """A variable has exactly one source (LK-V-K03)."""
+    """Require exactly one source (LK-V-K03)."""
     if sum(value is not None for value in source.values()) != 1:
         detail = "give exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef"
         yield field.invalid(path, "", detail)
@@ -41,7 +41,7 @@ _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
 
 
 def field_reference(reference: Json, path: field.Path) -> Errors:
-    """A field that a variable can refer to (LK-V-K05); a downward API volume accepts others."""
+    """Check the field that a variable refers to (LK-V-K05); a downward API volume accepts others."""
     if reference.get("apiVersion") not in (None, "", "v1"):
         yield field.not_supported(path.child("apiVersion"), reference["apiVersion"], ["v1"])
     name, name_path = reference.get("fieldPath") or "", path.child("fieldPath")
@@ -60,7 +60,7 @@ _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
 def resource_reference(reference: Json, path: field.Path) -> Errors:
-    """A resource that a variable can refer to (LK-V-K06). The divisor is checked with its type."""
+    """Check the resource that a variable refers to (LK-V-K06). The divisor is checked with its type."""
     resource, resource_path = reference.get("resource") or "", path.child("resource")
     kind, _, name = resource.partition(".")
     if not resource:
@@ -88,7 +88,7 @@ def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
 
 
 def readiness(probe: Json, path: field.Path) -> Errors:
-    """A readiness probe never terminates a container (LK-V-K13)."""
+    """Reject a grace period: a readiness probe never terminates a container (LK-V-K13)."""
     grace = probe.get("terminationGracePeriodSeconds")
     if grace is not None:
         detail = "must not be set for readiness probes"
@@ -96,13 +96,13 @@ def readiness(probe: Json, path: field.Path) -> Errors:
 
 
 def liveness(probe: Json, path: field.Path) -> Errors:
-    """One success is enough for a liveness or startup probe (LK-V-K12)."""
+    """Reject a success threshold other than 1 for liveness and startup probes (LK-V-K12)."""
     if (probe.get("successThreshold") or 1) > 1:
         yield field.invalid(path.child("successThreshold"), probe["successThreshold"], "must be 1")
 
 
 def port(value: int | str, path: field.Path) -> Errors:
-    """A number, or the name of a port of the container (LK-V-K14)."""
+    """Require a number, or the name of a port (LK-V-K14)."""
     if not isinstance(value, str):
         yield from port_number(value, path)
     elif not is_port_name(value):
@@ -116,7 +116,6 @@ header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "mu
 
 
 def port_names(ports: Sequence[Json], path: field.Path) -> Errors:
-    """The names of a container's ports are distinct."""
     first: dict[str, field.Path] = {}
     for position, item in enumerate(ports):
         name, name_path = (item or {}).get("name"), path.index(position).child("name")
@@ -131,7 +130,7 @@ def port_names(ports: Sequence[Json], path: field.Path) -> Errors:
 
 
 def privilege_escalation(context: Json, path: field.Path) -> Errors:
-    """Privileged containers can escalate their privileges anyway (LK-V-K23)."""
+    """Reject ``allowPrivilegeEscalation: false`` for privileged containers, which can escalate anyway (LK-V-K23)."""
     if context.get("allowPrivilegeEscalation") is not False:
         return
     escalation, added = path.child("allowPrivilegeEscalation"), (context.get("capabilities") or {}).get("add") or ()
@@ -144,7 +143,7 @@ def privilege_escalation(context: Json, path: field.Path) -> Errors:
 
 
 def local_profile(profile: Json, path: field.Path) -> Errors:
-    """Type Localhost, and no other, needs a profile of the node (LK-V-K16, LK-V-K17)."""
+    """Require a profile of the node for type Localhost only (LK-V-K16, LK-V-K17)."""
     type_, local, local_path = profile.get("type"), profile.get("localhostProfile"), path.child("localhostProfile")
     if type_ == "Localhost" and not local:
         yield field.required(local_path, "must be set when type is Localhost")
@@ -165,7 +164,7 @@ _SIDECAR_FIELDS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe
 
 
 def sidecar(container: Json, path: field.Path) -> Errors:
-    """An init container with probes or hooks must be one that keeps running."""
+    """Require a restart policy for an init container with probes or hooks."""
     name = next((key for key in _SIDECAR_FIELDS if container.get(key) is not None), "")
     if name and not container.get("restartPolicy"):
         detail = f"{name} is for init containers that go on: set Always"

@@ -1,6 +1,6 @@
-"""The engines that serve models: what the parser of each known release accepts.
+"""The engines that serve models, with the options that each known release accepts.
 
-The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from what the engines publish.
+The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from the engines' publications.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from operator import itemgetter
 
 import msgspec
 
@@ -21,9 +22,9 @@ _REPOSITORIES = {
     "ghcr.io/ggerganov/llama.cpp": "llamacpp",
     "ghcr.io/huggingface/text-generation-inference": "tgi",
 }
-"""The repositories of images that the engines publish."""
 _TAG = re.compile(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]+(?:\.[0-9]+)+(?:\.post[0-9]+)?)(?:-[a-z0-9.-]+)?")
 
+_NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
 
 
@@ -33,7 +34,6 @@ class Release(msgspec.Struct, frozen=True):
     engine: str
     version: str
     source: str
-    """Source of the rest."""
     options: Mapping[str, tuple[str, ...]]
     """The options of its command line, each with the values that it takes; none for any value."""
     metrics: frozenset[str]
@@ -49,6 +49,16 @@ def _read() -> tuple[Release, ...]:
 RELEASES = _read()
 
 
+def _ordered(version: str) -> tuple[int, ...]:
+    return tuple(map(int, _NUMBER.findall(version)))
+
+
+_CATALOGUES = {
+    name: sorted(((_ordered(r.version), r) for r in RELEASES if r.engine == name), key=itemgetter(0)) for name in NAMES
+}
+"""The releases of each engine with their versions, oldest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """The engine of an image. Between two known releases it accepts what either of them does."""
@@ -61,7 +71,6 @@ class Engine:
         return f"{NAMES[self.name]} {self.version}"
 
     def has(self, option: str) -> bool:
-        """Return True if there is an option of that name."""
         return any(option in release.options for release in self.releases)
 
     def knows(self, argument: str) -> bool:
@@ -76,18 +85,17 @@ class Engine:
         return any(name.startswith((option, positive)) for release in self.releases for name in release.options)
 
     def values(self, option: str) -> tuple[str, ...]:
-        """The values that an option takes; none where it takes any."""
+        """Return the values that an option accepts; none if it accepts any."""
         lists = [release.options[option] for release in self.releases if option in release.options]
         return tuple(dict.fromkeys(value for values in lists for value in values)) if all(lists) else ()
 
     def accepts(self, option: str, value: str) -> bool:
-        """Return True if the engine starts with an option and its value."""
         values = self.values(option)
         return self.has(option) and (not values or value in values)
 
 
 def engine_of(image: str) -> Engine | None:
-    """The engine of an image by its name; ``None`` for other images, and for versions that are not known.
+    """Return the engine of an image by its name; ``None`` for other images and unknown versions.
 
     A version is known from the oldest catalogued release to the newest.
     """
@@ -96,11 +104,6 @@ def engine_of(image: str) -> Engine | None:
     if name is None or match is None:
         return None
     version = _ordered(match[1])
-    releases = sorted((r for r in RELEASES if r.engine == name), key=lambda release: _ordered(release.version))
-    below = [release for release in releases if _ordered(release.version) <= version][-1:]
-    above = [release for release in releases if _ordered(release.version) >= version][:1]
+    below = [release for known, release in _CATALOGUES[name] if known <= version][-1:]
+    above = [release for known, release in _CATALOGUES[name] if known >= version][:1]
     return Engine(name, match[1], (*below, *above)) if below and above else None
-
-
-def _ordered(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"[0-9]+", version)))

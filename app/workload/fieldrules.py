@@ -16,12 +16,10 @@ Rule = Callable[[Any, field.Path], Errors]
 
 
 def all_of(*rules: Rule) -> Rule:
-    """Apply several rules to one value."""
     return lambda value, path: (error for rule in rules for error in rule(value, path))
 
 
 def each(rule: Rule) -> Rule:
-    """Apply a rule to each item of a list."""
 
     def check(items: Iterable[object], path: field.Path) -> Errors:
         for position, item in enumerate(items):
@@ -32,7 +30,6 @@ def each(rule: Rule) -> Rule:
 
 
 def not_empty(detail: str = "", rule: Rule | None = None) -> Rule:
-    """Require a value that is not empty and obeys ``rule``."""
 
     def check(value: object, path: field.Path) -> Errors:
         if not value:
@@ -75,12 +72,10 @@ def at_most_items(limit: int) -> Rule:
 
 
 def forbidden(detail: str) -> Rule:
-    """Refuse any value but an empty one."""
     return lambda value, path: [field.forbidden(path, detail)] if value else []
 
 
 def matching(accepts: Callable[[str], object], detail: str) -> Rule:
-    """Require a string of a certain form."""
     return lambda value, path: [] if accepts(value) else [field.invalid(path, value, detail)]
 
 
@@ -133,13 +128,11 @@ key_name = matching(
 
 
 def label_key(key: str, path: field.Path) -> Errors:
-    """A qualified name: ``prefix/name``."""
     problem = key_problem(key)
     return [field.invalid(path, key, problem)] if problem else []
 
 
 def labels(values: Mapping[str, str | None], path: field.Path) -> Errors:
-    """Keys and values of labels, of nodes or in a selector."""
     detail = "must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
     for key, value in values.items():
         yield from label_key(key, path)

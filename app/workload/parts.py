@@ -27,12 +27,11 @@ class GPURequest:
 
 
 def toleration(request: GPURequest) -> Json:
-    """Tolerate the taint of nodes with these GPUs."""
     return {"key": request.resource, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
 
 
 def missing(message: str, resources: Iterable[str]) -> str:
-    """The first resource that is insufficient according to the scheduler's message, or an empty string."""
+    """Return the first resource that the scheduler reports as insufficient, or an empty string."""
     return next((resource for resource in resources if f"Insufficient {resource}" in message), "")
 
 
@@ -54,7 +53,7 @@ class Probes:
 
 
 def probes(handler: Json) -> Probes:
-    """The three probes with one handler, such as ``http_get("/health", 8080)``."""
+    """Build the three probes with one handler, such as ``http_get("/health", 8080)``."""
     return Probes(
         startup={
             **handler,
@@ -68,23 +67,21 @@ def probes(handler: Json) -> Probes:
 
 
 def http_get(path: str, port: int) -> Json:
-    """A probe's HTTP request."""
     return {"httpGet": {"path": path, "port": port}}
 
 
 def tcp_socket(port: int) -> Json:
-    """A probe's TCP connection."""
     return {"tcpSocket": {"port": port}}
 
 
 def pods_metric(name: str, average: str) -> Json:
-    """A metric of the pods that an adapter offers, and its target average."""
+    """Build the metric of an adapter, with its target average per pod."""
     target = {"type": "AverageValue", "averageValue": canonical(average)}
     return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
 
 
 def resource_metric(name: str, utilization: int) -> Json:
-    """CPU or memory, and its target average in percent of the request."""
+    """Build the metric of CPU or memory, with its target average in percent of the request."""
     target = {"type": "Utilization", "averageUtilization": utilization}
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
@@ -96,7 +93,7 @@ _NAME = ("spec", "template", "spec", "serviceAccountName")
 
 
 def account_in_place(observed: ObservedObject | None, running: str) -> str:
-    """The ``serviceAccountName`` to send when a spec has none; empty to leave it out.
+    """Return the ``serviceAccountName`` to send when a spec has none; empty to leave it out.
 
     A name that was sent once cannot be removed: the API server restores it from the deprecated field
     ``serviceAccount``, and pods keep an account that may be deleted. So ``default`` is sent from then on. ``running``

@@ -20,7 +20,7 @@ def _is_integer(value: str) -> bool:
 
 
 def toleration(item: Json, path: field.Path) -> Errors:
-    """The operator goes with the key and value, and the effect with tolerationSeconds (LK-V-K08)."""
+    """Check the operator against key and value, and the effect against tolerationSeconds (LK-V-K08)."""
     key, operator, value = item.get("key"), item.get("operator") or "Equal", item.get("value") or ""
     value_path = path.child("value")
     if key:
@@ -63,7 +63,7 @@ def requirement(operators: Sequence[str]) -> Rule:
 
 
 def node_field(item: Json, path: field.Path) -> Errors:
-    """A node's name is its only field that can be selected by (LK-V-K29)."""
+    """Require the node's name, the only field that can be selected by (LK-V-K29)."""
     yield from one_of("metadata.name", empty=False)(item.get("key") or "", path.child("key"))
     yield from one_of("In", "NotIn", empty=False)(item.get("operator") or "", path.child("operator"))
     if len(item.get("values") or ()) != 1:
@@ -71,7 +71,7 @@ def node_field(item: Json, path: field.Path) -> Errors:
 
 
 def spread(constraint: Json, path: field.Path) -> Errors:
-    """Fields that need other fields (LK-V-K31)."""
+    """Reject fields without those that they depend on (LK-V-K31)."""
     minimum = constraint.get("minDomains") or 0
     if minimum > 0 and constraint.get("whenUnsatisfiable") == "ScheduleAnyway":
         detail = "may only be set when whenUnsatisfiable is DoNotSchedule"
@@ -81,7 +81,7 @@ def spread(constraint: Json, path: field.Path) -> Errors:
 
 
 def spread_pairs(constraints: Sequence[Json], path: field.Path) -> Errors:
-    """Constraints differ in topologyKey or whenUnsatisfiable (LK-V-K31)."""
+    """Reject constraints with the same topologyKey and whenUnsatisfiable (LK-V-K31)."""
     pairs = [(item.get("topologyKey"), item.get("whenUnsatisfiable")) for item in constraints if item]
     for position, pair in enumerate(pairs):
         if pair in pairs[:position]:

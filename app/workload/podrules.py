@@ -198,7 +198,7 @@ def _place(place: str) -> _Place:
 
 @cache
 def _places(type_name: str) -> dict[str, _Place]:
-    """The fields of a type that have rules, themselves or below."""
+    """Return the fields of a type that have rules, themselves or below."""
     places = {name: _place(f"{type_name}.{name}") for name in embedded.fields(type_name)}
     return {name: place for name, place in places.items() if place.rule or place.type}
 

@@ -216,7 +216,6 @@ def _before(status: ContainerStatus) -> ContainerStateTerminated | None:
 
 
 def _ending(ended: ContainerStateTerminated) -> str:
-    """``was killed, out of memory (exit code 137)``; ``exited with code 1: <message>``."""
     if ended.reason == "OOMKilled":
         return f"was killed, out of memory (exit code {ended.exit_code})"
     why = f" ({ended.reason})" if ended.reason and ended.reason != "Error" else ""
@@ -263,6 +262,5 @@ def _held_back(pod: ObservedPod) -> PodProblem:
 
 
 def _message_end(text: str) -> str:
-    """Return the end of a termination message, on one line."""
     line = one_line(text[-4 * MAX_OUTPUT_CHARACTERS :])
     return line if len(line) <= MAX_OUTPUT_CHARACTERS else "…" + line[1 - MAX_OUTPUT_CHARACTERS :].lstrip()

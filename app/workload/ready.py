@@ -2,12 +2,6 @@
 
 The message of every family's ``Ready`` condition is built here, from the cluster's own messages where there are any.
 It has no number of restarts or seconds, so it changes only when the problem does.
-
-Use::
-
-    causes = [*deployment_causes(deployment), *pod_causes(pods)]
-    if causes:
-        conditions.set("Ready", False, ready_reason(causes), ready_message(causes))
 """
 
 from __future__ import annotations
@@ -25,7 +19,6 @@ from app.workload.rollout import ROLLING_OUT
 
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:
-    """Sort causes by stage, then by message, without duplicates."""
     return sorted(dict.fromkeys(causes), key=lambda cause: (cause.stage, cause.text, cause.reason))
 
 

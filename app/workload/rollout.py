@@ -103,7 +103,6 @@ def group_rollout(groups: ObservedLeaderWorkerSet | None) -> Rollout:
 
 
 def _desired(replicas: int | None) -> int:
-    """Apply the API server's default."""
     return 1 if replicas is None else replicas
 
 

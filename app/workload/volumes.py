@@ -13,14 +13,14 @@ from app.workload.fieldrules import Errors, Json, leaves_its_root
 
 
 def one_source(volume: Json, path: field.Path) -> Errors:
-    """A volume has one source (LK-V-K32); an unknown one may be of a newer Kubernetes."""
+    """Reject a second source (LK-V-K32); an unknown one may be of a newer Kubernetes."""
     sources = [key for key in volume if key not in ("name", "$patch") and volume[key] is not None]
     if len(sources) > 1:
         yield field.forbidden(path.child(sources[1]), f"{sources[0]} is set as well; a volume has exactly one source")
 
 
 def file_path(value: str, path: field.Path) -> Errors:
-    """The path of a file in a volume (LK-V-K33)."""
+    """Check the path of a file in a volume (LK-V-K33)."""
     if not value:
         yield field.required(path, "name the file inside the volume, for example config/app.yaml")
     elif leaves_its_root(value):
@@ -42,7 +42,7 @@ def one_sub_path(mount: Json, path: field.Path) -> Errors:
 
 
 def mounted(mounts: Sequence[Json], path: field.Path, volumes: Collection[str]) -> Errors:
-    """Each mount names one of the pod's volumes (LK-V-K34)."""
+    """Require each mount to name one of the pod's volumes (LK-V-K34)."""
     for position, mount in enumerate(mounts):
         name = mount.get("name") or ""
         if name not in volumes:

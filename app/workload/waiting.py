@@ -64,13 +64,14 @@ def outstanding(desired: Sequence[Json], request: SyncRequest[Any, Any]) -> Outs
 
 
 def _differ(desired: Json, record: Json, child: ObservedObject, inputs: Inputs) -> bool:
-    if stays(child, desired, inputs):
-        desired, record = without_template(desired), without_template(record)
-    return _substance(desired) != _substance(record)
+    if _substance(desired) == _substance(record):
+        return False
+    is_kept = stays(child, desired, inputs)
+    return not is_kept or _substance(without_template(desired)) != _substance(without_template(record))
 
 
 def _substance(child: Json) -> Json:
-    """The fields of a child that only its owner writes."""
+    """Return the fields of a child that only its owner writes."""
     rest = {key: value for key, value in child.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     spec = rest.get("spec")
     if isinstance(spec, dict):
@@ -106,7 +107,7 @@ def timed_out(since: str | None, now: datetime) -> bool:
 def _name_conflict(child: str) -> str:
     return (
         f"{child} cannot be created: another object has that name (delete or rename it), or the "
-        "API server refuses what was asked for (see the events of this object)"
+        "API server rejects it (see the events of this object)"
     )
 
 

@@ -17,7 +17,6 @@ _LISTS = ("initContainers", "containers")
 
 
 def name_servers(pod: Json, path: field.Path) -> Errors:
-    """DNS policy None needs name servers."""
     if pod.get("dnsPolicy") == "None" and not (pod.get("dnsConfig") or {}).get("nameservers"):
         error = field.required(path.child("dnsConfig", "nameservers"), "dnsPolicy None needs at least one")
         yield replace(error, against=path.child("dnsPolicy"))
@@ -34,7 +33,7 @@ def pull_secret(reference: Json, path: field.Path) -> Errors:
 
 
 def container_names(pod: Json, path: field.Path) -> Errors:
-    """Containers and init containers share their names; two of one list are found by :mod:`app.hooks.sendable`."""
+    """Reject a name of both a container and an init container; :mod:`app.hooks.sendable` finds others."""
     positions = {_name(container): position for position, container in enumerate(pod.get("containers") or ())}
     for position, container in enumerate(pod.get("initContainers") or ()):
         name, name_path = _name(container), path.child("initContainers").index(position).child("name")
@@ -45,7 +44,7 @@ def container_names(pod: Json, path: field.Path) -> Errors:
 
 
 def host_ports(pod: Json, path: field.Path) -> Errors:
-    """Host ports are distinct, and on the node's network each container port is a host port."""
+    """Reject duplicate host ports, and on the node's network those that differ from the container port."""
     first: dict[tuple[int, str, str], field.Path] = {}
     for position, container in enumerate(pod.get("containers") or ()):
         for number, port in enumerate((container or {}).get("ports") or ()):
@@ -142,5 +141,5 @@ def _amounts(quantities: Json) -> dict[str, Decimal]:
 
 
 def _name(container: Json | None) -> str:
-    """The name of a container; empty for a merge directive."""
+    """Return the name of a container; empty for a merge directive."""
     return "" if not container or "$patch" in container else str(container.get("name") or "")

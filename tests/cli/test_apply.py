@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.apply import Obj, as_sent, canonical, encode, last_applied, merge, merge_key, updated, with_record
+from app.cli.apply import as_sent, canonical, encode, last_applied, merge, merge_key, updated, with_record
+from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 
 
@@ -54,7 +55,7 @@ def test_the_merge_key_is_the_first_that_all_elements_of_all_lists_have() -> Non
     assert merge_key([], []) is None
 
 
-def _observed(record: Obj | None = None, **more: Any) -> Obj:
+def _observed(record: Json | None = None, **more: Any) -> Json:
     obj = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -64,7 +65,7 @@ def _observed(record: Obj | None = None, **more: Any) -> Obj:
     return with_record(obj, record) if record is not None else obj
 
 
-def test_what_the_server_writes_is_as_observed_whatever_is_wished() -> None:
+def test_fields_of_the_api_server_stay_as_observed() -> None:
     desired = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -78,7 +79,7 @@ def test_what_the_server_writes_is_as_observed_whatever_is_wished() -> None:
     assert "status" not in merged
 
 
-def test_the_same_record_in_other_bytes_is_no_difference() -> None:
+def test_ignores_the_formatting_of_a_record() -> None:
     desired = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}}
     observed = _observed(data={"a": "1"})
     observed["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(desired, indent=1)}
@@ -110,7 +111,7 @@ _OBJECTS = st.dictionaries(st.sampled_from("abcd"), _JSON, max_size=3)
 
 
 @given(_OBJECTS, _OBJECTS)
-def test_a_wish_that_was_fulfilled_is_not_written_again(observed: Obj, desired: Obj) -> None:
+def test_a_wish_that_was_fulfilled_is_not_written_again(observed: Json, desired: Json) -> None:
     """Convergence on a server that stores what it is sent: a wish of another type needs one more round (MC-3.2)."""
     once = merge(observed, {}, desired)
     twice = merge(once, desired, desired)
@@ -118,7 +119,7 @@ def test_a_wish_that_was_fulfilled_is_not_written_again(observed: Obj, desired: 
 
 
 @given(_OBJECTS, _OBJECTS, _OBJECTS)
-def test_merge_leaves_its_arguments_alone(observed: Obj, record: Obj, desired: Obj) -> None:
+def test_merge_leaves_its_arguments_alone(observed: Json, record: Json, desired: Json) -> None:
     before = canonical([observed, record, desired])
     merge(observed, record, desired)
     assert canonical([observed, record, desired]) == before

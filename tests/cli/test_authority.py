@@ -122,7 +122,7 @@ def test_a_broken_leaf_is_replaced_under_the_same_ca(bundle: authority.Bundle, p
     load(repaired.leaf).verify_directly_issued_by(load(bundle.ca))
 
 
-def test_certificates_of_somebody_else_are_judged_too() -> None:
+def test_checks_certificates_of_another_issuer() -> None:
     """A CA without an identifier of its key signs all the same, and a certificate without names is replaced."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "theirs")])

@@ -124,7 +124,7 @@ def test_a_definition_that_another_installation_had_is_ours_alone(api: ApiServer
         {"conversion": {"webhook": {"clientConfig": {"service": {"name": "x"}}}}},
     ],
 )
-def test_a_definition_that_somebody_else_converts_is_left_alone(api: ApiServer, conversion: dict[str, Any]) -> None:
+def test_leaves_crds_with_another_conversion_webhook(api: ApiServer, conversion: dict[str, Any]) -> None:
     api.objects[DEFINITION]["spec"] = conversion
     apply(api)
     assert DEFINITION not in api.written
@@ -154,7 +154,7 @@ def test_a_new_ca_is_trusted_beside_the_old_one_before_it_is_served(api: ApiServ
     assert api.trusted_by(CONTROLLER) == api.bundle.ca.certificate + old
 
 
-def test_trust_that_somebody_removed_comes_back(api: ApiServer) -> None:
+def test_restores_a_removed_ca_bundle(api: ApiServer) -> None:
     apply(api)
     del api.objects[CONTROLLER]["spec"]["endpointConfigs"]
     del api.objects[ADMISSION]["webhooks"][0]["clientConfig"]["caBundle"]
@@ -195,7 +195,7 @@ def test_controllers_that_are_yet_to_come_are_waited_for(api: ApiServer, capsys:
     assert apply(api) == 0
 
 
-def test_a_ca_that_somebody_keeps_elsewhere_is_left_to_them() -> None:
+def test_leaves_an_external_ca() -> None:
     reference = {"configMapRef": {"name": "ca", "namespace": "x"}}
     hooks = {"sync": {"webhook": {"url": "https://modelhooks.modelhooks-system/x"}}}
     endpoint = {"host": "modelhooks.modelhooks-system:443", "caBundle": reference}

@@ -45,7 +45,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shell_is_told_how_to_complete(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prints_shell_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", shell]) == 0
     assert "_MODELHOOKS_COMPLETE" in capsys.readouterr().out
 
@@ -113,7 +113,7 @@ def test_a_command_loads_none_of_the_others() -> None:
     }
 
 
-def test_a_closed_pipe_is_no_error() -> None:
+def test_ignores_a_closed_pipe() -> None:
     command = [sys.executable, "-m", "app.cli", "certs"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -52,7 +52,7 @@ def test_more_replicas_restart_nothing(command: Command) -> None:
     assert (found["Deployment"]["effect"], found["Deployment"]["restart"]) == ("scale", False)
 
 
-def test_a_service_is_no_pod(command: Command) -> None:
+def test_a_change_of_a_service_restarts_no_pod(command: Command) -> None:
     """Its type changes under the running pods."""
     found = compared(command, {}, {"endpoint": {"type": "NodePort"}})
     assert {kind: row["effect"] for kind, row in found.items()} == {"Service": "none"}
@@ -65,7 +65,7 @@ def test_autoscaling_adds_a_child(command: Command) -> None:
     assert compared(command, scaled, {})["HorizontalPodAutoscaler"]["action"] == "delete"
 
 
-def test_the_text_says_what_matters(command: Command) -> None:
+def test_prints_the_effect_of_each_change(command: Command) -> None:
     """One line per child, one per field, and a sum."""
     result = differing(command, [model(), service({"image": "a:1"})], [model(), service({"image": "a:2"})])
     lines = result.out.splitlines()

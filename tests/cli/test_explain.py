@@ -173,7 +173,7 @@ def test_a_missing_runtime_class_is_a_cause_where_the_files_have_classes(
     assert any("RuntimeClass nvidia does not exist" in line for line in why) == expected
 
 
-def test_the_text_has_a_heading_for_each_part(command: Command) -> None:
+def test_prints_a_heading_for_each_part(command: Command) -> None:
     """The object, why, its conditions, its children, its pods."""
     result = command("explain", command.file("all.yaml", *cluster(pod(state={"waiting": {"reason": "ErrImagePull"}}))))
     lines = result.out.splitlines()

@@ -54,7 +54,7 @@ def test_a_bad_file_is_a_finding_and_the_rest_goes_on(command: Command, output: 
     assert "replcias" in result.out
 
 
-def test_what_is_no_manifest_of_a_tree_is_passed_over_and_counted(command: Command) -> None:
+def test_skips_and_counts_other_files_of_a_tree(command: Command) -> None:
     """Charts, hidden and vendored folders, what git ignores, lists, other YAML."""
     folder = Path(command.file("tree/a.yaml", model())).parent
     write(f"{folder}/chart/Chart.yaml", "name: c\n")
@@ -148,7 +148,7 @@ def test_kinds_of_others_are_none_of_ours(command: Command, api_version: str, ki
     assert command("validate", command.file("all.yaml", {"apiVersion": api_version, "kind": kind}, model())).out == ""
 
 
-def test_nothing_checked_is_no_success(command: Command) -> None:
+def test_fails_if_nothing_was_checked(command: Command) -> None:
     """A slip in the path of a pipeline must not pass, and the reason is said."""
     path = command.file("all.yaml", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
     result = command("validate", path)
@@ -209,7 +209,7 @@ def test_paths_are_not_cut(command: Command) -> None:
     assert found == {"spec.model_name": 9, "spec.resources[a_b-c/d.e]": 8}
 
 
-def test_snake_case_is_no_alias(command: Command) -> None:
+def test_rejects_snake_case(command: Command) -> None:
     """A cluster would drop it, so nothing may come of it here."""
     document = service()
     document["spec"] = {"model_ref": "m"}
@@ -239,7 +239,7 @@ def test_an_annotation_takes_findings_back(command: Command) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, {}, []])
-def test_an_annotation_that_is_no_text_takes_nothing_back(command: Command, value: object) -> None:
+def test_ignores_an_annotation_that_is_not_a_string(command: Command, value: object) -> None:
     """It is a finding of its own, or nothing."""
     document = service({"maxTokens": 5})
     document["metadata"]["annotations"] = {"modelhooks.dev/ignore": value}
@@ -315,8 +315,8 @@ YAML = {
     "a: [b\nc: d\n": "a [ that is not closed",
     "a: {b: c\nd: e\n": "a { that is not closed",
     "<<<<<<< HEAD\na: b\n=======\na: c\n>>>>>>> x\n": "a merge conflict",
-    "a: {{ .Values.x }}\n": "a template that nothing has rendered",
-    "{{- if .x }}\na: b\n": "a template that nothing has rendered",
+    "a: {{ .Values.x }}\n": "an unrendered template",
+    "{{- if .x }}\na: b\n": "an unrendered template",
     "a: @b\n": "cannot begin with this character",
     "a: *b\n": "an alias (*name) without its anchor",
     'a: "\\q"\n': "a backslash that YAML does not know",
@@ -364,7 +364,7 @@ def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch:
     assert (error["field"], error["tags"]) == ({"path": "spec.replicas"}, {"id": "invalid-value"})
 
 
-def test_a_template_error_of_a_config_stands_where_it_is(command: Command) -> None:
+def test_reports_a_template_error_at_its_config(command: Command) -> None:
     template = {"containers": [{"name": "main", "image": "{{ .Spec.Model.Name | nothing }}"}]}
     config = {
         "apiVersion": "serving.kserve.io/v1alpha1",

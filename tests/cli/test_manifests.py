@@ -78,7 +78,7 @@ BAD: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), BAD.values(), ids=list(BAD))
-def test_what_is_no_manifest(text: str, expected: str) -> None:
+def test_rejects_invalid_manifests(text: str, expected: str) -> None:
     """One line, with the place where there is one; nothing in it is ever run."""
     with pytest.raises(ManifestError) as error:
         parse(text, "f.yaml")

@@ -10,7 +10,7 @@ from app.cli.explain import from_cluster
 from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
 from app.cli.pods import next_command, pod_line
-from app.cli.status import look, table
+from app.cli.status import list_rows, table
 from app.kube.base import Json
 from tests.cli.files import model, service
 from tests.corpus.requests import UID
@@ -54,7 +54,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_a_row_has_ready_and_the_first_cause(case: tuple[Json, tuple[str, str]]) -> None:
     status, (ready, cause) = case
-    (row,) = look(Held({"models": [held(model("m"), **status)]}), None)
+    (row,) = list_rows(Held({"models": [held(model("m"), **status)]}), None)
     assert (row.namespace, row.object, row.ready) == ("team", "model.inference.llmkube.dev/m", ready)
     assert row.cause.startswith(cause)
     assert bool(row.cause) == bool(cause)
@@ -69,21 +69,21 @@ def controllers(*resources: str) -> list[Json]:
     ("declared", "words"),
     [(["models"], "--discovery-interval"), (["others"], "no CompositeController declares this kind")],
 )
-def test_a_kind_that_nobody_answers(declared: list[str], words: str) -> None:
+def test_reports_a_kind_without_controller(declared: list[str], words: str) -> None:
     """Metacontroller has not found the kind yet, or was never told of it."""
-    (row,) = look(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
+    (row,) = list_rows(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
     assert row.ready == "Unknown"
     assert words in row.cause
 
 
 def test_an_object_that_is_newer_than_the_others() -> None:
     answered, new = held(model("a"), conditions=conditions("True")), held(model("b"))
-    assert [row.cause for row in look(Held({"models": [answered, new]}), None)] == ["", "not answered yet"]
+    assert [row.cause for row in list_rows(Held({"models": [answered, new]}), None)] == ["", "not answered yet"]
 
 
 def test_a_cluster_without_the_kinds() -> None:
     with pytest.raises(Unreadable, match="none of the eight kinds"):
-        look(Held(), None)
+        list_rows(Held(), None)
 
 
 def pod(phase: str, **state: Json) -> Json:
@@ -110,7 +110,7 @@ def test_a_pod_in_a_line() -> None:
     assert pod_line(crashing) == "p: Running, not ready, server CrashLoopBackOff"
 
 
-def test_an_object_is_explained_with_the_events_of_its_own() -> None:
+def test_explains_an_object_with_its_events() -> None:
     """Warnings of other objects and routine are left out; values come from the objects beside it."""
     asked = held(service({"image": "server:1"}), conditions=conditions("False", "no GPU"))
     cluster = Held({"inferenceservices": [asked], "models": [held(model("m"))]})
@@ -142,7 +142,7 @@ def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json
     asked["metadata"]["generation"] = 7
     others = [held(service(name="t"), conditions=conditions("True"))]
     cluster = Held({"inferenceservices": [asked, *others], "models": [held(model("m"))]})
-    row = next(row for row in look(cluster, None) if row.object.endswith("/s"))
+    row = next(row for row in list_rows(cluster, None) if row.object.endswith("/s"))
     found = from_cluster(cluster, ("inferenceservice", "s"), "team")
     assert (found["state"], found["why"]) == ("not known to be ready", [row.cause])
     assert cause in row.cause

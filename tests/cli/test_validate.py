@@ -154,7 +154,7 @@ def test_numbers_that_json_does_not_have(command: Command) -> None:
     assert "not a number that JSON has" in result.out
 
 
-def test_files_that_are_no_objects_are_passed_over(command: Command) -> None:
+def test_skips_files_without_objects(command: Command) -> None:
     """A kustomization lies beside the manifests."""
     files = [
         command.file("kustomization.yaml", {"resources": ["all.yaml"]}),
@@ -177,9 +177,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize(("content", "reason"), UNREADABLE.values(), ids=list(UNREADABLE))
 @pytest.mark.parametrize("name", ["validate", "render", "explain"])
-def test_what_nobody_can_read_is_a_line_and_not_a_traceback(
-    command: Command, content: bytes, reason: str, name: str
-) -> None:
+def test_reports_an_unreadable_file_in_one_line(command: Command, content: bytes, reason: str, name: str) -> None:
     """With the place, where there is one."""
     path = command.file("all.yaml")
     Path(path).write_bytes(content)

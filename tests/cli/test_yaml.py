@@ -24,12 +24,12 @@ def test_what_is_written_is_read_back(document: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["y", "N", "yes", "on", "null", "~", "1e3", "0x1F", "012", "1_000", "1.5", "12:30:45", ""]
 )
-def test_a_text_that_looks_like_something_else_is_quoted(text: str) -> None:
+def test_quotes_strings_that_look_like_other_types(text: str) -> None:
     assert dump({"key": text}).strip()[len("key: ")] in "'\""
 
 
 @pytest.mark.parametrize("text", ["8Gi", "500m", "apps/v1", "true-ish", "None", "v1alpha1"])
-def test_a_plain_text_stays_plain(text: str) -> None:
+def test_leaves_plain_strings_unquoted(text: str) -> None:
     assert dump({"key": text}) == f"key: {text}\n"
 
 

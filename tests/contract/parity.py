@@ -267,6 +267,11 @@ def _kserve_facts(case: Json) -> Json:
         "configMissing": not bases <= named,
         "severalPaths": any(len(_paths(spec)) > 1 for spec in specs),
         "scales": '"scaling": {' in text,
+        "namesPickerService": '"extensionRef": {' in text or '"endpointPickerRef": {' in text,
+        "poolProtocolUnset": '"appProtocol"' not in text,
+        "defaultAccountMissing": not any(
+            o["kind"] == "ServiceAccount" and o["metadata"]["name"] == "default" for o in case["objects"]
+        ),
         "withoutEffect": any(word in text for word in _WITHOUT_EFFECT)
         or '"enableLLMInferenceServiceTLS": true' in settings,
         "critical": '"criticality": "' in text or "-criticalit" in text,

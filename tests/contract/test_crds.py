@@ -87,6 +87,9 @@ REVIEWED: dict[tuple[str, str, str], str] = {
 ADDED_COLUMNS = {("models", "Quantization")}
 """Columns of ``-o wide`` that upstream does not have."""
 
+ADDED_SCALE = {SERVICES}
+"""Kinds with a scale subresource that upstream's lack."""
+
 VERSIONS = [version for resource in RESOURCES for version in (resource, *resource.older)]
 resources = pytest.mark.parametrize("resource", VERSIONS, ids=lambda resource: f"{resource.plural}-{resource.version}")
 
@@ -146,7 +149,8 @@ def test_names_columns_and_subresources_agree(resource: CustomResource) -> None:
     if resource.plural == CONFIGS:
         assert mine["subresources"] == {"status": {}}, "Metacontroller refuses a parent without it"
     else:
-        assert mine["subresources"] == theirs["subresources"]
+        added = {"scale": mine["subresources"]["scale"]} if resource.plural in ADDED_SCALE else {}
+        assert mine["subresources"] == {**theirs["subresources"], **added}
         agreed = [column for column in columns if (resource.plural, column["name"]) not in ADDED_COLUMNS]
         assert [{k: c[k] for k in ("name", "type", "jsonPath", "priority") if k in c} for c in agreed] == (
             theirs["columns"]

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from app.admission import review
-from app.cli.kinds import judged
+from app.cli.kinds import find_version
 from app.kube.base import Json
 from app.settings import Settings
 from tests.contract import parity
@@ -73,7 +73,7 @@ def test_children_and_statuses(case: Json) -> None:
 @pytest.mark.parametrize("case", VERDICTS, ids=_ids)
 def test_verdicts(case: Json) -> None:
     """The same objects are refused, for the same fields at least."""
-    kind = judged(case["object"]["apiVersion"], case["object"]["kind"])
+    kind = find_version(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
     answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)).body)
     assert parity.verdict(case, answer["response"], reviewed(case["family"])) == []

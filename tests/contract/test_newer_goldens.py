@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from app.admission import review
-from app.cli.kinds import judged
+from app.cli.kinds import find_version
 from app.kube.base import Json
 from tests.contract import parity
 from tests.contract.recordings import RECORDED, replayed
@@ -31,7 +31,7 @@ def found(case: Json) -> list[str]:
         world = World(case, settings(case))
         world.run()
         return sorted({_part(difference.path) for difference in parity.differences(case, world, rules)})
-    kind = judged(case["object"]["apiVersion"], case["object"]["kind"])
+    kind = find_version(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
     answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)).body)
     return parity.verdict(case, answer["response"], rules)

@@ -53,7 +53,7 @@ def test_nothing_restarts_and_nothing_becomes_unready(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_waits_is_said(family: str) -> None:
+def test_reports_pending_template_changes(family: str) -> None:
     """In `Ready` of the parent, as long as a workload of it is kept."""
     kept = 0
     for case, left in _cases(family):

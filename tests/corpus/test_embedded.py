@@ -64,8 +64,8 @@ BROKEN_YAML: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", BROKEN_YAML.values(), ids=list(BROKEN_YAML))
-def test_x58_yaml_that_cannot_be_meant(service: Service, cluster: Cluster, text: str) -> None:
-    """llmaz' ConfigMap is named as the cause, soon, and what runs stays."""
+def test_names_broken_yaml_as_the_cause(service: Service, cluster: Cluster, text: str) -> None:
+    """llmaz' ConfigMap is named as the cause, soon, and what runs stays (HTTP-X58)."""
     sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
     begin = time.monotonic()
     answer = syncing(service, sent)
@@ -76,8 +76,8 @@ def test_x58_yaml_that_cannot_be_meant(service: Service, cluster: Cluster, text:
     are_kept(answer, sent)
 
 
-def test_x58_aliases_beside_what_is_read(service: Service, cluster: Cluster) -> None:
-    """They are never written out, so they cost nothing and break nothing."""
+def test_does_not_expand_yaml_aliases(service: Service, cluster: Cluster) -> None:
+    """They are never written out, so they cost nothing and break nothing (HTTP-X58)."""
     text = f"{LAUGHS}scheduler-name: mine\n"
     sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
     begin = time.monotonic()
@@ -89,8 +89,8 @@ def test_x58_aliases_beside_what_is_read(service: Service, cluster: Cluster) -> 
 
 
 @pytest.mark.parametrize("text", [LAUGHS, CALL, '{"a": NaN}', '{"a": 1, "a": 2}', "no: [document"])
-def test_x58_a_pickers_configuration_is_not_read(service: Service, cluster: Cluster, text: str) -> None:
-    """KServe's endpoint picker reads its ConfigMap; here it is one argument, letter by letter (HTTP-X59, too)."""
+def test_passes_the_pickers_configuration_unread(service: Service, cluster: Cluster, text: str) -> None:
+    """KServe's configuration of the endpoint picker is one argument, passed unchanged (HTTP-X58, HTTP-X59)."""
     spec = {**valid(LLM), "router": {"scheduler": {"config": {"ref": {"name": "picker", "key": "k"}}}}}
     document = running(cluster, LLM, spec)
     assert is_allowed(reviewing(service, document)) is not None
@@ -101,8 +101,8 @@ def test_x58_a_pickers_configuration_is_not_read(service: Service, cluster: Clus
     assert not any(text in program for program in shells(children))
 
 
-def test_x58_texts_in_an_inline_configuration_are_texts(service: Service, cluster: Cluster) -> None:
-    """Tags and anchors mean nothing inside of JSON, which is how they are handed on."""
+def test_keeps_strings_of_an_inline_configuration(service: Service, cluster: Cluster) -> None:
+    """Tags and anchors mean nothing inside of JSON, which is how they are handed on (HTTP-X58)."""
     inline = {"plugins": [{"type": CALL}, {"type": "*a0"}]}
     spec = {**valid(LLM), "router": {"scheduler": {"config": {"inline": inline}}}}
     document = running(cluster, LLM, spec)
@@ -127,8 +127,8 @@ BROKEN_JSON = [
 
 
 @pytest.mark.parametrize("text", BROKEN_JSON)
-def test_x59_json_that_is_none(service: Service, cluster: Cluster, text: str) -> None:
-    """KServe's settings: the key is named, and nothing is changed by a guess."""
+def test_rejects_invalid_json_settings(service: Service, cluster: Cluster, text: str) -> None:
+    """KServe's settings: the key is named, and nothing is changed by a guess (HTTP-X59)."""
     sent = with_config(request(cluster, running(cluster, LLM, valid(LLM))), operator_config(text))
     answer = syncing(service, sent)
     condition = ready(answer)
@@ -137,8 +137,8 @@ def test_x59_json_that_is_none(service: Service, cluster: Cluster, text: str) ->
     are_kept(answer, sent)
 
 
-def test_x59_the_last_of_two_equal_keys_counts(service: Service, cluster: Cluster) -> None:
-    """As for the Go operator that reads the same text; and it is that value which is checked (HTTP-J12)."""
+def test_uses_the_last_of_duplicate_keys(service: Service, cluster: Cluster) -> None:
+    """As for the Go operator that reads the same text; and it is that value which is checked (HTTP-J12, HTTP-X59)."""
     document = running(cluster, LLM, valid(LLM))
     sent = request(cluster, document)
     text = '{"memoryRequest": "no quantity", "memoryRequest": "2Gi"}'
@@ -153,8 +153,8 @@ TEMPLATE = "{{ messages }}\n" * 75_000
 """A chat template of more than a megabyte."""
 
 
-def test_x60_a_chat_template_of_a_megabyte(service: Service, cluster: Cluster) -> None:
-    """No child could be stored with it: said at apply, at the field, and not repeated."""
+def test_rejects_a_chat_template_of_one_megabyte(service: Service, cluster: Cluster) -> None:
+    """No child could be stored with it: said at apply, at the field, and not repeated (HTTP-X60)."""
     assert len(TEMPLATE) > 1024 * 1024
     document = inference_service(spec_with(extraArgs=["--chat-template", TEMPLATE]))
     answer = service.post(REVIEW, review(document))
@@ -169,16 +169,16 @@ def test_x60_a_chat_template_of_a_megabyte(service: Service, cluster: Cluster) -
 
 
 @pytest.mark.parametrize("end", ["\\ud800", "\\x"], ids=["half a character", "no escape"])
-def test_x60_a_long_text_that_is_none(service: Service, end: str) -> None:
-    """Refused as such a text of any length is (HTTP-J13)."""
+def test_rejects_a_long_invalid_string(service: Service, end: str) -> None:
+    """Refused as such a text of any length is (HTTP-J13, HTTP-X60)."""
     body = orjson.dumps(review(inference_service(spec_with(extraArgs=["@@"])))).replace(
         b"@@", b"x" * 300_000 + end.encode()
     )
     is_refused(service.post(REVIEW, body), 400)
 
 
-def test_x60_a_chat_template_that_fits(service: Service, cluster: Cluster) -> None:
-    """It is the engine that runs it: here it is one argument, which nothing renders."""
+def test_passes_a_chat_template_as_one_argument(service: Service, cluster: Cluster) -> None:
+    """It is the engine that runs it: here it is one argument, which nothing renders (HTTP-X60)."""
     template = TEMPLATE[:60_000]
     container = {"name": "model-runner", "image": "tool:v1", "args": ["--chat-template", template]}
     spec: Json = {**valid(SERVICE), "workloadTemplate": {"workerTemplate": {"spec": {"containers": [container]}}}}

@@ -50,8 +50,8 @@ def test_reviews_without_a_usable_uid_or_form(service: Service, document: Any) -
     is_refused(service.post(REVIEW, document), 400)
 
 
-def test_r02_a_long_uid_is_returned_verbatim(service: Service) -> None:
-    """Up to 256 characters."""
+def test_returns_a_long_uid_verbatim(service: Service) -> None:
+    """Up to 256 characters (HTTP-R02)."""
     uid = "u" * 256
     assert verdict(service.post(REVIEW, review(uid=uid)))["uid"] == uid
 
@@ -104,20 +104,20 @@ def test_what_passes(service: Service, document: Json) -> None:
 
 
 @pytest.mark.parametrize("case", ["R13 only metadata", "R14 another field"])
-def test_r13_old_mistakes_are_warnings(service: Service, case: str) -> None:
-    """So that nobody overlooks them."""
+def test_warns_of_existing_mistakes(service: Service, case: str) -> None:
+    """So that nobody overlooks them (HTTP-R13)."""
     assert any("spec.image" in text for text in is_allowed(service.post(REVIEW, LET_THROUGH[case])))
 
 
-def test_r07_an_update_without_the_old_object_is_judged_as_a_new_one(service: Service) -> None:
-    """Fully, and without an error of ours."""
+def test_validates_an_update_without_old_object_as_create(service: Service) -> None:
+    """Fully, and without an error of ours (HTTP-R07)."""
     assert is_allowed(service.post(REVIEW, review(operation="UPDATE"))) is not None
     is_denied(service.post(REVIEW, review(inference_service(INVALID), operation="UPDATE")), "spec.image", "Invalid")
 
 
 @pytest.mark.parametrize("replicas", [-1, 10**9])
-def test_r17_a_scale_out_of_range(service: Service, replicas: int) -> None:
-    """Refused, if the API server should ever ask; as a change of the object it is refused in any case."""
+def test_rejects_a_scale_out_of_range(service: Service, replicas: int) -> None:
+    """Refused, if the API server should ever ask; as a change of the object it is refused in any case (HTTP-R17)."""
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "s", "namespace": "ns"}}
     document = review(
         {**scale, "spec": {"replicas": replicas}},
@@ -141,27 +141,27 @@ METADATA: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("metadata", "path"), METADATA.values(), ids=list(METADATA))
-def test_r22_metadata_of_the_wrong_type(service: Service, metadata: Any, path: str) -> None:
-    """Denied at the field."""
+def test_rejects_metadata_of_the_wrong_type(service: Service, metadata: Any, path: str) -> None:
+    """Denied at the field (HTTP-R22)."""
     is_denied(service.post(REVIEW, review(with_metadata(metadata), name="", namespace="")), path, "TypeInvalid")
 
 
-def test_r22_no_metadata_at_all(service: Service) -> None:
-    """As if it were null."""
+def test_rejects_missing_metadata(service: Service) -> None:
+    """As if it were null (HTTP-R22)."""
     document = without(inference_service(), "metadata")
     is_denied(service.post(REVIEW, review(document, name="", namespace="")), "metadata", "TypeInvalid", "Required")
 
 
-def test_r24_the_same_review_has_the_same_answer(service: Service) -> None:
-    """A thousand times, and on sixty-four connections at once."""
+def test_answers_the_same_review_identically(service: Service) -> None:
+    """A thousand times, and on sixty-four connections at once (HTTP-R24)."""
     body = orjson.dumps(review(inference_service({"runtime": "bad", "replicas": 99, "x": 1, "y": 2})))
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         answers = {answer.body for answer in pool.map(lambda _: service.post(REVIEW, body), range(1000))}
     assert len(answers) == 1
 
 
-def test_r24_answers_are_not_mixed_up(service: Service) -> None:
-    """Each carries its own uid and speaks of its own object."""
+def test_answers_each_review_with_its_uid(service: Service) -> None:
+    """Each carries its own uid and speaks of its own object (HTTP-R24)."""
     names = [f"Bad-{number}" for number in range(64)]
     bodies = [review(with_metadata({"name": name, "namespace": "ns"}), uid=name) for name in names]
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -171,8 +171,8 @@ def test_r24_answers_are_not_mixed_up(service: Service) -> None:
         assert f'"{name}"' in answer["status"]["message"]
 
 
-def test_r25_many_mistakes_are_counted(service: Service) -> None:
-    """Twenty are spelt out."""
+def test_counts_many_errors(service: Service) -> None:
+    """Twenty are spelt out (HTTP-R25)."""
     answer = service.post(REVIEW, review(inference_service(spec_with(env=[{"name": 1}] * 250))))
     response = verdict(answer)
     listed = response["status"]["details"]["causes"]

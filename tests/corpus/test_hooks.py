@@ -74,8 +74,8 @@ def test_requests_that_are_not_v2(service: Service, document: Any) -> None:
     assert "\n" not in answer.json["error"]
 
 
-def test_m05_says_what_is_wrong(service: Service) -> None:
-    """The operator has to change the hook's version."""
+def test_reports_an_unsupported_request(service: Service) -> None:
+    """The operator has to change the hook's version (HTTP-M05)."""
     assert "version" in service.post(SYNC, REFUSED["M05 v1 keys"]).json["error"]
 
 
@@ -95,24 +95,24 @@ def test_what_makes_no_difference(service: Service, document: Json) -> None:
 
 
 @pytest.mark.parametrize("related", ["missing", None, {}])
-def test_m08_without_related_objects_the_children_stay(service: Service, related: Any) -> None:
-    """The Model is not known, so nothing is decided."""
+def test_keeps_children_without_related_objects(service: Service, related: Any) -> None:
+    """The Model is not known, so nothing is decided (HTTP-M08)."""
     document = without(sync(), "related") if related == "missing" else {**sync(), "related": related}
     answer = service.post(SYNC, document)
     assert answer.status == 200
     assert answer.json["children"] == [DEPLOYMENT_RECORD]
 
 
-def test_m07_a_parent_that_is_being_deleted_keeps_its_children(service: Service) -> None:
-    """Garbage collection takes them, not we."""
+def test_keeps_children_of_a_parent_being_deleted(service: Service) -> None:
+    """Garbage collection takes them, not we (HTTP-M07)."""
     metadata = {**inference_service()["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}
     answer = service.post(SYNC, sync(inference_service(metadata=metadata)))
     assert answer.status == 200
     assert "Deployment" in [child["kind"] for child in answer.json["children"]]
 
 
-def test_m10_an_invalid_parent_keeps_all_children(service: Service) -> None:
-    """Eight of them, as last applied."""
+def test_keeps_children_of_an_invalid_parent(service: Service) -> None:
+    """Eight of them, as last applied (HTTP-M10)."""
     records = []
     for number in range(8):
         record = copy.deepcopy(DEPLOYMENT_RECORD)
@@ -124,20 +124,20 @@ def test_m10_an_invalid_parent_keeps_all_children(service: Service) -> None:
     assert ready(answer)["reason"] == "InvalidSpec"
 
 
-def test_m11_an_invalid_parent_without_children_gets_none(service: Service) -> None:
-    """Only the condition."""
+def test_creates_no_children_for_an_invalid_parent(service: Service) -> None:
+    """Only the condition (HTTP-M11)."""
     answer = service.post(SYNC, sync(INVALID, children={OUTER: {}}))
     assert (answer.json["children"], ready(answer)["status"]) == ([], "False")
 
 
-def test_m12_a_stale_cache_changes_nothing(service: Service) -> None:
-    """What is wanted does not depend on how much of it is there yet."""
+def test_ignores_a_stale_cache(service: Service) -> None:
+    """What is wanted does not depend on how much of it is there yet (HTTP-M12)."""
     fresh = service.post(SYNC, sync()).json["children"]
     assert service.post(SYNC, sync(children={OUTER: {}, "Service.v1": {}})).json["children"] == fresh
 
 
-def test_m13_a_child_that_is_being_deleted_keeps_its_name(service: Service) -> None:
-    """Nobody dances around it."""
+def test_keeps_the_name_of_a_child_being_deleted(service: Service) -> None:
+    """Nobody dances around it (HTTP-M13)."""
     child = observed()
     child["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
     names = [
@@ -146,8 +146,8 @@ def test_m13_a_child_that_is_being_deleted_keeps_its_name(service: Service) -> N
     assert names == ["s", "s"]
 
 
-def test_m14_replicas_beside_an_autoscaler_are_not_ours(service: Service) -> None:
-    """The number it chose is sent back, or none at all; never the user's."""
+def test_keeps_the_autoscalers_replicas(service: Service) -> None:
+    """The number it chose is sent back, or none at all; never the user's (HTTP-M14)."""
     child = observed()
     child["spec"]["replicas"] = 7
     document = inference_service(spec_with(autoscaling={"maxReplicas": 9}))
@@ -159,15 +159,15 @@ def test_m14_replicas_beside_an_autoscaler_are_not_ours(service: Service) -> Non
 @pytest.mark.parametrize(
     "status", [None, [], "x", {"conditions": "x"}, {"conditions": [5]}, {"phase": 5, "replicas": "x"}]
 )
-def test_m15_a_status_of_garbage_is_written_anew(service: Service, status: Any) -> None:
-    """It decides nothing."""
+def test_replaces_an_unreadable_status(service: Service, status: Any) -> None:
+    """It decides nothing (HTTP-M15)."""
     answer = service.post(SYNC, sync(inference_service(status=status)))
     assert len(answer.json["children"]) == 2
     assert ready(answer)["type"] == "Ready"
 
 
-def test_m16_a_thousand_related_objects(service: Service) -> None:
-    """Eight megabytes, of which one is asked for."""
+def test_syncs_with_a_thousand_related_objects(service: Service) -> None:
+    """Eight megabytes, of which one is asked for (HTTP-M16)."""
     padding = {"metadata": {"managedFields": [{"x": "y" * 8000}]}}
     models = {
         f"ns/m{n}": {"apiVersion": API_VERSION, "kind": "Model", "spec": {"source": "a/b"}, **padding}
@@ -182,8 +182,8 @@ def test_m16_a_thousand_related_objects(service: Service) -> None:
     assert unnoted(many["children"]) == unnoted(one["children"])
 
 
-def test_m19_the_same_state_has_the_same_answer(service: Service) -> None:
-    """Whatever the order of the children, once the status has settled."""
+def test_answers_the_same_state_identically(service: Service) -> None:
+    """Whatever the order of the children, once the status has settled (HTTP-M19)."""
     groups = {
         f"ns/x{n}": observed({**DEPLOYMENT_RECORD, "metadata": {"name": f"x{n}", "namespace": "ns"}}) for n in range(5)
     }
@@ -197,8 +197,8 @@ def test_m19_the_same_state_has_the_same_answer(service: Service) -> None:
     assert len(answers) == 1
 
 
-def test_m23_customize_depends_on_the_spec_only(service: Service) -> None:
-    """Metacontroller keeps the answer until the generation changes."""
+def test_customize_depends_only_on_the_spec(service: Service) -> None:
+    """Metacontroller keeps the answer until the generation changes (HTTP-M23)."""
     plain = inference_service()
     labelled = inference_service(
         metadata={**plain["metadata"], "labels": {"a": "b"}, "annotations": {"c": "d"}}, status={"phase": "Ready"}
@@ -218,8 +218,8 @@ def test_customize_is_never_a_reason_to_wait(service: Service, spec: Any) -> Non
     assert isinstance(answer.json["relatedResources"], list)
 
 
-def test_f11_children_of_the_future_are_kept_too(service: Service) -> None:
-    """A record with fields that this release does not write survives a frozen sync."""
+def test_keeps_children_of_a_newer_release(service: Service) -> None:
+    """A record with fields that this release does not write survives a frozen sync (HTTP-F11)."""
     record = {**DEPLOYMENT_RECORD, "spec": {**DEPLOYMENT_RECORD["spec"], "future": {"a": 1}}}
     answer = service.post(SYNC, sync(INVALID, children={OUTER: {"ns/s": observed(record)}}))
     assert answer.json["children"] == [record]
@@ -262,14 +262,14 @@ UNSENDABLE: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("children", UNSENDABLE.values(), ids=list(UNSENDABLE))
-def test_m22_answers_that_are_not_sent(children: list[Any]) -> None:
-    """An error of ours, upon which Metacontroller does nothing."""
+def test_does_not_send_an_invalid_answer(children: list[Any]) -> None:
+    """An error of ours, upon which Metacontroller does nothing (HTTP-M22)."""
     with pytest.raises(ResponseError):
         response.encode(SyncResponse({}, children), "ns")
 
 
-def test_f13_the_clock_decides_nothing_but_times() -> None:
-    """Ten years earlier or later the children are the same."""
+def test_the_clock_affects_only_timestamps() -> None:
+    """Ten years earlier or later the children are the same (HTTP-F13)."""
     from app.cli.kinds import find
 
     kind = find(API_VERSION, "InferenceService")
@@ -291,8 +291,8 @@ COLLIDING = [("a.b", "a-b"), ("a" * 62 + "b", "a" * 63), ("a" * 63, "a" * 62), (
 
 
 @pytest.mark.parametrize("names", COLLIDING, ids=lambda names: names[1][:8])
-def test_m17_no_two_parents_have_a_child_in_common(service: Service, names: tuple[str, str]) -> None:
-    """However alike they are called, and however much of the name has to go."""
+def test_parents_never_share_a_child_name(service: Service, names: tuple[str, str]) -> None:
+    """However alike they are called, and however much of the name has to go (HTTP-M17)."""
     made = []
     for name in names:
         parent = model(metadata={"name": name, "namespace": "ns", "uid": name, "generation": 1})
@@ -301,8 +301,8 @@ def test_m17_no_two_parents_have_a_child_in_common(service: Service, names: tupl
     assert made[0].isdisjoint(made[1])
 
 
-def test_m24_there_are_no_entity_tags(service: Service) -> None:
-    """Each request has its answer in full: Metacontroller's cache of them takes one parent's answer for another's."""
+def test_sends_no_entity_tags(service: Service) -> None:
+    """Metacontroller's cache of entity tags confuses the answers of two parents (HTTP-M24)."""
     body = orjson.dumps(sync())
     plain = service.ask("POST", SYNC, body)
     assert "etag" not in plain.headers

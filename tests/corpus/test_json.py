@@ -63,8 +63,8 @@ def test_bodies_that_say_nothing(service: Service, path: str, body: bytes) -> No
 
 
 @pytest.mark.parametrize("path", [REVIEW, SYNC])
-def test_j03_truncated_bodies(service: Service, path: str) -> None:
-    """At every byte: a part of the truth is never taken for the whole."""
+def test_rejects_truncated_bodies(service: Service, path: str) -> None:
+    """At every byte: a part of the truth is never taken for the whole (HTTP-J03)."""
     body = orjson.dumps(review() if path == REVIEW else sync())
     connection = service.connect()
     for end in range(0, len(body), 1 if path == REVIEW else 3):
@@ -98,7 +98,7 @@ def test_values_that_json_does_not_have(service: Service, part: bytes) -> None:
 
 @pytest.mark.parametrize("part", [b"NaN", b"1e400", b"9" * 5000, b'"\\ud800"', b'"\xff"'])
 @pytest.mark.parametrize("place", [b'"unknown":', b'"status":'])
-def test_values_that_json_does_not_have_where_nobody_looks(service: Service, part: bytes, place: bytes) -> None:
+def test_rejects_invalid_values_in_unread_fields(service: Service, part: bytes, place: bytes) -> None:
     """They are refused or passed over, and reach no answer."""
     for path, document in ((REVIEW, review()), (SYNC, sync())):
         body = orjson.dumps(document).replace(b'"spec":{', b"%b%b,%b" % (place, part, b'"spec":{'), 1)
@@ -108,8 +108,8 @@ def test_values_that_json_does_not_have_where_nobody_looks(service: Service, par
 
 
 @pytest.mark.parametrize("path", [REVIEW, SYNC])
-def test_j14_a_byte_order_mark(service: Service, path: str) -> None:
-    """JSON has none."""
+def test_rejects_a_byte_order_mark(service: Service, path: str) -> None:
+    """JSON has none (HTTP-J14)."""
     body = orjson.dumps(review() if path == REVIEW else sync())
     is_refused(service.post(path, b"\xef\xbb\xbf" + body), 400)
 
@@ -118,15 +118,15 @@ INTEGERS: dict[str, bytes] = {"2^31": b"2147483648", "2^63": b"92233720368547758
 
 
 @pytest.mark.parametrize("number", INTEGERS.values(), ids=list(INTEGERS))
-def test_j07_large_integers(service: Service, number: bytes) -> None:
-    """A user's mistake, at its field."""
+def test_rejects_integers_beyond_64_bits(service: Service, number: bytes) -> None:
+    """A user's mistake, at its field (HTTP-J07)."""
     admission, hook = spec_bodies(b'{"modelRef":"m","replicas":%b}' % number)
     is_denied(service.post(REVIEW, admission), "spec.replicas", "Invalid", "TypeInvalid")
     is_frozen(service.post(SYNC, hook))
 
 
-def test_j08_whole_floats_are_integers(service: Service) -> None:
-    """As in the API server, and they leave as integers."""
+def test_accepts_integral_floats_as_integers(service: Service) -> None:
+    """As in the API server, and they leave as integers (HTTP-J08)."""
     admission, hook = spec_bodies(b'{"modelRef":"m","replicas":2.0,"contextSize":4096.0}')
     assert is_allowed(service.post(REVIEW, admission)) is not None
     answer = service.post(SYNC, hook)
@@ -136,8 +136,8 @@ def test_j08_whole_floats_are_integers(service: Service) -> None:
 
 
 @pytest.mark.parametrize("depth", [65, 300, 1100], ids=["J09", "J11 more than is written", "J10 more than is read"])
-def test_j09_deep_nesting(service: Service, depth: int) -> None:
-    """Admission names the field. Sync keeps the children and says so, unless the request cannot be read at all."""
+def test_bounds_nesting(service: Service, depth: int) -> None:
+    """Admission names the field. Sync keeps and reports the children if the request can be read (HTTP-J09)."""
     deep = b'{"modelRef":"m","tolerations":[' + b'{"a":' * depth + b"1" + b"}" * depth + b"]}"
     admission, hook = spec_bodies(deep)
     answer = service.post(REVIEW, admission)
@@ -152,8 +152,8 @@ def test_j09_deep_nesting(service: Service, depth: int) -> None:
         is_refused(answer, 400)
 
 
-def test_j12_the_last_of_two_equal_keys_counts(service: Service) -> None:
-    """What is validated is what is sent on."""
+def test_uses_the_last_of_duplicate_keys(service: Service) -> None:
+    """What is validated is what is sent on (HTTP-J12)."""
     admission, hook = spec_bodies(b'{"modelRef":"m","image":" bad","image":"good:1"}')
     assert is_allowed(service.post(REVIEW, admission)) is not None
     deployment = next(c for c in service.post(SYNC, hook).json["children"] if c["kind"] == "Deployment")
@@ -163,8 +163,8 @@ def test_j12_the_last_of_two_equal_keys_counts(service: Service) -> None:
     is_frozen(service.post(SYNC, hook))
 
 
-def test_j12_the_last_of_two_specs_counts(service: Service) -> None:
-    """As for any other key."""
+def test_uses_the_last_of_duplicate_specs(service: Service) -> None:
+    """As for any other key (HTTP-J12)."""
     for path, document in ((REVIEW, review()), (SYNC, sync())):
         body = orjson.dumps(document)
         twice = body.replace(b'"spec":{"modelRef"', b'"spec":{"modelRef":"m","runtime":"bad"},"spec":{"modelRef"', 1)
@@ -175,8 +175,8 @@ def test_j12_the_last_of_two_specs_counts(service: Service) -> None:
 
 
 @pytest.mark.parametrize("control", ["\x00", "\x1b[31m", "\x7f", "\x9b", "\x07"])
-def test_j15_control_characters(service: Service, control: str) -> None:
-    """They would end up in a terminal, or end a string in C."""
+def test_rejects_control_characters(service: Service, control: str) -> None:
+    """They would end up in a terminal, or end a string in C (HTTP-J15)."""
     document = inference_service(spec_with(env=[{"name": "A", "value": f"a{control}b"}]))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.env[0].value", "Invalid")
@@ -197,8 +197,8 @@ HEAVY: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("spec", HEAVY.values(), ids=list(HEAVY))
-def test_j16_many_small_values(service: Service, spec: bytes) -> None:
-    """Judged in bounded time and memory: the search for mistakes ends long before the mistakes do."""
+def test_bounds_the_cost_of_many_small_values(service: Service, spec: bytes) -> None:
+    """Judged in bounded time and memory: the search for mistakes ends long before the mistakes do (HTTP-J16)."""
     for path, body in zip((REVIEW, SYNC), spec_bodies(spec), strict=True):
         begin = time.monotonic()
         answer = service.post(path, body)
@@ -208,8 +208,8 @@ def test_j16_many_small_values(service: Service, spec: bytes) -> None:
     assert service.rss() < 400_000
 
 
-def test_j18_a_text_of_six_megabytes(service: Service) -> None:
-    """Too long, and not repeated."""
+def test_rejects_a_string_of_six_megabytes(service: Service) -> None:
+    """Too long, and not repeated (HTTP-J18)."""
     document = inference_service(spec_with(reasoningBudgetMessage="x" * 6 * 1024 * 1024))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.reasoningBudgetMessage", "TooLong")
@@ -218,8 +218,8 @@ def test_j18_a_text_of_six_megabytes(service: Service) -> None:
 
 
 @pytest.mark.parametrize("key", ["__proto__", "__class__", "constructor", "model_fields", "model_config", ""])
-def test_j19_keys_that_mean_something_elsewhere(service: Service, key: str) -> None:
-    """Plain unknown keys here."""
+def test_treats_special_keys_as_unknown(service: Service, key: str) -> None:
+    """Plain unknown keys here (HTTP-J19)."""
     document = inference_service(spec_with(**{key: {"a": 1}}))
     warnings = is_allowed(service.post(REVIEW, review(document)))
     assert any(text.startswith("unknown field") for text in warnings)
@@ -228,8 +228,8 @@ def test_j19_keys_that_mean_something_elsewhere(service: Service, key: str) -> N
 
 
 @pytest.mark.parametrize("place", ["spec", "env", "nodeSelector", "podLabels"])
-def test_j20_a_key_of_a_megabyte(service: Service, place: str) -> None:
-    """Named by its beginning only."""
+def test_truncates_a_key_of_one_megabyte(service: Service, place: str) -> None:
+    """Named by its beginning only (HTTP-J20)."""
     key, value = "k" * 1_000_000, "v"
     spec: dict[str, Json] = {
         "spec": {key: value},

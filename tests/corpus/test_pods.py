@@ -122,16 +122,16 @@ def test_what_a_pods_author_may_write(service: Service, cluster: Cluster, kind: 
 
 
 @pytest.mark.parametrize("name", ["metacontroller", "default"])
-def test_x21_any_account_of_the_namespace(service: Service, cluster: Cluster, name: str) -> None:
-    """Named in the pod only: an account of that name elsewhere cannot be meant."""
+def test_accepts_any_account_of_the_namespace(service: Service, cluster: Cluster, name: str) -> None:
+    """Named in the pod only: an account of that name elsewhere cannot be meant (HTTP-X21)."""
     document = running(cluster, SERVICE, spec_of(SERVICE, serviceAccountName=name))
     assert is_allowed(reviewing(service, document)) is not None
     children = is_contained(syncing(service, request(cluster, document)))
     assert [pod["serviceAccountName"] for pod in pods(children)] == [name]
 
 
-def test_x21_an_account_that_is_not_there(service: Service, cluster: Cluster) -> None:
-    """KServe looks for it before anything is changed."""
+def test_reports_a_missing_account(service: Service, cluster: Cluster) -> None:
+    """KServe looks for it before anything is changed (HTTP-X21)."""
     document = running(cluster, LLM, spec_of(LLM, serviceAccountName="metacontroller"))
     assert is_allowed(reviewing(service, document)) is not None
     sent = request(cluster, document)
@@ -140,8 +140,8 @@ def test_x21_an_account_that_is_not_there(service: Service, cluster: Cluster) ->
     are_kept(answer, sent)
 
 
-def test_x04_a_namespace_in_a_template_moves_nothing(service: Service, cluster: Cluster) -> None:
-    """Pods are made where their workload is."""
+def test_ignores_a_namespace_in_a_template(service: Service, cluster: Cluster) -> None:
+    """Pods are made where their workload is (HTTP-X04)."""
     spec = spec_of(SERVICE)
     spec["workloadTemplate"]["workerTemplate"]["metadata"] = {"name": "n", "namespace": "other"}
     document = running(cluster, SERVICE, spec)
@@ -151,8 +151,8 @@ def test_x04_a_namespace_in_a_template_moves_nothing(service: Service, cluster: 
     assert {child["metadata"]["name"] for child in children} == {"there", "there-lb", "there-llmaz"}
 
 
-def test_r15_what_cannot_change(service: Service, cluster: Cluster) -> None:
-    """The size of a group, on an update; what runs is of another size."""
+def test_rejects_a_change_of_the_group_size(service: Service, cluster: Cluster) -> None:
+    """The size of a group, on an update; what runs is of another size (HTTP-R15)."""
     new = spec_of(SERVICE)
     new["workloadTemplate"]["size"] = 2
     document = running(cluster, SERVICE, new)
@@ -188,10 +188,10 @@ def marked(spec: Any, path: str, maps: Json) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "spec", "path"), MARKED.values(), ids=list(MARKED))
-def test_x52_marks_that_are_metacontrollers(
+def test_drops_metacontrollers_own_metadata(
     service: Service, cluster: Cluster, kind: str, spec: Json, path: str
 ) -> None:
-    """Neither its record of a child nor its label of one can be had from a template (HTTP-X51, too)."""
+    """Neither its record of a child nor its label of one can be had from a template (HTTP-X51, too, HTTP-X52)."""
     maps = {"annotations": {LAST_APPLIED: "{}"}, "labels": {"controller-uid": "x"}}
     document = running(
         cluster, kind, marked({**valid(kind), **spec}, path.removeprefix("spec").removeprefix("."), maps)
@@ -206,15 +206,15 @@ def with_adapter(name: str) -> Json:
 
 
 @pytest.mark.parametrize("name", [".", ".."])
-def test_x46_an_adapters_name_is_that_of_a_directory(service: Service, cluster: Cluster, name: str) -> None:
-    """And of one of its own."""
+def test_an_adapters_name_is_a_unique_directory(service: Service, cluster: Cluster, name: str) -> None:
+    """And of one of its own (HTTP-X46)."""
     document = running(cluster, LLM, with_adapter(name))
     is_refused_everywhere(service, cluster, document, "spec.model.lora.adapters[0].name", "Invalid")
 
 
 @pytest.mark.parametrize("name", ["a/b", "a:b", "../x", "a b", "$(id)"])
-def test_x46_an_adapters_name_leads_nowhere(service: Service, cluster: Cluster, name: str) -> None:
-    """Its directory has other characters in the place of those that mean something."""
+def test_escapes_an_adapters_name_in_its_directory(service: Service, cluster: Cluster, name: str) -> None:
+    """Its directory has other characters in the place of those that mean something (HTTP-X46)."""
     document = running(cluster, LLM, with_adapter(name))
     assert is_allowed(reviewing(service, document)) is not None
     made = containers(syncing(service, request(cluster, document)).json["children"])
@@ -224,8 +224,8 @@ def test_x46_an_adapters_name_leads_nowhere(service: Service, cluster: Cluster, 
 
 
 @pytest.mark.parametrize("name", [".", "..", "a/b", "a:b"])
-def test_x46_a_draft_models_name_leads_nowhere(service: Service, cluster: Cluster, name: str) -> None:
-    """llmaz' second models are OpenModels: where none can be called so, admission says it and nothing changes."""
+def test_rejects_a_draft_models_name_with_a_path(service: Service, cluster: Cluster, name: str) -> None:
+    """llmaz' draft models are OpenModels, so their names must be valid (HTTP-X46)."""
     claims = {"models": [{"name": "opt"}, {"name": name, "role": "draft"}]}
     document = running(cluster, SERVICE, {**valid(SERVICE), "modelClaims": claims})
     warnings = is_allowed(reviewing(service, document))

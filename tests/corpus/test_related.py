@@ -50,7 +50,7 @@ def with_deep_parts(request: Json) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
-def test_depth_in_a_related_object_is_no_fault_of_ours(kind: Kind[Any, Any], cluster: Cluster) -> None:
+def test_tolerates_deep_related_objects(kind: Kind[Any, Any], cluster: Cluster) -> None:
     """An answer, or a refusal of a request that is deep beyond all measure."""
     spec = VALID[name_of(kind)]
     if kind.resource.kind == "LLMInferenceService":
@@ -96,7 +96,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("beyond", BEYOND, ids=["1e400", "-1e400", "5,000 digits", "20 digits", "half a character"])
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
-def test_what_json_cannot_say_is_no_fault_of_ours(kind: Kind[Any, Any], beyond: bytes, cluster: Cluster) -> None:
+def test_tolerates_values_beyond_json_in_related_objects(kind: Kind[Any, Any], beyond: bytes, cluster: Cluster) -> None:
     """Anywhere in the parent, its children and related objects: an answer, or a refusal of the request."""
     spec = VALID[name_of(kind)]
     if kind.resource.kind == "LLMInferenceService":

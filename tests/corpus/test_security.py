@@ -58,8 +58,8 @@ def review_source(service: Service, source: str) -> Answer:
 # References to other namespaces.
 
 
-def test_x01_a_namespace_in_a_secret_reference_is_unknown(service: Service) -> None:
-    """A pod can only name Secrets of its own namespace."""
+def test_ignores_a_namespace_in_a_secret_reference(service: Service) -> None:
+    """A pod can only name Secrets of its own namespace (HTTP-X01)."""
     reference = {"name": "s", "key": "k", "namespace": "other"}
     for spec, path in (
         ({"env": [{"name": "A", "valueFrom": {"secretKeyRef": reference}}]}, "spec.env[0].valueFrom.secretKeyRef"),
@@ -72,15 +72,15 @@ def test_x01_a_namespace_in_a_secret_reference_is_unknown(service: Service) -> N
 
 
 @pytest.mark.parametrize("reference", ["other/m", "../other/m", "m;x", "*", "m m", "-m", "{{m}}", "m\n"])
-def test_x02_a_reference_is_one_name(service: Service, reference: str) -> None:
-    """Nothing in it can lead elsewhere."""
+def test_rejects_a_reference_with_a_path(service: Service, reference: str) -> None:
+    """Nothing in it can lead elsewhere (HTTP-X02)."""
     document = inference_service(spec_with(modelRef=reference))
     is_denied(service.post(REVIEW, review(document)), "spec.modelRef", "Invalid", "Forbidden")
     is_frozen(service.post(SYNC, sync(document)))
 
 
-def test_x02_a_pull_secret_is_one_name(service: Service) -> None:
-    """As for any reference."""
+def test_rejects_a_pull_secret_with_a_path(service: Service) -> None:
+    """As for any reference (HTTP-X02)."""
     document = inference_service(spec_with(imagePullSecrets=[{"name": "other/s"}]))
     is_denied(service.post(REVIEW, review(document)), "spec.imagePullSecrets[0].name", "Invalid")
 
@@ -95,8 +95,8 @@ CLUSTER_WIDE = {"priorityclasses", "runtimeclasses", "nodes", "storageclasses"}
 
 
 @pytest.mark.parametrize("spec", SELECTING.values(), ids=list(SELECTING))
-def test_x03_a_spec_cannot_widen_what_is_read(service: Service, spec: Json) -> None:
-    """Metacontroller would hand over any object that a rule names."""
+def test_a_spec_cannot_widen_related_rules(service: Service, spec: Json) -> None:
+    """Metacontroller would hand over any object that a rule names (HTTP-X03)."""
     document = inference_service(spec, metadata={"name": "s", "namespace": "ns", "uid": "u", "labels": {"a": "b"}})
     answer = service.post(CUSTOMIZE, {"controller": {"spec": {"childResources": []}}, "parent": document})
     assert answer.status == 200
@@ -153,8 +153,8 @@ UNKNOWN_POD_FIELDS = [
 
 
 @pytest.mark.parametrize("spec", UNKNOWN_POD_FIELDS, ids=lambda spec: str(next(iter(spec))))
-def test_x11_fields_of_pods_that_the_kind_does_not_have(service: Service, spec: Json) -> None:
-    """A warning, and no way into the pod."""
+def test_drops_pod_fields_that_the_kind_lacks(service: Service, spec: Json) -> None:
+    """A warning, and no way into the pod (HTTP-X11)."""
     document = inference_service(spec_with(**spec))
     (name,) = spec
     assert any(f'unknown field "spec.{name}"' in text for text in is_allowed(service.post(REVIEW, review(document))))
@@ -166,8 +166,8 @@ USERS = [("securityContext", "runAsUser", -1), ("podSecurityContext", "fsGroup",
 
 
 @pytest.mark.parametrize(("context", "field", "value"), USERS)
-def test_x14_ids_that_do_not_exist(service: Service, context: str, field: str, value: int) -> None:
-    """Kubernetes itself would refuse the pod, later."""
+def test_rejects_invalid_user_ids(service: Service, context: str, field: str, value: int) -> None:
+    """Kubernetes itself would refuse the pod, later (HTTP-X14)."""
     document = inference_service(spec_with(**{context: {field: value}}))
     is_denied(service.post(REVIEW, review(document)), f"spec.{context}.{field}", "Invalid")
     is_frozen(service.post(SYNC, sync(document)))
@@ -251,8 +251,8 @@ def test_sources_that_are_odd_stay_data(service: Service, source: str) -> None:
         assert not any(part in program for program in shells(children) for part in (source, "h.example", "rm -rf /"))
 
 
-def test_x32_a_password_is_not_repeated(service: Service) -> None:
-    """Whatever else is wrong with its URL."""
+def test_never_repeats_a_password(service: Service) -> None:
+    """Whatever else is wrong with its URL (HTTP-X32)."""
     answer = review_source(service, "http://user:pass-word@169.254.169.254/x")
     is_denied(answer, "spec.source", "Forbidden")
     assert b"pass-word" not in answer.body
@@ -262,8 +262,8 @@ def test_x32_a_password_is_not_repeated(service: Service) -> None:
 
 
 @pytest.mark.parametrize("rest", ["/x", "h.example:0/x", "@h.example/x"])
-def test_x32_nor_where_the_address_is_none(service: Service, rest: str) -> None:
-    """Admission and the status name the mistake without the credentials."""
+def test_never_repeats_a_password_of_an_invalid_address(service: Service, rest: str) -> None:
+    """Admission and the status name the mistake without the credentials (HTTP-X32)."""
     source = f"https://user:pass-word@{rest}"
     answer = review_source(service, source)
     is_denied(answer, "spec.source", "Invalid")
@@ -312,8 +312,8 @@ def test_allow_lists_hold(guarded: Service, source: str, *, allowed: bool) -> No
 
 
 @pytest.mark.parametrize("key", ["controller-uid", "metacontroller.k8s.io/last-applied-configuration"])
-def test_x51_what_belongs_to_metacontroller(service: Service, key: str) -> None:
-    """It finds its children by them."""
+def test_rejects_metacontrollers_labels(service: Service, key: str) -> None:
+    """It finds its children by them (HTTP-X51)."""
     for place in ("labels", "annotations"):
         metadata = {"name": "s", "namespace": "ns", "uid": "u", place: {key: "x"}}
         is_denied(service.post(REVIEW, review(inference_service(metadata=metadata))), f"metadata.{place}[{key}]")
@@ -323,8 +323,8 @@ def test_x51_what_belongs_to_metacontroller(service: Service, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["app", "inference.llmkube.dev/service", "inference.llmkube.dev/model"])
-def test_x53_labels_that_find_the_pods_stay(service: Service, key: str) -> None:
-    """A pod of one service is never found by another's."""
+def test_keeps_selector_labels(service: Service, key: str) -> None:
+    """A pod of one service is never found by another's (HTTP-X53)."""
     document = inference_service(spec_with(podLabels={key: "payments", "team": "x"}))
     deployment = next(
         c
@@ -340,8 +340,8 @@ BAD_LABELS = [("k" * 64, "v"), ("-bad-/k", "v"), ("k", "v" * 64), ("a/b/c", "v")
 
 
 @pytest.mark.parametrize(("key", "value"), BAD_LABELS, ids=lambda part: part[:8])
-def test_x54_labels_that_are_none(service: Service, key: str, value: str) -> None:
-    """On the object and on its pods."""
+def test_rejects_invalid_labels(service: Service, key: str, value: str) -> None:
+    """On the object and on its pods (HTTP-X54)."""
     document = inference_service(metadata={"name": "s", "namespace": "ns", "labels": {key: value}})
     found = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
     assert all(cause["field"].startswith("metadata.labels") for cause in found)
@@ -351,14 +351,14 @@ def test_x54_labels_that_are_none(service: Service, key: str, value: str) -> Non
     is_frozen(service.post(SYNC, sync(document)))
 
 
-def test_x55_annotations_over_their_limit(service: Service) -> None:
-    """Together."""
+def test_rejects_annotations_over_their_limit(service: Service) -> None:
+    """Together (HTTP-X55)."""
     metadata = {"name": "s", "namespace": "ns", "annotations": {f"a{n}": "x" * 100_000 for n in range(3)}}
     is_denied(service.post(REVIEW, review(inference_service(metadata=metadata))), "metadata.annotations", "TooLong")
 
 
-def test_x47_two_models_never_share_a_file(service: Service) -> None:
-    """However their names and sources are put together."""
+def test_models_never_share_a_file(service: Service) -> None:
+    """However their names and sources are put together (HTTP-X47)."""
     paths = set()
     for name, source in (
         ("a-b", "https://h.example/c"),
@@ -373,8 +373,8 @@ def test_x47_two_models_never_share_a_file(service: Service) -> None:
     assert len(paths) == 3
 
 
-def test_x20_other_kinds_of_related_objects_are_passed_over(service: Service) -> None:
-    """Whatever is handed over beside what was asked for reaches no answer."""
+def test_ignores_other_kinds_of_related_objects(service: Service) -> None:
+    """Whatever is handed over beside what was asked for reaches no answer (HTTP-X20)."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}, "data": {"password": "c2VjcmV0LXZhbHVl"}}
     request = sync()
     request["related"] = {**request["related"], "Secret.v1": {"ns/x": secret}, f"Model.{API_VERSION}/x": {"a": 1}}

@@ -97,21 +97,21 @@ DENIED = [
 
 
 @pytest.mark.parametrize("case", DENIED, ids=[f"{case.id} {case.kind}" for case in DENIED])
-def test_refused_where_it_stands(service: Service, cluster: Cluster, case: Case) -> None:
+def test_rejects_an_invalid_source_at_its_field(service: Service, cluster: Cluster, case: Case) -> None:
     """And what runs stays."""
     is_refused_everywhere(service, cluster, running(cluster, case.kind, case.spec), case.field, "Invalid")
 
 
-def test_s19_a_time_that_is_one(service: Service, cluster: Cluster) -> None:
-    """With a fraction and any zone."""
+def test_accepts_rfc3339_times(service: Service, cluster: Cluster) -> None:
+    """With a fraction and any zone (HTTP-S19)."""
     for text in ("2025-01-31T12:00:00Z", "2025-01-31T12:00:00.123456789+05:30", "9999-12-31T23:59:59-01:00"):
         document = running(cluster, OPEN_MODEL, open_model(createdAt=text))
         assert is_allowed(reviewing(service, document)) is not None
         assert ready(syncing(service, request(cluster, document)))["status"] == "True"
 
 
-def test_x32_a_password_in_an_address_is_not_repeated(service: Service, cluster: Cluster) -> None:
-    """Neither by admission nor in the status, whatever is wrong with the address."""
+def test_never_repeats_a_password_of_an_address(service: Service, cluster: Cluster) -> None:
+    """Neither by admission nor in the status, whatever is wrong with the address (HTTP-X32)."""
     for uri in ("s3://user:pass-word@b/x", "https://user:pass-word@h.example/x", "oci://user:pass-word@r.example:x/y"):
         document = running(cluster, LLM, {"model": {"uri": uri}})
         reviewed, synced = reviewing(service, document), syncing(service, request(cluster, document))
@@ -146,14 +146,14 @@ ARCHIVES = ["https://h.example/x.tar.gz", "https://h.example/x.TGZ?y=1", "pvc://
 
 
 @pytest.mark.parametrize("source", ARCHIVES)
-def test_x49_archives_are_not_unpacked(service: Service, source: str) -> None:
-    """LLMKube's API takes any file, so it is a warning: at apply, not when the engine cannot read it."""
+def test_warns_of_archives(service: Service, source: str) -> None:
+    """LLMKube's API takes any file, so it is a warning: at apply, not when the engine cannot read it (HTTP-X49)."""
     warnings = is_allowed(service.post(REVIEW_MODEL, review(model({"source": source}))))
     assert any("nothing unpacks it" in text for text in warnings)
 
 
-def test_x49_what_is_no_archive_is_not_warned_of(service: Service) -> None:
-    """An archive's name elsewhere in the address says nothing."""
+def test_does_not_warn_of_other_files(service: Service) -> None:
+    """An archive's name elsewhere in the address says nothing (HTTP-X49)."""
     for source in ("https://h.example/x.tar/m.gguf", "https://h.example/m.gguf?from=x.zip", "a/b.zip"):
         assert not is_allowed(service.post(REVIEW_MODEL, review(model({"source": source}))))
 
@@ -161,8 +161,8 @@ def test_x49_what_is_no_archive_is_not_warned_of(service: Service) -> None:
 LINK = "-> /etc"
 
 
-def test_x50_a_name_that_looks_like_a_link_is_a_name(service: Service, cluster: Cluster) -> None:
-    """llmaz: the loader's variable and the engine's path below the models' directory; nothing makes a link of it."""
+def test_passes_a_name_that_looks_like_a_link(service: Service, cluster: Cluster) -> None:
+    """llmaz: the loader's variable and the engine's path are below the models' directory (HTTP-X50)."""
     source = hub_file(LINK)
     assert is_allowed(reviewing(service, running(cluster, OPEN_MODEL, open_model(source=source)))) is not None
     sent = request(cluster, running(cluster, SERVICE, valid(SERVICE)))
@@ -173,8 +173,8 @@ def test_x50_a_name_that_looks_like_a_link_is_a_name(service: Service, cluster: 
     assert not any(LINK in program for program in shells(children))
 
 
-def test_x50_on_a_claim(service: Service) -> None:
-    """LLMKube: one argument, a path below the claim's mount."""
+def test_passes_a_name_below_a_claims_mount(service: Service) -> None:
+    """LLMKube: one argument, a path below the claim's mount (HTTP-X50)."""
     source = f"pvc://claim/{LINK}"
     assert is_allowed(service.post(REVIEW_MODEL, review(model({"source": source})))) is not None
     stored = model({"source": source}, status={"phase": "Ready", "path": f"/model-source/{LINK}"})

@@ -133,15 +133,15 @@ def test_denied_and_frozen(service: Service, case: Case) -> None:
 
 
 @pytest.mark.parametrize("spec", [None, [], "x", 5, True], ids=["null", "list", "text", "number", "boolean"])
-def test_s01_a_spec_of_another_type(service: Service, spec: Any) -> None:
-    """Required, or of the wrong type."""
+def test_rejects_a_spec_of_the_wrong_type(service: Service, spec: Any) -> None:
+    """Required, or of the wrong type (HTTP-S01)."""
     document = {**inference_service(), "spec": spec}
     is_denied(service.post(REVIEW, review(document)), "spec", "Required", "TypeInvalid")
     is_frozen(service.post(SYNC, sync(document)))
 
 
-def test_s01_no_spec(service: Service) -> None:
-    """As null."""
+def test_rejects_a_missing_spec(service: Service) -> None:
+    """As null (HTTP-S01)."""
     document = {key: value for key, value in inference_service().items() if key != "spec"}
     is_denied(service.post(REVIEW, review(document)), "spec", "Required")
     answer = service.post(SYNC, sync(document))
@@ -169,16 +169,16 @@ def ask(service: Service, path: str, spec: Json) -> Answer:
 
 
 @pytest.mark.parametrize("given", every_field(), ids=lambda given: str(given[2]))
-def test_s02_null_is_absent(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
-    """For every field: the answer is that to an object without it."""
+def test_treats_null_as_absent(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
+    """For every field: the answer is that to an object without it (HTTP-S02)."""
     path, valid, name, _, _ = given
     without = {key: value for key, value in valid.items() if key != name}
     assert ask(service, path, {**valid, name: None}).body == ask(service, path, without).body
 
 
 @pytest.mark.parametrize("given", every_field(), ids=lambda given: str(given[2]))
-def test_s03_every_wrong_type_is_named(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
-    """Each JSON type at each field passes, is denied there or below, and never is an error of ours."""
+def test_names_every_field_of_the_wrong_type(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
+    """Each JSON type at each field passes, is denied there or below, and never is an error of ours (HTTP-S03)."""
     path, valid, name, where, _ = given
     denied = 0
     values: list[Any] = [True, -7, 1.5, "ä x", [], {}, [[]], [{"a": {}}], {"a": []}]
@@ -207,8 +207,8 @@ REQUIRED: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("spec", "field"), REQUIRED.values(), ids=list(REQUIRED))
-def test_s04_what_is_required(service: Service, spec: Json, field: str) -> None:
-    """Named where it is missing."""
+def test_names_missing_required_fields(service: Service, spec: Json, field: str) -> None:
+    """Named where it is missing (HTTP-S04)."""
     document = inference_service(spec)
     is_denied(service.post(REVIEW, review(document)), field, "Required")
     is_frozen(service.post(SYNC, sync(document)))
@@ -222,8 +222,8 @@ UNKNOWN: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("spec", "warning"), UNKNOWN.values(), ids=list(UNKNOWN))
-def test_s06_unknown_fields(service: Service, spec: Json, warning: str) -> None:
-    """A warning with the nearest name; the children are made."""
+def test_warns_of_unknown_fields(service: Service, spec: Json, warning: str) -> None:
+    """A warning with the nearest name; the children are made (HTTP-S06)."""
     document = inference_service(spec_with(**spec))
     assert warning in is_allowed(service.post(REVIEW, review(document)))
     assert len(service.post(SYNC, sync(document)).json["children"]) == 2
@@ -267,8 +267,8 @@ LITERAL = ["%s%n%d", "{0}", "{{.}}", "${x}", "$(HF_TOKEN)", "`id`", "a b", "'\"\
 
 
 @pytest.mark.parametrize("text", LITERAL)
-def test_s42_text_that_means_something_to_others(service: Service, text: str) -> None:
-    """Stays as it is: one argument, one value."""
+def test_passes_special_strings_unchanged(service: Service, text: str) -> None:
+    """Stays as it is: one argument, one value (HTTP-S42)."""
     spec = {"runtime": "generic", "args": [text], "env": [{"name": "A", "value": text}]}
     document = inference_service(spec_with(**spec))
     assert is_allowed(service.post(REVIEW, review(document))) is not None
@@ -277,21 +277,21 @@ def test_s42_text_that_means_something_to_others(service: Service, text: str) ->
     assert {"name": "A", "value": text} in made["env"]
 
 
-def test_s13_quantities_leave_in_canonical_form(service: Service) -> None:
-    """Otherwise the API server's own form would look like a change, for ever."""
+def test_writes_quantities_in_canonical_form(service: Service) -> None:
+    """Otherwise the API server's own form would look like a change, for ever (HTTP-S13)."""
     document = inference_service(spec_with(resources={"cpu": "1000m", "memory": "1024Mi"}))
     assert container(service.post(SYNC, sync(document)))["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "default"])
-def test_s17_no_namespace_is_special(service: Service, namespace: str) -> None:
-    """Who may create what there is for RBAC to say."""
+def test_treats_all_namespaces_alike(service: Service, namespace: str) -> None:
+    """Who may create what there is for RBAC to say (HTTP-S17)."""
     document = inference_service(metadata={"name": "s", "namespace": namespace, "uid": "u"})
     assert is_allowed(service.post(REVIEW, review(document))) is not None
 
 
-def test_s24_a_child_that_could_not_be_stored(service: Service) -> None:
-    """Its record would not fit into its annotations: said at apply; the children stay, the condition has the size."""
+def test_rejects_a_child_that_cannot_be_stored(service: Service) -> None:
+    """Its record exceeds the limit of annotations; the children stay and the condition has the size (HTTP-S24)."""
     document = inference_service(spec_with(env=[{"name": f"A{n}", "value": "x" * 10_000} for n in range(40)]))
     is_denied(service.post(REVIEW, review(document)), "spec.env", "TooLong")
     answer = service.post(SYNC, sync(document))
@@ -299,8 +299,8 @@ def test_s24_a_child_that_could_not_be_stored(service: Service) -> None:
     assert "bytes" in ready(answer)["message"]
 
 
-def test_s44_long_values_are_cut_in_messages(service: Service) -> None:
-    """A message is for reading."""
+def test_truncates_long_values_in_messages(service: Service) -> None:
+    """A message is for reading (HTTP-S44)."""
     document = inference_service(spec_with(runtime="x" * 120_000))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.runtime", "NotSupported")

@@ -137,7 +137,7 @@ def answered(held: Json, request: Json) -> Json:
 
 
 @pytest.mark.parametrize(("name", "spec", "breaks"), BREAKS)
-def test_no_replicas_whatever_is_wrong(name: str, spec: Json, breaks: Break) -> None:
+def test_scales_to_zero_despite_other_errors(name: str, spec: Json, breaks: Break) -> None:
     """The workload stays, without pods; all else of it is as it was applied last."""
     cluster, held = running(name, spec)
     before = answered(held, stopping(cluster, held, breaks))
@@ -187,7 +187,7 @@ def test_each_half_of_a_disaggregated_service_stops_alone() -> None:
     }
 
 
-def test_the_stop_annotation_works_whatever_is_wrong() -> None:
+def test_stops_despite_other_errors() -> None:
     """It takes every child away."""
     for breaks in (without_related, invalid_related, wrong_type, too_deep, broken_rule, missing_account):
         cluster, held = running(LLM, {})

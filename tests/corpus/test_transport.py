@@ -19,30 +19,30 @@ HEAD = f"POST {REVIEW} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n
 LENGTH = b"Content-Length: %d\r\n" % len(BODY)
 
 
-def test_t05_a_head_without_end_is_refused(service: Service) -> None:
-    """Long before 200 MB were read, and without keeping them."""
+def test_rejects_an_endless_head(service: Service) -> None:
+    """Long before 200 MB were read, and without keeping them (HTTP-T05)."""
     before = service.rss()
     answer = _flood(service, b"POST / HTTP/1.1\r\nX: ", b"x" * 1_000_000, 200)
     assert statuses(answer) in ([431], [400], [])
     assert service.rss() - before < 20_000
 
 
-def test_t06_ten_thousand_small_headers_are_refused(service: Service) -> None:
-    """The bound is on the whole head."""
+def test_rejects_ten_thousand_small_headers(service: Service) -> None:
+    """The bound is on the whole head (HTTP-T06)."""
     head = HEAD + b"".join(b"X-%d: y\r\n" % number for number in range(10_000))
     assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) in ([431], [400], [])
 
 
 @pytest.mark.parametrize("path", [REVIEW, SYNC])
-def test_t07_a_declared_length_over_the_cap_is_refused_unread(service: Service, path: str) -> None:
-    """With a reason, and the connection ends."""
+def test_rejects_a_declared_length_over_the_limit_unread(service: Service, path: str) -> None:
+    """With a reason, and the connection ends (HTTP-T07)."""
     answer = service.raw(HEAD.replace(REVIEW.encode(), path.encode()) + b"Content-Length: 99999999\r\n\r\n{}")
     assert statuses(answer) == [413]
     assert b"connection: close" in answer.lower()
 
 
-def test_t08_a_chunked_body_over_the_cap_is_refused(service: Service) -> None:
-    """413, not 500, although no length was declared."""
+def test_rejects_a_chunked_body_over_the_limit(service: Service) -> None:
+    """413, not 500, although no length was declared (HTTP-T08)."""
     chunk = b"%x\r\n" % 65536 + b" " * 65536 + b"\r\n"
     answer = _flood(service, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", chunk, 120)
     assert statuses(answer) in ([413], [])
@@ -147,26 +147,26 @@ def test_what_makes_no_difference(service: Service, query: str, headers: dict[st
     assert is_allowed(service.ask("POST", REVIEW + query, BODY, headers)) is not None
 
 
-def test_t19_a_request_without_a_host_is_answered(service: Service) -> None:
-    """Nothing is derived from it."""
+def test_answers_a_request_without_host(service: Service) -> None:
+    """Nothing is derived from it (HTTP-T19)."""
     head = f"POST {REVIEW} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\n".encode()
     assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) in ([200], [400])
 
 
-def test_t20_an_absolute_target_names_nothing_else(service: Service) -> None:
-    """The host in it is not followed."""
+def test_ignores_the_host_of_an_absolute_target(service: Service) -> None:
+    """The host in it is not followed (HTTP-T20)."""
     answer = service.raw(f"POST http://evil.example{REVIEW} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), timeout=2)
     assert set(statuses(answer)) <= {400, 404, 415}
 
 
-def test_t22_http_1_0_is_answered_and_closed(service: Service) -> None:
-    """As its clients expect."""
+def test_answers_http_1_0_and_closes(service: Service) -> None:
+    """As its clients expect (HTTP-T22)."""
     head = f"POST {REVIEW} HTTP/1.0\r\nContent-Type: application/json\r\n".encode()
     assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) == [200]
 
 
-def test_t23_pipelined_requests_are_answered_in_order(service: Service) -> None:
-    """Each with its own uid, as many as one connection may have at once."""
+def test_answers_pipelined_requests_in_order(service: Service) -> None:
+    """Each with its own uid, as many as one connection may have at once (HTTP-T23)."""
     depth = MAX_PIPELINED + 1
     bodies = [orjson.dumps(review(uid=f"r-{number}")) for number in range(depth)]
     requests = [HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
@@ -178,22 +178,22 @@ def test_t23_pipelined_requests_are_answered_in_order(service: Service) -> None:
     assert places == sorted(places)
 
 
-def test_t24_a_client_that_asks_before_it_sends_is_told(service: Service) -> None:
-    """To go on when the body is welcome; with a length over the cap it hears 413 instead."""
+def test_answers_expect_100_continue(service: Service) -> None:
+    """To go on when the body is welcome; with a length over the cap it hears 413 instead (HTTP-T24)."""
     expecting = HEAD + b"Expect: 100-continue\r\nConnection: close\r\n"
     assert statuses(service.raw(expecting + LENGTH + b"\r\n" + BODY)) == [100, 200]
     assert statuses(service.raw(expecting + b"Content-Length: 99999999\r\n\r\n")) == [413]
 
 
-def test_t25_there_is_no_websocket(service: Service) -> None:
-    """The connection stays what it is."""
+def test_refuses_websocket_upgrades(service: Service) -> None:
+    """The connection stays what it is (HTTP-T25)."""
     head = f"GET {REVIEW} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n".encode()
     key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     assert set(statuses(service.raw(head + key, timeout=2))) <= {400, 404, 405, 426}
 
 
-def test_t26_clients_that_go_away_leave_nothing_behind(service: Service) -> None:
-    """In the middle of a head, of a body, of the answer."""
+def test_frees_memory_of_disconnected_clients(service: Service) -> None:
+    """In the middle of a head, of a body, of the answer (HTTP-T26)."""
     whole = HEAD + LENGTH + b"\r\n" + BODY
     for end in range(0, len(whole), 50):
         with service.socket() as connection:
@@ -201,8 +201,8 @@ def test_t26_clients_that_go_away_leave_nothing_behind(service: Service) -> None
     is_allowed(service.post(REVIEW, review()))
 
 
-def test_t27_a_client_that_never_reads_harms_nobody(service: Service) -> None:
-    """Its answers wait in bounded buffers."""
+def test_bounds_buffers_of_a_client_that_never_reads(service: Service) -> None:
+    """Its answers wait in bounded buffers (HTTP-T27)."""
     before = service.rss()
     with service.socket() as connection:
         connection.settimeout(0.5)
@@ -217,8 +217,8 @@ def test_t27_a_client_that_never_reads_harms_nobody(service: Service) -> None:
         assert service.rss() - before < 60_000
 
 
-def test_t28_idle_connections_cost_nobody_anything(service: Service) -> None:
-    """Five hundred of them."""
+def test_serves_beside_idle_connections(service: Service) -> None:
+    """Five hundred of them (HTTP-T28)."""
     idle = [service.socket() for _ in range(500)]
     try:
         is_refused(service.post(REVIEW, b""), 400)

@@ -47,7 +47,7 @@ def test_nothing_is_missing_with_go(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert binaries.missing() is None
 
 
-def test_each_program_is_told_with_its_time(
+def test_prints_each_program_with_its_build_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before it is built, because that takes minutes, and after it."""

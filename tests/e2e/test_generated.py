@@ -269,7 +269,7 @@ def test_what_only_the_api_server_can_judge(
     ready = _ready(later)
     assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
     assert f"Deployment {refused['metadata']['name']}" in ready["message"]
-    assert "the API server refuses what was asked for" in ready["message"]
+    assert "the API server rejects it" in ready["message"]
     assert {key(child) for child in later.children} == {key(child) for child in answer.children}
 
 

@@ -202,6 +202,36 @@ def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
     wait_ready(cluster, namespace, "tiny-chat")
 
 
+def test_scaling_by_the_scale_subresource(installation: Installation, namespace: str) -> None:
+    """By kubectl, and by an autoscaler of the user's own, which finds the pods by the selector."""
+    cluster = installation.cluster
+    service = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "sized"},
+        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B-Instruct"}, "replicas": 1},
+    }
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(service))
+    wait_ready(cluster, namespace, "sized")
+    cluster.kubectl("scale", SERVICES, "sized", "-n", namespace, "--replicas=2")
+    path = f"/apis/serving.kserve.io/v1alpha2/namespaces/{namespace}/{SERVICES}/sized/scale"
+
+    def scaled() -> bool:
+        return bool(cluster.client.get(path).json()["status"]["replicas"] == 2)
+
+    wait_until(scaled, "two replicas in the scale subresource", 60)
+    found = cluster.client.get(path).json()["status"]["selector"]
+    assert len(cluster.get("pods", "-n", namespace, "-l", found)["items"]) == 2
+    cluster.kubectl("autoscale", SERVICES, "sized", "-n", namespace, "--min=1", "--max=3", "--cpu=50%")
+
+    def judged() -> bool:
+        conditions = cluster.get("hpa", "sized", "-n", namespace).get("status", {}).get("conditions", [])
+        reasons = {condition["type"]: condition["reason"] for condition in conditions}
+        return reasons == {"AbleToScale": "SucceededGetScale", "ScalingActive": "FailedGetResourceMetric"}
+
+    wait_until(judged, "the autoscaler misses its metric alone", 60)
+
+
 def test_getting_prefill(gateway: Installation, namespace: str) -> None:
     """The pods change their role, which is in the Deployment's selector: it is made anew."""
     cluster = gateway.cluster
@@ -432,7 +462,7 @@ def test_parallelism_in_one_pod(gateway: Installation, namespace: str) -> None:
     assert before == after
 
 
-def test_a_contradiction_is_told_at_apply_and_in_ready(gateway: Installation, namespace: str) -> None:
+def test_reports_a_conflict_at_apply_and_in_ready(gateway: Installation, namespace: str) -> None:
     cluster = gateway.cluster
     server = {"name": "main", "args": ["-tp", "4"], "resources": {"limits": {"nvidia.com/gpu": "8"}}}
     spec = {

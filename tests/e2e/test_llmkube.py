@@ -72,6 +72,21 @@ def test_every_example_is_applied(installation: Installation, namespace: str) ->
     assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 3)
 
 
+def test_an_autoscaler_without_an_adapter(installation: Installation, namespace: str) -> None:
+    """Ready while its pods are, until the real autoscaler has said for a minute that it cannot read the metric."""
+    cluster = installation.cluster
+    apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
+    wait_ready(cluster, namespace, "inferenceservice/assistant")
+    where = (SERVICE.replace("smollm-chat", "assistant"), "-n", namespace)
+
+    def told() -> bool:
+        ready = condition(cluster.get(*where), "Ready")
+        return ready["reason"] == "FailedGetPodsMetric" and "component prometheus-adapter" in ready["message"]
+
+    wait_until(told, "what to install for the autoscaler", 150, 1)
+    assert cluster.get(*where)["status"]["phase"] == "Ready"
+
+
 def described(job: dict[str, Any], directory: Path) -> str:
     """What the Job's own script says of a GGUF file that is there: its termination message."""
     file, message = directory / "m.gguf", directory / "termination-log"

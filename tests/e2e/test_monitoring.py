@@ -111,7 +111,7 @@ def asked(expression: str) -> Asked:
     found = Asked()
     for names in _GROUPING.findall(expression):
         found.kept.update(name.strip() for name in names.split(","))
-    for name, matchers in _SELECTOR.findall(re.sub(r"\[\w+\]", "", _GROUPING.sub("", expression))):
+    for name, matchers in _SELECTOR.findall(re.sub(r"\[[\w:]+\]", "", _GROUPING.sub("", expression))):
         if name not in KEYWORDS:
             found.chosen.setdefault(name, set()).update(re.findall(r"(\w+)\s*[=!]", matchers))
     return found
@@ -147,7 +147,7 @@ def test_a_legend_names_labels_that_are_left(series: dict[str, set[str]], query:
     assert set(re.findall(r"\{\{(\w+)\}\}", legend)) <= left
 
 
-def test_texts_of_alerts_name_labels_that_are_left() -> None:
+def test_alert_messages_use_existing_labels() -> None:
     for rule in RULES.values():
         used = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
         assert used <= (asked(rule["expr"]).kept if " by " in rule["expr"] else TARGET)
@@ -246,13 +246,18 @@ def test_every_alert_has_a_case() -> None:
 
 @pytest.mark.parametrize("alert", RULES)
 def test_an_alert_fires_when_it_should_and_says_so(tmp_path: Path, alert: str) -> None:
-    case, rule = CASES[alert], RULES[alert]
+    check_alert(tmp_path, GROUPS, alert, CASES[alert])
+
+
+def check_alert(folder: Path, groups: list[Json], alert: str, case: Case) -> None:
+    """Evaluate a rule over the series of its case: quiet at first, then with its labels and annotations."""
+    (rule,) = (rule for group in groups for rule in group["rules"] if rule["alert"] == alert)
     expected = {
         "exp_labels": {**case.labels, **rule["labels"]},
         "exp_annotations": {name: said(text, case) for name, text in rule["annotations"].items()},
     }
     quiet = {"alertname": alert, "eval_time": case.quiet, "exp_alerts": []}
-    judged(tmp_path, case.series, [quiet, {**quiet, "eval_time": case.fires, "exp_alerts": [expected]}])
+    judged(folder, groups, case.series, [quiet, {**quiet, "eval_time": case.fires, "exp_alerts": [expected]}])
 
 
 def said(template: str, case: Case) -> str:
@@ -270,11 +275,11 @@ def test_no_alert_fires_on_a_good_day(tmp_path: Path) -> None:
         f"modelhooks_certificate_expiry_seconds{{{SERIES}}}": f"{60 * 86400}x180",
         **{name: "3x180" for alert, case in CASES.items() if "_total" in (name := next(iter(case.series)))},
     }
-    judged(tmp_path, good, [{"alertname": alert, "eval_time": "150m"} for alert in RULES])
+    judged(tmp_path, GROUPS, good, [{"alertname": alert, "eval_time": "150m"} for alert in RULES])
 
 
-def judged(folder: Path, series: dict[str, str], alerts: list[Json]) -> None:
-    write(folder, "rules.yaml", {"groups": GROUPS})
+def judged(folder: Path, groups: list[Json], series: dict[str, str], alerts: list[Json]) -> None:
+    write(folder, "rules.yaml", {"groups": groups})
     test = {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],

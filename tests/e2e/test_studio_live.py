@@ -142,9 +142,7 @@ def test_what_is_created_appears_and_what_fails_turns_red_in_the_words_of_its_st
     assert row["cause"] == ready["message"].splitlines()[0]
 
 
-def test_an_edit_does_what_was_told_once_its_command_runs(
-    installation: Installation, namespace: str, studio: Studio
-) -> None:
+def test_an_edit_has_the_predicted_effect(installation: Installation, namespace: str, studio: Studio) -> None:
     cluster = installation.cluster
     apply(cluster, namespace, list(yaml.safe_load_all(QUICKSTART.read_text())))
     wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def test_a_model_is_behind_the_gateway(cluster: ControlPlane, namespace: str) ->
     wait_until(lambda: len(cluster.get(OBJECTS, "-n", namespace)["items"]) == 3, "those of the Service are left", 30)
 
 
-def test_what_the_gateway_says_is_told(cluster: ControlPlane, namespace: str) -> None:
+def test_reports_the_gateways_message(cluster: ControlPlane, namespace: str) -> None:
     """A refused route, and a model that another Service has had for longer, up to the Playground."""
     apply(cluster, namespace, model("wanted"), playground("first", "wanted"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/first")
@@ -151,6 +152,22 @@ def test_all_components_go_together(installation: Installation, tmp_path: Path) 
     built = list(yaml.safe_load_all(installation.cluster.kubectl("kustomize", str(tmp_path)).stdout))
     names = [(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in built]
     assert len(names) == len(set(names))
+
+
+def test_the_manifests_of_the_page_on_autoscaling(installation: Installation, namespace: str, tmp_path: Path) -> None:
+    """Accepted strictly, and the kustomization builds where it says that it lies."""
+    page = (ROOT / "docs/howto/autoscale.md").read_text()
+    blocks = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
+    objects = [block for block in blocks if block["kind"] != "Kustomization"]
+    (overlay,) = (block for block in blocks if block["kind"] == "Kustomization")
+    assert {block["kind"] for block in objects} == {"Playground", "ScaledObject"}
+    kubectl = installation.cluster.kubectl
+    text = yaml.safe_dump_all(objects)
+    kubectl("apply", "-n", namespace, "--dry-run=server", "--validate=strict", "-f", "-", input=text)
+    for kind in ("resources", "components"):
+        overlay[kind] = [os.path.relpath(ROOT / "manifests/overlays/own" / path, tmp_path) for path in overlay[kind]]
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    assert "prometheus-adapter" in kubectl("kustomize", tmp_path).stdout
 
 
 def test_labels_on_objects(cluster: ControlPlane, namespace: str) -> None:

@@ -59,6 +59,6 @@ def test_another_kind(other: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"object": 1}'])
-def test_what_is_no_request(body: bytes) -> None:
+def test_rejects_invalid_requests(body: bytes) -> None:
     with pytest.raises(ProtocolError):
         answer_decorate(MODELS, body)

@@ -56,7 +56,7 @@ def test_replicas_are_not_added_to_a_record_without_them() -> None:
     assert keep_child(observed(deployment(record, 6))) == record
 
 
-def test_a_record_somebody_wrote_a_null_into() -> None:
+def test_ignores_a_null_in_a_record() -> None:
     """The null goes: it would end Metacontroller's process."""
     record = {**RECORD, "spec": {"replicas": None, "paused": None}}
     assert keep_child(observed(deployment(record, 2))) == {**RECORD, "spec": {}}
@@ -131,7 +131,7 @@ EDITED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("record", EDITED.values(), ids=list(EDITED))
-def test_a_record_that_somebody_edited_still_names_its_child(record: dict[str, Any]) -> None:
+def test_an_edited_record_still_names_its_child(record: dict[str, Any]) -> None:
     """It is an annotation, and an answer that names another object, or holds a null, is never sent."""
     assert keep_child(observed(deployment(record, 2))) == RECORD
 
@@ -187,12 +187,12 @@ def test_labels_and_annotations_of_a_record_stay() -> None:
         {**RECORD, "spec": {"ports": [{"port": 1}, {"port": 1}]}},
     ],
 )
-def test_a_record_that_no_answer_left_is_none(record: Any) -> None:
+def test_ignores_a_foreign_record(record: Any) -> None:
     """Its child is named, and nothing of what somebody wrote there is sent."""
     assert keep_child(observed(deployment(record, 2))) == NAMED
 
 
 @pytest.mark.parametrize("text", ['{"kind":' * 5000, '{"kind":"Deployment","spec":{"a":1e400}}', "[" * 300 + "]" * 300])
-def test_a_record_that_cannot_be_read_is_none(text: str) -> None:
+def test_ignores_an_unreadable_record(text: str) -> None:
     """However deep it is, and whatever numbers it has."""
     assert keep_child(observed(deployment(None, 2, **{LAST_APPLIED: text}))) == NAMED

@@ -58,7 +58,7 @@ def test_an_invalid_parent_keeps_its_children(spec: Any) -> None:
 @pytest.mark.parametrize(("stopped", "children"), [(False, [RECORD]), (True, [])])
 def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: list[dict[str, Any]]) -> None:
     """Where a kind knows a way to stop that does not depend on the spec."""
-    hooks = replace(WIDGET.hooks, kept=lambda request: [] if stopped else keep(request.children))
+    hooks = replace(WIDGET.hooks, invalid_children=lambda request: [] if stopped else keep(request.children))
     kind = replace(WIDGET, hooks=hooks)
     body = request(parent=widget({"size": "x"}), children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}})
     answer = orjson.loads(answer_sync(kind, orjson.dumps(body), SETTINGS, NOW).body)

@@ -132,7 +132,7 @@ def test_a_template_of_ours_is_set_right() -> None:
 
 
 @pytest.mark.parametrize("record", ["x", "[]", '{"kind":"Deployment","spec":[]}'])
-def test_a_record_that_cannot_be_read_is_no_other_operators(record: str) -> None:
+def test_an_unreadable_record_is_not_another_operators(record: str) -> None:
     assert template(answered(widget(), foreign(record=record))) == template(answered(widget()))
 
 
@@ -195,7 +195,7 @@ def test_a_release_restarts_nothing_and_says_what_waits() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 10, MESSAGE_MAX])
-def test_what_waits_is_said_in_no_more_than_a_message_may_have(length: int) -> None:
+def test_bounds_the_message_about_pending_changes(length: int) -> None:
     status = {"conditions": [{"type": "Ready", "message": "x" * length}, {"type": "Other", "message": "y"}]}
     fields = [f"Deployment w: spec.x{number}" for number in range(7)]
     said = noted(status, fields)
@@ -298,7 +298,7 @@ def test_while_nothing_is_known_the_inputs_are_those_of_the_template() -> None:
     assert template(repaired)["spec"]["containers"][0]["image"] == "mine"
 
 
-def test_a_setting_of_the_process_is_no_input() -> None:
+def test_process_settings_are_not_template_inputs() -> None:
     def stamped(**chosen: Any) -> str:
         digest: str = answered(widget(), settings=Settings(**chosen))["metadata"]["annotations"][INPUTS]
         return digest

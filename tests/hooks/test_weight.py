@@ -68,7 +68,7 @@ def test_too_much(over: dict[str, Any], words: str) -> None:
     assert words in refusal(padded(request(**over)))
 
 
-def test_what_nobody_reads_does_not_count() -> None:
+def test_does_not_count_unread_values() -> None:
     """Field ownership, what pods are made of, and the parent's spec, which has bounds of its own."""
     many: list[Any] = [{}] * MAX_READ_VALUES
     pods = group(1, spec={"containers": many})
@@ -133,7 +133,7 @@ def test_records_with_more_values_than_an_answer_has(parent: dict[str, Any], ite
     assert "annotations" in refusal(body.replace(b'"{}"', b'"%b"' % record))
 
 
-def test_a_large_request_with_something_that_is_no_object() -> None:
+def test_weighs_a_large_request_with_an_invalid_object() -> None:
     """It cannot be weighed, so it is not read, not even where nobody asks for that kind."""
     with pytest.raises(ProtocolError, match="not a v2 hook request") as caught:
         answer_sync(WIDGET, padded(request(related={"X.v1": {"x": []}})), SETTINGS, NOW)

@@ -149,7 +149,9 @@ BROKEN: dict[str, Json] = {
     "replacePrefixMatch belongs to type ReplacePrefixMatch": rule(
         filters=[changing("urlRewrite", **FULL, replaceFullPath="/", replacePrefixMatch="/")]
     ),
-    "'*' stands alone": rule(filters=[{**EXTENSION, "cors": {"allowOrigins": ["*", "https://a.example.com"]}}]),
+    "'*' must be the only value": rule(
+        filters=[{**EXTENSION, "cors": {"allowOrigins": ["*", "https://a.example.com"]}}]
+    ),
     "protocol GRPC needs grpc": authorised(protocol="GRPC"),
     "grpc belongs to protocol GRPC": authorised(protocol="HTTP", http={}, grpc={}),
     "protocol HTTP needs http": authorised(protocol="HTTP"),
@@ -166,10 +168,10 @@ BROKEN: dict[str, Json] = {
         )
     },
     "RequestRedirect and URLRewrite exclude each other": rule(filters=[REDIRECT, TO_URL]),
-    "RequestHeaderModifier stands only once": rule(filters=[HEADERS, HEADERS]),
-    "ResponseHeaderModifier stands only once": rule(filters=[RESPONSE, RESPONSE]),
-    "RequestRedirect stands only once": rule(filters=[REDIRECT, REDIRECT]),
-    "URLRewrite stands only once": rule(filters=[TO_URL, TO_URL]),
+    "RequestHeaderModifier must not be repeated": rule(filters=[HEADERS, HEADERS]),
+    "ResponseHeaderModifier must not be repeated": rule(filters=[RESPONSE, RESPONSE]),
+    "RequestRedirect must not be repeated": rule(filters=[REDIRECT, REDIRECT]),
+    "URLRewrite must not be repeated": rule(filters=[TO_URL, TO_URL]),
     PATH.format("starts with '/'"): at("a"),
     **{PATH.format(f"has no '{part}'"): at(f"/a{part}b") for part in ("//", "/./", "/../", "%2f", "%2F")},
     PATH.format("has no '#'"): at("/#", "Exact"),

@@ -89,7 +89,7 @@ def test_adapters_of_a_base_are_judged_when_they_are_used() -> None:
     [
         ({"maxRank": 10}, {}, "spec.model.lora.maxRank: vLLM takes 8, 16"),
         ({"maxAdapters": 4, "maxCpuAdapters": 2}, {}, "spec.model.lora.maxCpuAdapters: vLLM wants at least"),
-        ({"adapters": [], "maxRank": 8}, {}, "spec.model.lora: accepted, no effect; there are no adapters"),
+        ({"adapters": [], "maxRank": 8}, {}, "spec.model.lora: accepted, no effect; adapters is empty"),
         ({}, {"storageInitializer": {"enabled": False}}, "spec.model.lora: accepted, no effect; storageInitializer"),
         (
             {},

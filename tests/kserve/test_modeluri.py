@@ -47,7 +47,7 @@ def test_how_a_url_is_written_back(text: str, written: str, scheme: str) -> None
         "hf://a/\x01",
     ],
 )
-def test_what_is_no_url(text: str) -> None:
+def test_rejects_invalid_urls(text: str) -> None:
     """The API's own types could not hold it."""
     with pytest.raises(InvalidURL):
         parse(text)

@@ -101,7 +101,7 @@ def scheduled(inline: Any) -> Json:
     return service(router={"scheduler": {"config": {"inline": inline}}})
 
 
-def test_a_configuration_as_text_is_passed_on() -> None:
+def test_passes_a_configuration_as_string() -> None:
     """To the letter."""
     assert fields(scheduled(TEXT)) == []
     cluster = Cluster(scheduled(TEXT))
@@ -324,7 +324,7 @@ def test_running_prefill_pods_keep_the_labels_of_an_earlier_release() -> None:
     assert template(cluster, "demo-kserve-prefill")["metadata"]["labels"]["a"] == "b"
 
 
-def test_a_model_in_an_image_leaves_the_security_context() -> None:
+def test_a_modelcar_keeps_the_security_context() -> None:
     """Namespaces with Pod Security ``restricted`` admit the pod; one that runs without it does not restart."""
     cluster = Cluster(service(uri="oci://registry.example.com/m:1"))
     cluster.sync()
@@ -387,7 +387,7 @@ def test_features_without_effect_are_in_the_status(parent: Json, ingress: Json, 
         ({"model": {"uri": "pvc://claim/m", "confidential": {"enabled": True}}}, "spec.model.confidential"),
     ],
 )
-def test_what_has_no_effect_here_is_said(spec: Json, path: str) -> None:
+def test_warns_of_fields_without_effect(spec: Json, path: str) -> None:
     verdict = admit(service(**spec))
     assert verdict.errors == []
     assert [warning for warning in verdict.warnings if warning.startswith(f"{path}: accepted, no effect; ")]

@@ -80,7 +80,7 @@ def test_quantities_are_canonical() -> None:
     assert resources["limits"]["memory"] == "2Gi"
 
 
-def test_null_in_a_document_is_no_setting() -> None:
+def test_ignores_null_settings() -> None:
     """As everywhere, and as the Go operator reads it."""
     config = operator_config({"ingress": json.dumps({"urlScheme": None, "kserveIngressGateway": "infra/gw"})}, "kserve")
     assert (config.ingress.url_scheme, config.gateway) == ("http", ("infra", "gw"))

@@ -191,7 +191,7 @@ MISSING: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("case", MISSING)
 @pytest.mark.parametrize("place", PLACES)
-def test_what_is_missing_is_told_at_apply_and_stops_the_merged_spec(place: str, case: str) -> None:
+def test_rejects_missing_required_fields_of_pods(place: str, case: str) -> None:
     """Not refused: a config of a preset's name may have it."""
     pod, path = MISSING[case]
     document = service(**PLACES[place](pod))

@@ -95,7 +95,7 @@ def test_a_metadata_service_is_refused_in_every_spelling(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_downloaders_read_differently_is_no_host(name: str) -> None:
+def test_rejects_hosts_that_downloaders_parse_differently(name: str) -> None:
     assert spelling_problem(name)
     assert refusal(name)
 

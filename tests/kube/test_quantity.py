@@ -30,14 +30,14 @@ def test_canonical_form(text: str, canonical: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1.5.2", "1 Gi", "∞", "1gi", "Gi", "1e9999", "--1", "1Gi ", "\u0661"])
-def test_what_is_no_quantity(text: str) -> None:
+def test_rejects_invalid_quantities(text: str) -> None:
     """Every other text is refused with one exception type."""
     with pytest.raises(quantity.QuantityError):
         quantity.parse(text)
 
 
 @given(st.text(max_size=12))
-def test_any_text_is_a_quantity_or_an_error(text: str) -> None:
+def test_any_string_parses_or_raises(text: str) -> None:
     """No other exception, and the canonical form is a fixed point of the same value."""
     try:
         value = quantity.parse(text)

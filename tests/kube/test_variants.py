@@ -19,7 +19,7 @@ class PartialRoute(Route):
     """A part of a route."""
 
 
-def test_a_variant_is_a_subtype_of_its_own_name() -> None:
+def test_a_variant_is_a_subtype_with_its_name() -> None:
     assert issubclass(PartialRoute, Route)
     assert (PartialRoute.__name__, PartialRoute.__module__, PartialRoute.__doc__) == (
         "PartialRoute",

@@ -33,7 +33,7 @@ def test_no_value(argument: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["a;b", "a b", "$(x)", "a'b", 'a"b', "a\nb", "a|b", "a`b", "a&b", "ä"])
-def test_no_text_becomes_part_of_a_script(value: str) -> None:
+def test_quotes_values_in_scripts(value: str) -> None:
     """A value with anything a shell reads may be an argument, never stand inside one."""
     assert render(["{{ .ModelName }}"], {"ModelName": value}) == [value]
     with pytest.raises(ArgumentError, match="cannot be inserted"):

@@ -337,7 +337,7 @@ def test_shipped_speculative_decoding() -> None:
         assert found[found.index("-tp") + 1] == want
 
 
-def test_a_split_that_the_engine_is_not_told_of() -> None:
+def test_warns_of_gpus_that_the_engine_does_not_use() -> None:
     """Ready names it (LZ-N35)."""
     service_ready = {"conditions": [{"type": "Ready", "status": "True", "reason": "ServiceReady", "message": ""}]}
     for name, told in (("sglang", True), ("vllm", False)):

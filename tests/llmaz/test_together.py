@@ -151,6 +151,6 @@ def test_files_that_do_not_fit(tmp_path: Path, items: list[Json], part: str) -> 
     ],
     ids=["no model", "no engine", "fitting", "a service without its model", "several pods", "no claim", "of a service"],
 )
-def test_what_is_not_among_the_files_is_no_mistake(tmp_path: Path, items: list[Json]) -> None:
+def test_accepts_references_outside_the_files(tmp_path: Path, items: list[Json]) -> None:
     """It may be in the cluster."""
     assert findings(tmp_path, items) == []

@@ -340,7 +340,7 @@ def test_on_change_replaces_a_changed_file(pod: Pod) -> None:
     assert pod.report()["etag"] == '"v2"'
 
 
-def test_on_change_compares_lengths_where_there_is_no_etag(pod: Pod) -> None:
+def test_on_change_compares_lengths_without_etag(pod: Pod) -> None:
     pod.served.etag = ""
     pod.run()
     pod.served.asked.clear()
@@ -374,7 +374,7 @@ def test_a_redirect_cannot_leave_http(pod: Pod) -> None:
     assert not pod.path.exists()
 
 
-def test_the_source_is_never_shell_text(pod: Pod, tmp_path: Path) -> None:
+def test_the_source_is_never_shell_code(pod: Pod, tmp_path: Path) -> None:
     """What a shell would run, a URL that curl would expand, and a blank, are all only text."""
     marker = tmp_path / "marker"
     assert pod.run(f"model.gguf?$(touch%20{marker})`touch {marker}`;[1-3]{{a,b}}").returncode == 0
@@ -559,7 +559,7 @@ def test_files_of_earlier_sources_go_when_the_new_one_is_there(pod: Pod) -> None
     assert Path(paths["MODEL_PATH"]).read_bytes() == WEIGHTS
 
 
-def test_files_of_earlier_sources_stay_unless_the_job_is_told(pod: Pod) -> None:
+def test_keeps_files_of_earlier_sources_by_default(pod: Pod) -> None:
     """No variable, no removal; and a serving pod never removes anything."""
     paths, mount = with_files_of_others(pod)
     before = everything_below(mount)
@@ -592,7 +592,7 @@ def test_what_cannot_be_removed_fails_no_download(pod: Pod, tmp_path: Path) -> N
 
 
 @job_only
-def test_where_nobody_answers_the_pod_ends_at_once(pod: Pod) -> None:
+def test_fails_fast_if_the_server_is_unreachable(pod: Pod) -> None:
     """Its last words reach the Model's status; the Job tries again by itself."""
     pod.server.shutdown()
     pod.server.server_close()
@@ -809,7 +809,7 @@ def test_a_session_token_is_signed_too(bucket: Pod) -> None:
     assert signed(bucket.served.headers[0], "GET", "/bucket/m.gguf")
 
 
-def test_an_endpoint_that_is_no_url_is_said(bucket: Pod) -> None:
+def test_reports_an_invalid_endpoint(bucket: Pod) -> None:
     done = bucket.run(**KEYS, AWS_ENDPOINT_URL="minio:9000", MODEL_SOURCE="s3://bucket/m.gguf")
     assert done.returncode == EXIT_USELESS
     assert "AWS_ENDPOINT_URL" in done.stderr

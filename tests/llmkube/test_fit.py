@@ -81,7 +81,7 @@ def test_a_name_tells_weights_between_two_ends(name: str, count: float, size: fl
 
 
 @pytest.mark.parametrize("name", ["gemma-3n-E4B-it", "phi-4", "v0.8b1", "abc8bit", "0b", "model-v8.bin", ""])
-def test_what_is_no_number_of_parameters(name: str) -> None:
+def test_ignores_other_numbers(name: str) -> None:
     assert parameters([name]).most is None
 
 
@@ -224,7 +224,7 @@ def test_who_says_how_large_a_gpu_is() -> None:
     assert (own.answer, own.rows[-1][2]) == (Answer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
 
 
-def test_no_sample_of_upstream_is_said_not_to_fit() -> None:
+def test_every_upstream_sample_fits() -> None:
     """They run: an answer that is certain must not be wrong."""
     for case in cases("llmkube"):
         if case["class"] != "a":

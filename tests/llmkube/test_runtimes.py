@@ -122,7 +122,7 @@ def test_nothing_else_names_a_runtime(path: Path) -> None:
     ]
     imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     modules = [name for name in imported if name.startswith("app.llmkube.runtimes.")]
-    assert {name.rpartition(".")[2] for name in modules} <= {"flag", "refused", "registry", "runtime", "types"}
+    assert {name.rpartition(".")[2] for name in modules} <= {"flag", "registry", "rejected", "runtime", "types"}
     if path.name != "types.py":
         assert [text for text in texts if NAMED.search(text)] == []
 
@@ -135,7 +135,7 @@ def test_what_a_runtime_reads_are_fields() -> None:
         assert {*(runtime.not_on_metal or ())} <= runtime.fields
 
 
-def test_who_reads_a_field_is_said_in_the_documentation() -> None:
+def test_documents_which_runtimes_read_a_field() -> None:
     assert readers("extraArgs") == ["llamacpp", "llamacpp-router", "vllm", "tgi", "sglang", "personaplex"]
     assert reading(INFERENCE_SERVICE, "ropeScaling.type") == "runtime llamacpp, and metal"
     assert reading(INFERENCE_SERVICE, "skipModelInit") == "runtimes llamacpp, vllm and sglang"

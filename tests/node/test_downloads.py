@@ -54,7 +54,7 @@ def test_a_slow_download_runs_without_rights(installed: World, namespace: str) -
     installed.wait_true("models", "slow", namespace)
 
 
-def test_a_checked_file_is_told_with_its_facts(installed: World, namespace: str, digest: str) -> None:
+def test_reports_the_facts_of_a_verified_file(installed: World, namespace: str, digest: str) -> None:
     installed.wait_true("models", "checked", namespace)
     found = installed.find("models", "checked", namespace)
     assert found is not None

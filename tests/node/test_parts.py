@@ -132,7 +132,7 @@ def test_missing_programs_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @linux
-def test_a_machine_without_cgroups_of_ones_own_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_a_machine_without_cgroup_delegation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: str) -> None:
         raise PermissionError(13, "Permission denied")
 

@@ -24,11 +24,11 @@ def services(installed: World, namespace: str, tiny: str) -> None:
     )
 
 
-def test_an_image_that_nobody_has_is_said(installed: World, namespace: str) -> None:
+def test_reports_a_missing_image(installed: World, namespace: str) -> None:
     installed.wait_not_ready(SERVICES, "unknown-image", namespace, "node.test/nobody-has-this:1")
 
 
-def test_a_server_without_memory_is_said(installed: World, namespace: str) -> None:
+def test_reports_a_server_without_memory(installed: World, namespace: str) -> None:
     """Where the namespace limits it: the InferenceService knows requests only."""
     limit = {"type": "Container", "default": {"memory": "16Mi"}, "defaultRequest": {"memory": "8Mi"}}
     limits = {

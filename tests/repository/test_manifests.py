@@ -1,6 +1,8 @@
 """The kustomize manifests: what has to agree between files, and the hardening that must not get lost."""
 
 import ipaddress
+import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,12 +15,15 @@ from app import cli, installation
 from app.families import DECORATORS, RESOURCES
 from app.installation import controller_name, crd_name, webhook_names
 from app.kserve import names as kserve
+from app.kserve.operator import AUTOSCALING_KEY
+from app.kserve.workload.scaling import METRIC as WVA_METRIC
 from app.kube.base import Json
 from app.limits import QUIET_WITHIN_SECONDS
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
 from app.llmkube import names as llmkube
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.settings import DEFAULT_PORT, Settings, variable_name
+from app.workload.engine import RELEASES
 from tools import registration
 
 ROOT = Path(__file__).parents[2]
@@ -244,6 +249,56 @@ def test_prometheus_finds_a_port_and_its_labels_on_every_pod(capsys: pytest.Capt
             wanted = {one.get("port", one.get("portNumber")) for one in spec["podMetricsEndpoints"]}
             assert (wanted & known != set()) == (name not in BY_HAND), name
             assert set(spec["podTargetLabels"]) <= pod["metadata"]["labels"].keys(), name
+
+
+ADAPTER = "components/prometheus-adapter"
+
+
+def adapter_rules() -> tuple[list[set[str]], list[set[str]]]:
+    """The names of series of each rule of the metrics adapter: of pods' metrics, and of external ones."""
+    data = find(f"{ADAPTER}/rules.yaml", "ConfigMap", "prometheus-adapter")["data"]
+    config = yaml.safe_load(data["config.yaml"])
+    names = re.compile(r'__name__=~?"([^"]*)"')
+    chosen = [
+        [set(match[1].split("|")) for rule in config[kind] if (match := names.search(rule["seriesQuery"]))]
+        for kind in ("rules", "externalRules")
+    ]
+    return chosen[0], chosen[1]
+
+
+def test_the_adapter_serves_metrics_that_engines_have() -> None:
+    """Of the catalogues; the third rule has an expression for all counters."""
+    exported = {metric for release in RELEASES for metric in release.metrics}
+    (requests, shares, counters), _ = adapter_rules()
+    assert requests | shares <= exported
+    assert len(counters) > 1
+    assert {re.split("[:_]", name)[0] for name in requests} == {"llamacpp", "sglang", "tgi", "vllm"}
+
+
+def test_the_adapter_serves_what_autoscalers_ask_for_without_metrics_of_the_users() -> None:
+    (requests, *_), (external,) = adapter_rules()
+    assert {runtime.metric for runtime in RUNTIMES.values() if runtime.metric} <= requests
+    assert external == {WVA_METRIC}
+
+
+def test_the_adapter_asks_the_prometheus_of_the_components() -> None:
+    prometheus = find("components/prometheus/prometheus.yaml", "Prometheus", "models")["metadata"]
+    (container,) = find(f"{ADAPTER}/adapter.yaml", "Deployment", "prometheus-adapter")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    url = f"http://prometheus-operated.{prometheus['namespace']}.svc:9090"
+    assert f"--prometheus-url={url}/" in container["args"]
+    settings = find("components/keda/settings.yaml", "ConfigMap", "inferenceservice-config")
+    assert json.loads(settings["data"][AUTOSCALING_KEY]) == {"prometheus": {"url": url}}
+    assert settings["metadata"]["name"] == kserve.OPERATOR_CONFIG
+
+
+def test_the_how_to_page_names_metrics_that_are_served() -> None:
+    page = (ROOT / "docs/howto/autoscale.md").read_text()
+    (requests, shares, _), (external,) = adapter_rules()
+    named = set(re.findall(r"\b((?:llamacpp|vllm|sglang):\w+|tgi_\w+|wva_\w+)", page))
+    assert {name for name in named if "tokens" not in name} <= requests | shares | external
+    assert len(named) >= 12
 
 
 def test_llmkubes_priority_classes() -> None:

@@ -187,7 +187,7 @@ def test_the_slowest_incomplete_body_gives_way(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(("size", "outcome"), [(SMALL_BODY_BYTES, SMALL_BODY_BYTES), (SMALL_BODY_BYTES + 1, 429)])
 @pytest.mark.parametrize("parts", [1, 2])
-def test_a_small_body_is_read_whatever_the_others_hold(size: int, outcome: int, parts: int) -> None:
+def test_reads_a_small_body_beside_large_ones(size: int, outcome: int, parts: int) -> None:
     """Bodies that wait to be worked on may hold everything, and give no way."""
 
     async def main() -> None:

@@ -110,7 +110,7 @@ def test_a_second_signal_ends_the_wait() -> None:
     assert time.monotonic() - begin < NEVER
 
 
-def test_a_log_that_nobody_reads_stops_nothing() -> None:
+def test_serves_while_the_log_is_not_read() -> None:
     """Lines are dropped and counted; answers go on (HTTP-F19)."""
     refused = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\nx"
     batch = refused % REVIEW.encode() * (MAX_PIPELINED + 1)
@@ -171,7 +171,7 @@ def answers_with(seed: int) -> dict[str, bytes]:
     return {str(number): line for number, line in enumerate(lines)}
 
 
-def test_the_service_speaks_to_nobody() -> None:
+def test_opens_no_outgoing_connections() -> None:
     """Its only sockets are those that others opened (HTTP-F21)."""
     with running() as service:
         for path, document in ((REVIEW, review()), (SYNC, sync())):

@@ -87,3 +87,28 @@ def test_in_a_crowd_the_newest_and_the_busiest_stay() -> None:
     names = list(found)
     for closed in range(1, len(names)):
         assert left({name: found[name] for name in names[closed - 1 :]}, ["10.0.0.1"]) == set(names[closed:])
+
+
+def test_while_the_worker_is_crowded_nothing_is_opened_nor_tried_all_the_time() -> None:
+    """The event loop has its turns for the answers that are waited for."""
+
+    class Crowded(Worker):
+        asked = 0
+
+        @property
+        def crowded(self) -> bool:
+            self.asked += 1
+            return True
+
+    async def main() -> int:
+        worker = Crowded()
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listener = Listener(listening, cast("Any", None), set(), None, worker)
+            listener._waiting.put("address", (cast("Any", Accepted()), "address"))
+            listener._admit()
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            listener.close()
+        return worker.asked
+
+    assert asyncio.run(main()) < 100

@@ -53,7 +53,7 @@ def test_what_is_neither_head_nor_body_is_bounded(service: Service, first: bytes
     assert is_allowed(service.post(REVIEW, review())) is not None
 
 
-def test_small_chunks_and_a_trailer_are_no_attack(service: Service) -> None:
+def test_accepts_small_chunks_and_a_trailer(service: Service) -> None:
     """As many bytes around the body as there are in it, and some to spare."""
     body = b"{" + b" " * 20_000 + b"}"
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body[:4000]) + b"%x\r\n%s\r\n" % (len(body) - 4000, body[4000:])
@@ -61,7 +61,7 @@ def test_small_chunks_and_a_trailer_are_no_attack(service: Service) -> None:
     assert statuses(answer) == [400]  # read to its end, and found to be no request of Metacontroller's
 
 
-def test_idle_declarations_send_nobody_away(service: Service) -> None:
+def test_declared_lengths_do_not_exhaust_the_budget(service: Service) -> None:
     """Each declares the largest body and sends a byte of it."""
     with contextlib.ExitStack() as stack:
         for _ in range(40):
@@ -159,7 +159,7 @@ def _has_ended(connection: socket.socket) -> bool:
     return True
 
 
-def test_a_client_that_leaves_is_no_fault() -> None:
+def test_a_disconnected_client_is_not_an_error() -> None:
     """Neither in the middle of its request nor before it has read the answer; nothing of it stands in the log."""
     with running() as service:
         for path in ("/metrics", "/healthz", "/readyz", SYNC):
@@ -172,6 +172,16 @@ def test_a_client_that_leaves_is_no_fault() -> None:
         assert service.ask("GET", "/healthz").status == 200
         log = stop(service)
     assert b"Traceback" not in log
+    assert b'"level":"error"' not in log
+
+
+def test_answers_a_request_before_a_refused_one() -> None:
+    """It arrives together with the refused one and is not answered; nothing of it is in the log."""
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+    with running() as service:
+        answer = service.raw(head + b"\r\n" + head + b"x: " + b"x" * MAX_HEAD_BYTES + b"\r\n\r\n")
+        log = stop(service)
+    assert statuses(answer) == [431]
     assert b'"level":"error"' not in log
 
 

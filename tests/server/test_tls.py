@@ -104,7 +104,7 @@ def test_what_is_too_large_for_a_certificate_is_not_read(files: Files, place: in
         files.open()
 
 
-def test_a_pipe_is_no_certificate(files: Files) -> None:
+def test_rejects_a_pipe_as_certificate(files: Files) -> None:
     """Reading it would wait for somebody to write."""
     files.paths[0].unlink()
     os.mkfifo(files.paths[0])

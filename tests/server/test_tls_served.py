@@ -129,8 +129,8 @@ def test_a_new_pair_is_served_and_a_bad_one_is_not(service: Service, files: File
     assert eventually_serves(service, first.certificate)
 
 
-def test_t29_old_protocols_and_plain_text_are_refused(service: Service) -> None:
-    """With an alert or an end, and others are served."""
+def test_refuses_old_protocols_and_plaintext(service: Service) -> None:
+    """With an alert or an end, and others are served (HTTP-T29)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):

@@ -119,7 +119,7 @@ def test_every_range_is_inside_its_document(ask: Ask, name: str) -> None:
         assert one["endColumn"] <= len(lines[one["endLine"] - 1]) + 1
 
 
-def test_an_example_that_is_no_bad_one_has_no_error(ask: Ask) -> None:
+def test_valid_examples_have_no_errors(ask: Ask) -> None:
     allowed = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
     for name in set(EXAMPLES) - set(REJECTED):
         assert not [one for one in ask("check", EXAMPLES[name], settings=allowed) if one["level"] == "error"], name

@@ -63,7 +63,7 @@ def test_two_studios_have_two_tokens() -> None:
         (["--live", "--context", "nowhere"], "modelhooks studio: "),
     ],
 )
-def test_what_cannot_be_read_is_said(
+def test_reports_unreadable_files(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_said(
     assert words in said
 
 
-def test_a_taken_port_is_said(command: Command) -> None:
+def test_reports_a_port_in_use(command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         status, _, said = command("studio", "--no-browser", "--port", str(taken.getsockname()[1]))
     assert status == 2

@@ -64,7 +64,7 @@ def test_a_service_changes_in_place(compare: Any) -> None:
     assert effects(compare(before, before.replace("8080", "9090")))["Service"] == "in place"
 
 
-def test_a_strategy_that_recreates_is_told_from_one_that_rolls(compare: Any) -> None:
+def test_distinguishes_recreate_from_rolling_update(compare: Any) -> None:
     rolling = compare(KSERVE, KSERVE.replace("replicas: 1", "replicas: 1") + "  labels: {a: b}\n")
     assert effects(rolling)["Deployment"] == "rolls pods"
     gpu = TEXT.replace("resources:\n", "resources:\n    gpu: 1\n")

@@ -84,7 +84,7 @@ def test_every_example_runs(ask: Ask, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(AT_REST - {"llmkube/stopped"}))
-def test_what_rests_on_purpose_is_no_failure(ask: Ask, name: str) -> None:
+def test_a_stopped_service_is_not_failing(ask: Ask, name: str) -> None:
     states = {(n["kind"], n["state"]) for n in ask("graph", EXAMPLES[name])["nodes"]}
     assert "failing" not in {state for _, state in states}
     assert any(state == "waiting" for kind, state in states if kind.endswith("InferenceService"))

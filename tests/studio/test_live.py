@@ -151,7 +151,7 @@ def test_the_graph_around_an_object_in_the_words_of_its_status(held: Held, live:
     assert all("managedFields" not in node["yaml"] for node in graph["nodes"])
 
 
-def test_a_secret_that_nobody_may_read_is_not_called_absent(live: TestClient) -> None:
+def test_an_unreadable_secret_is_not_absent(live: TestClient) -> None:
     graph = get(live, "graph", **WHERE)
     assert "absent" not in {node["state"] for node in graph["nodes"]}
 
@@ -213,17 +213,17 @@ def test_an_edit_with_a_mistake_has_its_finding_and_changes_nothing(live: TestCl
     ("path", "query", "status", "words"),
     [
         ("graph", {"resource": SERVICE, "namespace": "team", "name": "no"}, 404, "no InferenceService is called no"),
-        ("graph", {"resource": "pods", "namespace": "team", "name": "a"}, 404, "pods is none of"),
+        ("graph", {"resource": "pods", "namespace": "team", "name": "a"}, 404, "pods is not supported; must be one of"),
         ("graph", {"namespace": "team"}, 422, "query.resource: Field required"),
     ],
 )
-def test_what_is_not_there_is_said(live: TestClient, path: str, query: dict[str, str], status: int, words: str) -> None:
+def test_reports_missing_objects(live: TestClient, path: str, query: dict[str, str], status: int, words: str) -> None:
     response = live.get(f"api/live/{path}", params=query)
     assert response.status_code == status
     assert words in response.text
 
 
-def test_a_cluster_that_does_not_answer_is_said(held: Held, live: TestClient) -> None:
+def test_reports_an_unreachable_cluster(held: Held, live: TestClient) -> None:
     held.down = True
     response = live.get("api/live/objects")
     assert (response.status_code, response.text) == (502, "the API server does not answer: refused\n")
@@ -239,7 +239,7 @@ def test_the_session_says_which_cluster_it_is(live: TestClient) -> None:
     assert (session["live"], session["context"]) == (True, "kind-test")
 
 
-def test_without_live_mode_there_is_no_cluster_to_ask(client: TestClient) -> None:
+def test_live_routes_need_live_mode(client: TestClient) -> None:
     assert client.get("api/live/objects").status_code == 404
 
 

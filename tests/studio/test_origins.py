@@ -36,7 +36,7 @@ def test_they_are_those_of_explain(ask: Ask, example: str) -> None:
     assert any(row["line"] for row in found)
 
 
-def test_a_child_of_a_child_leads_to_the_object_that_somebody_wrote(ask: Ask) -> None:
+def test_a_grandchild_leads_to_the_users_object(ask: Ask) -> None:
     graph = ask("graph", EXAMPLES["llmaz/quickstart"])
     (deployment,) = [n["id"] for n in graph["nodes"] if n["kind"] == "Deployment"]
     found = ask("origins", EXAMPLES["llmaz/quickstart"], node=deployment)

@@ -130,7 +130,7 @@ def test_a_lost_node_is_named_and_its_pods_come_back(ask: Ask) -> None:
 def test_a_scene_that_concerns_nothing_says_so(ask: Ask) -> None:
     simulation = ask("simulate", EXAMPLES["llmkube/stopped"], scenes=list(SCENES))
     assert len(simulation["notes"]) == len(SCENES)
-    assert all(": nothing comes of it, " in note for note in simulation["notes"])
+    assert all(": no effect, " in note for note in simulation["notes"])
 
 
 def test_after_ten_minutes_the_deployment_says_that_it_is_stuck(ask: Ask) -> None:

@@ -249,7 +249,7 @@ def test_a_component_adds_its_kinds_to_the_controllers_that_own_them(tree: Path)
     }
 
 
-def test_a_decorator_is_a_component_of_its_own() -> None:
+def test_a_decorator_is_a_separate_component() -> None:
     """With all that Metacontroller needs, but for the rights on parents, which it has."""
     label = Label(widget(), "toys.example.dev/model", lambda spec: str(spec.model_ref))
     files = generate.decorators([Decorator("toys", "models", (label,))], "1.2.3")

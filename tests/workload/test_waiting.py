@@ -125,7 +125,7 @@ def test_after_a_minute_both_reasons_are_named() -> None:
     causes = absent_causes(["Service chat", "Deployment chat"], since(CHILD_TIMEOUT_SECONDS + 1), NOW)
     assert {cause.reason for cause in causes} == {"NameConflict"}
     assert causes[1].text.startswith("Deployment chat cannot be created: ")
-    for part in ("another object has that name", "the API server refuses", "events"):
+    for part in ("another object has that name", "the API server rejects", "events"):
         assert part in causes[1].text
 
 

@@ -21,9 +21,7 @@ from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workl
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.llminferenceservice.types import (
     NO_PARALLELISM,
-    EndpointPickerIdentity,
     GatewayReference,
-    InferencePoolSpec,
     LLMInferenceServiceSpec,
     LLMModelSpec,
     NameReference,
@@ -39,8 +37,6 @@ from app.kserve.names import (
     MODEL_VOLUMES,
     OBJECTIVE_HEADER,
     RESERVED_LABELS,
-    STORAGE_INITIALIZER,
-    Names,
 )
 from app.kserve.operator import Credentials
 from app.kserve.sources import doubt_of, problem_of, shown
@@ -52,6 +48,7 @@ from app.kserve.spec.parallelism import contradictions, ignored_by_server, unuse
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import OPEN
+from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -90,7 +87,7 @@ def warnings(service: Service) -> list[field.Advice]:
     Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
     """
     spec, _ = as_decided(service)
-    names, based = Names(service.metadata.name), bool(spec.base_refs)
+    based = bool(spec.base_refs)
     found: list[field.Advice] = [
         *_model_advice(spec),
         *_source_advice(spec),
@@ -107,7 +104,6 @@ def warnings(service: Service) -> list[field.Advice]:
         found += _missing(spec)
     if spec.router is not None:
         found += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
-        found += _picker(spec.router.scheduler, names)
     if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
@@ -314,34 +310,19 @@ def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
-_TOKENS = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})
-_STORAGE_SECRET = Credentials().storage_secret_name_annotation
+_CREDENTIALS = Credentials()
 
 
 def _token_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
-    uri = spec.model.uri if spec.model is not None else ""
-    if not (uri.lower().startswith("hf:") and lora.is_loaded(spec)) or _STORAGE_SECRET in (metadata.annotations or {}):
+    from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
+    if not from_hub or (metadata.annotations or {}).get(_CREDENTIALS.storage_secret_name_annotation):
         return
     for workload, path in workloads(spec):
         for key, pod in (("template", workload.template), ("worker", workload.worker)):
-            yield from _server_token_advice(pod or {}, path.child(key))
-
-
-def _server_token_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
-    if any(_tokens(one) for one in pod.get("initContainers") or () if one.get("name") == STORAGE_INITIALIZER):
-        return
-    for position, container in enumerate(pod.get("containers") or ()):
-        for at in _tokens(container) if container.get("name") == MAIN else ():
-            yield advice(
-                path.child("containers").index(position).child("env").index(at),
-                f"the init container {STORAGE_INITIALIZER} downloads the model, and does not get this token: name its "
-                f"Secret in the annotation {_STORAGE_SECRET}, or under secrets of the pods' ServiceAccount",
-            )
-
-
-def _tokens(container: Json) -> list[int]:
-    return [at for at, variable in enumerate(container.get("env") or ()) if variable.get("name") in _TOKENS]
+            for container, variable, name in server_tokens(pod or {}):
+                at = path.child(key, "containers").index(container).child("env").index(variable)
+                yield advice(at, token_not_for_download(name, _CREDENTIALS))
 
 
 def _device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
@@ -500,24 +481,6 @@ def _has_rules(spec: HTTPRouteSpec) -> bool:
     if not spec.rules:
         return False
     return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES
-
-
-def _picker(scheduler: SchedulerSpec | None, names: Names) -> Iterator[Advice]:
-    """A pool that asks another Service than the one that is made."""
-    pool = scheduler.pool.spec if scheduler is not None and scheduler.pool is not None else None
-    if pool is None:
-        return
-    key, picker = _endpoint_picker(pool)
-    if picker.kind == "Service" and picker.name != names.scheduler_service:
-        message = f"the Service {picker.name} is yours to make; the scheduler's own is called {names.scheduler_service}"
-        yield advice(SCHEDULER.child("pool", "spec", key, "name"), message)
-
-
-def _endpoint_picker(pool: InferencePoolSpec | v1alpha1.InferencePoolSpec) -> tuple[str, EndpointPickerIdentity]:
-    """By the name that it has in the version of the API."""
-    if isinstance(pool, v1alpha1.InferencePoolSpec):
-        return "extensionRef", pool.extension_ref
-    return "endpointPickerRef", pool.endpoint_picker_ref
 
 
 def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:

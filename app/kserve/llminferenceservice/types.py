@@ -19,6 +19,7 @@ PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",
 """A pod spec that presets complete, so ``containers`` is not required."""
 
 FailureMode = Literal["FailOpen", "FailClose"]
+AppProtocol = Literal["http", "kubernetes.io/h2c"]
 
 # Classes of fields that several types, or both kinds, have alike.
 
@@ -30,7 +31,7 @@ _ON_PICKER = honoured("on the scheduler's pods")
 ROUTE_SPEC = passed_through("to the HTTPRoute, laid over the preset")
 POOL_SPEC = passed_through("to the InferencePool, laid over the preset")
 MATCH_LABELS = defaulted("in addition to the service's own labels")
-PICKER_NAME = passed_through("the scheduler's own Service keeps its name; another one is yours to make")
+PICKER_NAME = honoured("name of the endpoint picker's Service, which is created")
 
 
 class NameReference(KubeModel):
@@ -485,9 +486,6 @@ PORTS: dict[str, Any] = {
 }
 
 
-_NO_PROTOCOL = "requests go to the servers as the gateway sends them; InferencePools here have no such field"
-
-
 class InferencePoolSpec(KubeModel):
     """Content of the managed InferencePool, in the form of its v1."""
 
@@ -498,8 +496,8 @@ class InferencePoolSpec(KubeModel):
         max_length=8,
         json_schema_extra=PORTS,
     )
-    app_protocol: Annotated[str | None, no_effect(_NO_PROTOCOL)] = Field(
-        None, description="Protocol of the model server. Stored, not acted on."
+    app_protocol: AppProtocol | None = Field(
+        None, description="Protocol of the model server: http, or kubernetes.io/h2c for HTTP/2 without TLS."
     )
     endpoint_picker_ref: EndpointPickerReference = Field(description="The endpoint picker.")
 
@@ -761,6 +759,7 @@ class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_default
     ready_replicas: Annotated[
         int, Meta(description="Number of available replicas.", extra_json_schema={"format": "int32"})
     ] = 0
+    selector: Annotated[str, Meta(description="Label selector of the workload's pods, for autoscalers.")] = ""
 
 
 class Workloads(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):

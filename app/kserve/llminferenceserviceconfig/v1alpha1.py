@@ -46,7 +46,7 @@ class ConfigSchedulerSpec(v1alpha1.SchedulerSpec):
 
 @with_types(scheduler=ConfigSchedulerSpec | None)
 class ConfigRouterSpec(types.ConfigRouterSpec):
-    """How requests reach the model."""
+    """Routing of requests to the model."""
 
 
 class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceConfigSpec):

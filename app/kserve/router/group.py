@@ -45,24 +45,24 @@ class Group:
 
 
 def group_of(
-    own: Member, group: str, models: frozenset[str], peers: Iterable[Peer], observed: ObservedRoute | None
+    service: Member, group: str, models: frozenset[str], peers: Iterable[Peer], observed: ObservedRoute | None
 ) -> Group:
-    """The group of the service that is member ``own`` and serves ``models``.
+    """Return the group of a service that serves ``models``.
 
-    A peer joins when its workloads and its router are ready, and stays while either is: its pods' updates make the one
-    false for a while, changes of its own route the other. One that is stopped has weight 0, and keeps its place.
+    A peer joins when its workloads and its router are ready, and stays while either is: a rollout makes the former
+    false for a while, a change of its route the latter. A stopped peer stays with weight 0.
     """
     rules = observed.spec.rules if observed is not None else None
     present = {backend.name for rule in rules or () for backend in rule.backend_refs or ()}
-    members, divergent = [own], []
+    members, divergent = [service], []
     for peer in peers:
         name, route = peer.metadata.name, peer.spec.router.route
-        if name == own.name or route.group != group or peer.metadata.deletion_timestamp:
+        if name == service.name or route.group != group or peer.metadata.deletion_timestamp:
             continue
         backend = _backend(peer)
-        said = peer.status.conditions
+        conditions = peer.status.conditions
         stopped = (peer.metadata.annotations or {}).get(STOP, "").lower() == "true"
-        holds = [is_true(said, type_) for type_ in (ConditionType.WORKLOADS_READY, ConditionType.ROUTER_READY)]
+        holds = [is_true(conditions, type_) for type_ in (ConditionType.WORKLOADS_READY, ConditionType.ROUTER_READY)]
         if peer.models != models:
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend["name"] in present):

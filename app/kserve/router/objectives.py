@@ -28,7 +28,7 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """How important the requests for one model are."""
+    """Priority of the requests for one model."""
 
     name: str
     priority: int
@@ -45,7 +45,7 @@ def priorities(settings: Settings) -> dict[str, int]:
 
 
 def criticalities(model: EffectiveModel | None) -> dict[str, str]:
-    """What was written, by the adapter's name; by an empty one for the model itself."""
+    """Return the criticalities in the spec by adapter; the model's key is the empty string."""
     if model is None:
         return {}
     adapters = model.lora.adapters if model.lora is not None else None
@@ -58,11 +58,11 @@ def criticalities(model: EffectiveModel | None) -> dict[str, str]:
 
 def objectives(model: EffectiveModel | None, names: Names, settings: Settings) -> list[Objective]:
     """The model's objective first, then the adapters' by name. Words that mean nothing have none."""
-    known = priorities(settings)
+    defined = priorities(settings)
     return [
-        Objective(names.objective(_segment(adapter)), known[text], adapter)
+        Objective(names.objective(_segment(adapter)), defined[text], adapter)
         for adapter, text in sorted(criticalities(model).items())
-        if text in known
+        if text in defined
     ]
 
 
@@ -82,7 +82,7 @@ def _segment(adapter: str) -> str:
 
 
 def inference_objective(objective: Objective, names: Names, namespace: str, pool: str) -> Json:
-    """One object. A pool of the older API group is none that is made here."""
+    """Build one object. Pools of the older API group are not created here."""
     return {
         "apiVersion": OBJECTIVE_API,
         "kind": "InferenceObjective",
@@ -104,11 +104,11 @@ _MAX_RULES, _MAX_MATCHES, _MAX_ALL_MATCHES, _MAX_HEADERS = 16, 64, 128, 16
 """Of the Gateway API: rules of a route, matches of a rule, matches of a route, headers that one filter sets."""
 
 
-def with_objectives(route: Json, wanted: Sequence[Objective], pool: str) -> Json:
+def with_objectives(route: Json, requested: Sequence[Objective], pool: str) -> Json:
     """The route that names the objectives of requests to the pool; those of adapters where there is room for all."""
-    rules = list(_rules(route["spec"].get("rules") or (), wanted, pool))
+    rules = list(_rules(route["spec"].get("rules") or (), requested, pool))
     if not _has_room(rules):
-        of_model = [objective for objective in wanted if not objective.adapter]
+        of_model = [objective for objective in requested if not objective.adapter]
         rules = list(_rules(route["spec"].get("rules") or (), of_model, pool))
     return {**route, "spec": {**route["spec"], "rules": rules}} if rules else route
 
@@ -125,7 +125,7 @@ def unnamed(route: Json, wanted: Iterable[Objective]) -> list[Objective]:
 
 
 def _has_room(rules: Sequence[Json]) -> bool:
-    """Whether one route may have so many rules and matches."""
+    """Report whether a route may have so many rules and matches."""
     matches = [len(rule.get("matches") or ()) for rule in rules]
     return len(rules) <= _MAX_RULES and max(matches, default=0) <= _MAX_MATCHES and sum(matches) <= _MAX_ALL_MATCHES
 

@@ -59,7 +59,7 @@ def _scheduler(view: RouterView) -> RouterScheduler | None:
     if view.scheduler is None:
         return None
     pool = ObjectIdentity(POOL_GROUP, "InferencePool", view.pool)
-    return RouterScheduler(pool, ObjectIdentity("", "Service", view.names.scheduler_service))
+    return RouterScheduler(pool, ObjectIdentity("", "Service", view.picker_service))
 
 
 def _group(view: RouterView) -> RouterGroup | None:

@@ -43,6 +43,8 @@ class SchedulerPlan:
 
     names: Names
     namespace: str
+    service: str
+    """Name of the Service."""
     replicas: int | None
     pod: Json
     labels: dict[str, str]
@@ -60,6 +62,7 @@ def plan_scheduler(
     spec: SchedulerSpec,
     config: tuple[str, bool],
     *,
+    service: str,
     managed_account: bool,
     observed: ObservedDeployment | None,
 ) -> SchedulerPlan:
@@ -78,6 +81,7 @@ def plan_scheduler(
     return SchedulerPlan(
         names=names,
         namespace=namespace,
+        service=service,
         replicas=replicas(spec.replicas, observed),
         pod=with_account(pod, observed, "" if managed_account else names.scheduler_account),
         labels=labels,
@@ -195,7 +199,7 @@ def deployment(plan: SchedulerPlan) -> Deployment:
 def service(plan: SchedulerPlan) -> Service:
     """The address in the pool's ``endpointPickerRef``."""
     return Service(
-        metadata=_metadata(plan, plan.names.scheduler_service),
+        metadata=_metadata(plan, plan.service),
         spec=ServiceSpec(selector=component_labels(plan.names.service, COMPONENT_SCHEDULER), ports=_ports(plan.pod)),
     )
 

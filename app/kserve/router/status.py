@@ -1,6 +1,6 @@
-"""What the pool, the gateways and the routes say of themselves. Source: KS-4.7 and KS-6.2.
+"""Conditions from the statuses of the pool, the gateways and the routes. Source: KS-4.7 and KS-6.2.
 
-What was asked for and is not observed yet counts as not ready.
+A desired object that is not observed yet counts as not ready.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
 
 
 def criticality_state(view: RouterView, settings: Settings) -> ConditionState | None:
-    """Whether ``criticality`` has the effect that it should have; ``None`` where there is none."""
+    """Return whether ``criticality`` has its effect; None if it is not set."""
     written, known = criticalities(view.spec.model), priorities(settings)
     if not written:
         return None
@@ -81,7 +81,7 @@ def criticality_state(view: RouterView, settings: Settings) -> ConditionState | 
     if missed:
         text = (
             f"HTTPRoute {view.names.route} does not set {OBJECTIVE_HEADER} to {', '.join(o.name for o in missed)}: its "
-            "own rules decide about that header, or there is no room for more; clients have to send it themselves"
+            "rules set that header already, or the route is full; clients have to send the header"
         )
         return fails(Reason.NOT_ROUTED, text)
     return CONDITION_TRUE
@@ -100,7 +100,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
-    """A pool of the user's own that selects other pods than ours (KS-7.6)."""
+    """Yield causes for a user's pool that does not select the service's pods (KS-7.6)."""
     pool = get(view.related.pools, view.pool_ref, view.namespace) if view.pool_ref else None
     if pool is None:
         return []
@@ -185,9 +185,9 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
 
 
 def is_route_ready(route: ObservedRoute) -> bool:
-    """Every parent named in the spec has accepted the route, and whoever judged it resolved its references.
+    """Report whether every parent in the spec has accepted the route and resolved its references.
 
-    A parent status without ``Accepted`` is some policy controller's and counts for nothing.
+    A parent status without ``Accepted`` was written by a policy controller and is ignored.
     """
     references = route.spec.parent_refs or []
     judged = [parent for parent in route.status.parents or () if find(parent.conditions, "Accepted") is not None]
@@ -207,7 +207,7 @@ def is_pool_ready(pool: ObservedPool) -> bool:
 
 
 def is_programmed(conditions: Iterable[Condition] | None) -> bool:
-    """Whether a Gateway takes requests."""
+    """Report whether a Gateway accepts requests."""
     return is_true(conditions, "Programmed")
 
 
@@ -223,7 +223,7 @@ def _identity(reference: ParentReference, namespace: str) -> tuple[str, str, str
 
 
 def _holds(conditions: Iterable[Condition] | None, type_: str, generation: int | None) -> bool:
-    """Whether the condition is true of the object as it is now, not of an earlier generation."""
+    """Report whether the condition is true for the object's present generation."""
     found = find(conditions, type_)
     if found is None or found.status != "True":
         return False

@@ -97,7 +97,7 @@ def kept_children(context: ReconcileContext, made: Iterable[Any] = ()) -> list[A
 
 
 def _observed(context: ReconcileContext) -> Iterable[ObservedObject]:
-    mine, children = _owned(context.names), context.children
+    children = context.children
     groups: tuple[Mapping[str, ObservedObject] | None, ...] = (
         children.deployments,
         children.services,
@@ -111,23 +111,22 @@ def _observed(context: ReconcileContext) -> Iterable[ObservedObject]:
     for group in groups:
         for key in sorted(group or ()):
             child = (group or {})[key]
-            if child.kind == "InferenceObjective" or (child.kind, child.metadata.name) in mine:
+            if _is_router_child(child, context.names):
                 yield child
 
 
-def _owned(names: Names) -> frozenset[tuple[str, str]]:
-    """Kind and name of every object that the router makes, but for objectives, which are all its own."""
-    return frozenset(
-        {
-            ("Deployment", names.scheduler),
-            ("Service", names.scheduler_service),
-            ("InferencePool", names.pool),
-            ("HTTPRoute", names.route),
-            ("ServiceAccount", names.scheduler_account),
-            ("Role", names.scheduler_role),
-            ("RoleBinding", names.scheduler_role_binding),
-        }
-    )
+def _is_router_child(child: ObservedObject, names: Names) -> bool:
+    """Report whether the router made a child: a pool may give the endpoint picker's Service any name."""
+    if child.kind == "Service":
+        return child.metadata.name != names.workload_service
+    return child.kind == "InferenceObjective" or (child.kind, child.metadata.name) in {
+        ("Deployment", names.scheduler),
+        ("InferencePool", names.pool),
+        ("HTTPRoute", names.route),
+        ("ServiceAccount", names.scheduler_account),
+        ("Role", names.scheduler_role),
+        ("RoleBinding", names.scheduler_role_binding),
+    }
 
 
 def _identity(child: Any) -> tuple[str, str, str]:
@@ -156,6 +155,7 @@ def _schedule(work: _Work) -> None:
             disaggregated=view.spec.prefill is not None,
             adapters=bool(view.adapters),
         ),
+        service=view.picker_service,
         managed_account=view.rbac_declared,
         observed=observed,
     )

@@ -1,4 +1,4 @@
-"""Where a route answers: URLs from its Gateways, and what the URLs are called. Source: KS-4.8."""
+"""URLs of a route, from its Gateways, and their names. Source: KS-4.8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.kube.objects import RelatedMeta
 EXTERNAL, GATEWAY_INTERNAL, INTERNAL = "gateway-external", "gateway-internal", "internal"
 
 _SCHEMES = {"HTTP": "http", "HTTPS": "https", "TLS": "https"}
-"""By a listener's protocol; there are no URLs for others."""
+"""URL scheme by a listener's protocol; others have none."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PRIVATE = tuple(
     ipaddress.ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
@@ -25,12 +25,12 @@ _PRIVATE = tuple(
 
 
 class URLError(Exception):
-    """A route's URLs cannot be found out; the text names the Gateway."""
+    """The URLs of a route cannot be determined; the message names the Gateway."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayView:
-    """What URLs depend on beside the route: the cluster's Gateways, and the operator's settings."""
+    """Inputs of URLs beside the route: the cluster's Gateways, and the operator's settings."""
 
     gateways: Mapping[str, Gateway] | None
     services: Mapping[str, RelatedMeta] | None
@@ -46,7 +46,7 @@ class GatewayView:
 
 def discover(route: RouteSpec, namespace: str, context: GatewayView) -> list[Address]:
     """Return every address of a route, in the order of its parents. Raises :class:`URLError`."""
-    found: dict[str, Address] = {}
+    addresses: dict[str, Address] = {}
     paths = _paths(route.rules or [])
     for reference in route.parent_refs or ():
         gateway = context.gateway(reference, namespace)
@@ -62,8 +62,8 @@ def discover(route: RouteSpec, namespace: str, context: GatewayView) -> list[Add
             name = host_name(host, context.cluster_domain)
             for path in paths:
                 url = _url(listener, host, path)
-                found.setdefault(url, Address(name + MODEL_ROUTING * (path == "/"), url, origin=origin))
-    return list(found.values())
+                addresses.setdefault(url, Address(name + MODEL_ROUTING * (path == "/"), url, origin=origin))
+    return list(addresses.values())
 
 
 MODEL_ROUTING = "-model-routing"
@@ -123,7 +123,7 @@ MAX_ADDRESSES = 16
 
 
 def _is_host(text: str) -> bool:
-    """Whether a URL can have it as its host: a DNS name, or an IP address with or without brackets."""
+    """Report whether a string can be a URL's host: a DNS name, or an IP address with or without brackets."""
     if is_dns1123_subdomain(text.lower()):
         return True
     try:
@@ -160,7 +160,7 @@ def _service_of(gateway: Gateway, services: Mapping[str, RelatedMeta] | None) ->
 def _url(listener: Listener, host: str, path: str) -> str:
     scheme = _SCHEMES.get(listener.protocol)
     if scheme is None:  # chosen by its name
-        raise URLError(f"there are no URLs for protocol {listener.protocol} of listener {listener.name}")
+        raise URLError(f"no URL can be made for protocol {listener.protocol} of listener {listener.name}")
     bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
     port = "" if listener.port in (0, _DEFAULT_PORTS[scheme]) else f":{listener.port}"
     return f"{scheme}://{bracketed}{port}{path}"
@@ -177,12 +177,12 @@ def _paths(rules: Sequence[RouteRule]) -> list[str]:
 
 
 def _topmost(rules: Iterable[RouteRule]) -> list[str]:
-    found: dict[bool, set[str]] = {False: set(), True: set()}
+    hosts: dict[bool, set[str]] = {False: set(), True: set()}
     for rule in rules:
         for match in rule.matches or ():
             if match.path is not None:
-                found[bool(match.headers)].add("/" if match.path.value is None else match.path.value)
-    topmost = {path for paths in found.values() for path in paths if not any(_below(path, o) for o in paths)}
+                hosts[bool(match.headers)].add("/" if match.path.value is None else match.path.value)
+    topmost = {path for paths in hosts.values() for path in paths if not any(_below(path, o) for o in paths)}
     return sorted(topmost)[:MAX_PATHS]
 
 

@@ -174,9 +174,21 @@ class RouterView:
         return self.pool_ref or self.names.pool
 
     @property
+    def picker_service(self) -> str:
+        """Name of the endpoint picker's Service: the one that the pool refers to."""
+        pool = self.scheduler.pool if self.scheduler is not None else None
+        picker = (pool.spec if pool is not None else None) or {}
+        return _service_name(picker.get("endpointPickerRef") or {}) or self.names.scheduler_service
+
+    @property
     def rbac_declared(self) -> bool:
         children = self.children
         return None not in (children.service_accounts, children.roles, children.role_bindings)
+
+
+def _service_name(reference: Json) -> str:
+    is_service = (reference.get("group", ""), reference.get("kind", "Service")) == ("", "Service")
+    return reference.get("name", "") if is_service else ""
 
 
 # References: everything that the router names must exist before anything is made (KS-4.2).

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.hooks.sendable import merge_key, passes
+from app.hooks.sendable import is_sendable, merge_key
 from app.kserve.names import GATEWAY_GROUP, Names, workload_selector
 from app.kube.base import Json
 from app.kube.merge import find, replaced
@@ -73,7 +73,7 @@ def replaced_as_a_whole(route: Json) -> Json:
     rules: list[Json] = route.get("rules") or []
     if not rules or merge_key(rules) is None:
         return route
-    clash = next((rule for rule in rules if not passes(rule)), None)
+    clash = next((rule for rule in rules if not is_sendable(rule)), None)
     if clash is None:
         return route
     return {**route, "rules": [_without_name(rule) if rule is clash else rule for rule in rules]}

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field, ValidationError
 
-from app.hooks.sendable import check as sendable
-from app.hooks.sendable import passes
+from app.hooks import sendable
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
@@ -259,7 +258,12 @@ def _typed(document: Json) -> EffectiveSpec:
     except ValidationError:
         _, errors = decode_document(document, EffectiveSpec)
         raise CombineError(*map(str, errors)) from None
-    errors = [error for path, value in _embedded(spec) if not passes(value) for error in sendable(value, path)]
+    errors = [
+        error
+        for path, value in _embedded(spec)
+        if not sendable.is_sendable(value)
+        for error in sendable.check(value, path)
+    ]
     if errors:
         raise CombineError(*map(str, errors))
     return spec

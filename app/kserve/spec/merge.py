@@ -209,8 +209,8 @@ def _scheduler(scheduler: Json) -> Json:
 
 def pool_spec(spec: Json) -> Json:
     """A pool's spec with the defaults that the API server gives a reference; a selector without labels says nothing."""
-    result = {key: spec[key] for key in ("selector", "targetPorts") if spec.get(key)}
+    result = {key: spec[key] for key in ("selector", "targetPorts", "appProtocol") if spec.get(key)}
     picker = spec.get("endpointPickerRef")
     if isinstance(picker, dict):
-        result["endpointPickerRef"] = {"kind": "Service", "failureMode": "FailClose", **picker}
+        result["endpointPickerRef"] = {"group": "", "kind": "Service", "failureMode": "FailClose", **picker}
     return result

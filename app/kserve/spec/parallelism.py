@@ -1,7 +1,7 @@
-"""What ``parallelism`` asks of a server that has no workers: its arguments, and its GPUs. Source: KS-3.15.
+"""Arguments and GPUs of a server without workers, from its ``parallelism``. Source: KS-3.15.
 
-A template that names another number of GPUs, or one of the arguments, speaks for itself: nothing is added to it, and
-what does not fit together is said. Pods come in as plain JSON that others share, and go out as new objects.
+Nothing is added to a template with another number of GPUs, or with one of the arguments; a conflict is reported.
+Pods are shared plain JSON, so every change returns a new object.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TENSOR, DATA, EXPERT = "--tensor-parallel-size", "--data-parallel-size", "--enab
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is asked of each pod of a workload."""
+    """Needs of each pod of a workload."""
 
     tensor: int | None
     copies: int = 1
@@ -77,24 +77,24 @@ def _with_side(workload: Json, *, scripted: bool) -> Json:
         gpus = Demand((parallelism or {}).get("tensor")).gpus
         pods = {key: workload[key] for key in ("template", "worker") if workload.get(key) is not None}
         return {**workload, **{key: _with_gpus(pod, gpus) for key, pod in pods.items() if not _has_gpus(pod)}}
-    wanted = demand(parallelism)
+    needs = demand(parallelism)
     pod, server = workload.get("template"), main_container(workload.get("template"))
-    if wanted is None or pod is None or workload.get("worker") is not None:
+    if needs is None or pod is None or workload.get("worker") is not None:
         return workload
-    if (_has_gpus(pod) and _count(server) != wanted.gpus) or _sizes_passed(server) or not _takes_arguments(server):
+    if (_has_gpus(pod) and _count(server) != needs.gpus) or _sizes_passed(server) or not _takes_arguments(server):
         return workload
-    replaced = _replaced(pod, with_arguments(server, wanted.arguments))
-    return {**workload, "template": replaced if _has_gpus(pod) else _with_gpus(replaced, wanted.gpus)}
+    replaced = _replaced(pod, with_arguments(server, needs.arguments))
+    return {**workload, "template": replaced if _has_gpus(pod) else _with_gpus(replaced, needs.gpus)}
 
 
 def main_container(pod: Json | None) -> Json:
-    """The server's container; an empty one where the pod has none."""
+    """Return the server's container, or an empty one."""
     containers: list[Json] = (pod or {}).get("containers") or []
-    return next((one for one in containers if one.get("name") == MAIN), {})
+    return next((container for container in containers if container.get("name") == MAIN), {})
 
 
 def _with_gpus(pod: Json, count: int) -> Json:
-    """The pod whose server requests GPUs; as an extended resource's, request and limit are the same."""
+    """Add GPUs to the pod's server; request and limit of an extended resource must be equal."""
     server = main_container(pod)
     resources = server.get("resources") or {}
     amounts = {part: {**(resources.get(part) or {}), GPU: str(count)} for part in ("limits", "requests")}
@@ -102,27 +102,33 @@ def _with_gpus(pod: Json, count: int) -> Json:
 
 
 def _replaced(pod: Json, server: Json) -> Json:
-    return {**pod, "containers": [server if one.get("name") == MAIN else one for one in pod["containers"]]}
+    return {
+        **pod,
+        "containers": [server if container.get("name") == MAIN else container for container in pod["containers"]],
+    }
 
 
-# What a template says itself.
+# Values that a template sets.
 
 _DEVICE = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
 """In the names of resources that servers compute on: ``amd.com/gpu``, ``habana.ai/gaudi``."""
 _WHOLE = "/gpu"
-"""What names of resources end with that are counted as GPUs: not parts of one, or its memory."""
+"""Suffix of resources that count as whole GPUs, unlike parts of one, or its memory."""
 
 
 def _has_gpus(pod: Json) -> bool:
-    """Whether a container names a GPU, even none of them, or claims a device."""
-    return any(_devices(one) or (one.get("resources") or {}).get("claims") for one in pod.get("containers") or ())
+    """Report whether a container names a GPU, even with amount 0, or claims a device."""
+    return any(
+        _devices(container) or (container.get("resources") or {}).get("claims")
+        for container in pod.get("containers") or ()
+    )
 
 
 def _devices(container: Json) -> dict[str, Any]:
     """Amounts of accelerators, by the resource's name."""
     resources = container.get("resources") or {}
-    found = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {name: amount for name, amount in found.items() if "/" in name and _DEVICE.search(name)}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {name: amount for name, amount in amounts.items() if "/" in name and _DEVICE.search(name)}
 
 
 def _count(container: Json) -> Decimal | None:
@@ -143,12 +149,14 @@ _ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 
 
 def _sizes_passed(container: Json) -> dict[str, int | None]:
-    """The sizes that the container passes to its server itself; ``None`` where the number is a variable's."""
+    """Return the sizes in the container's arguments; None for a number from a variable."""
     words = [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
-    words += [str(one.get("value")) for one in container.get("env") or () if one.get("name") == _ADDITIONAL]
+    words += [
+        str(variable.get("value")) for variable in container.get("env") or () if variable.get("name") == _ADDITIONAL
+    ]
     text = " ".join(words)
-    found = {flag: match[1] for flag, pattern in _FLAGS.items() if (match := pattern.search(text))}
-    return {flag: None if number is None else int(number) for flag, number in found.items()}
+    passed = {flag: match[1] for flag, pattern in _FLAGS.items() if (match := pattern.search(text))}
+    return {flag: None if number is None else int(number) for flag, number in passed.items()}
 
 
 def _takes_arguments(container: Json) -> bool:
@@ -157,57 +165,57 @@ def _takes_arguments(container: Json) -> bool:
     return "vllm" in " ".join(map(str, started)).lower() and passes_arguments(container)
 
 
-# What does not fit together.
+# Conflicts.
 
 
 def contradictions(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
-    """Where a template without workers says another number than ``parallelism``, whose path is ``path``."""
-    wanted = demand(parallelism)
-    if wanted is None:
+    """Warn where a template without workers contradicts ``parallelism``, whose path is ``path``."""
+    needs = demand(parallelism)
+    if needs is None:
         return
     server = main_container(pod)
     count, passed = _count(server), _sizes_passed(server)
-    if count not in (None, 0, wanted.gpus):
-        text = f"each pod needs {_gpus(wanted)}, and container {MAIN} requests {count}; make them equal"
+    if count not in (None, 0, needs.gpus):
+        text = f"each pod needs {_gpus(needs)}, and container {MAIN} requests {count}; make them equal"
         yield advice(path, text, "contradiction")
-    for flag, name, number in ((TENSOR, "tensor", wanted.tensor), (DATA, "data", (parallelism or {}).get("data"))):
+    for flag, name, number in ((TENSOR, "tensor", needs.tensor), (DATA, "data", (parallelism or {}).get("data"))):
         if number is not None and passed.get(flag) not in (None, number):
             text = f"is {number}, and container {MAIN} passes {flag} {passed[flag]}; make them equal, or leave one out"
             yield advice(path.child(name), text, "contradiction")
 
 
 def ignored_by_server(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
-    """What a whole template would have to say itself, because it says a part or starts something else than vLLM."""
-    wanted, server = demand(parallelism), main_container(pod)
-    if wanted is None or _count(server) == 0:
+    """Warn of arguments that are not added, because the template sets a part of them or does not start vLLM."""
+    needs, server = demand(parallelism), main_container(pod)
+    if needs is None or _count(server) == 0:
         return
     passed, has_gpus = _sizes_passed(server), _has_gpus(pod or {})
-    sizes = ((TENSOR, wanted.tensor or 1), (DATA, wanted.copies))
+    sizes = ((TENSOR, needs.tensor or 1), (DATA, needs.copies))
     missing = " ".join(f"{flag} {number}" for flag, number in sizes if number > 1 and flag not in passed)
-    if has_gpus and missing and (_count(server) != wanted.gpus or not _takes_arguments(server)):
+    if has_gpus and missing and (_count(server) != needs.gpus or not _takes_arguments(server)):
         text = f"container {MAIN} requests GPUs itself, so nothing is added to its arguments; add {missing}"
         yield advice(path, text)
     elif passed and not has_gpus:
         flags = f"container {MAIN} passes {' and '.join(passed)} itself"
-        yield advice(path, f"{flags}, so no GPUs are added; request {wanted.gpus} of {GPU}")
+        yield advice(path, f"{flags}, so no GPUs are added; request {needs.gpus} of {GPU}")
     elif not has_gpus and not _takes_arguments(server):
-        text = f"container {MAIN} does not pass its args on to vLLM, so nothing is added; start the server for it there"
+        text = f"container {MAIN} does not pass its args to vLLM, so nothing is added; start the server for it there"
         yield advice(path, f"accepted, no effect; {text}", "no-effect")
 
 
-def _gpus(wanted: Demand) -> str:
-    return f"{wanted.gpus} GPU{'' if wanted.gpus == 1 else 's'}"
+def _gpus(needs: Demand) -> str:
+    return f"{needs.gpus} GPU{'' if needs.gpus == 1 else 's'}"
 
 
 def with_command(pod: Json | None) -> Json:
-    """A user's template whose server is started as the presets do, unless it says how."""
+    """Add the presets' command to a user's template without one."""
     server = {"name": MAIN, "command": ["vllm"], **main_container(pod)}
-    others = [one for one in (pod or {}).get("containers") or () if one.get("name") != MAIN]
+    others = [container for container in (pod or {}).get("containers") or () if container.get("name") != MAIN]
     return {**(pod or {}), "containers": [server, *others]}
 
 
 def unused(parallelism: Mapping[str, Any], path: field.Path) -> Iterator[Advice]:
-    """What one node cannot do, or does not need."""
+    """Warn of values that need several pods, or have no effect in one."""
     data, local = parallelism.get("data") or 1, parallelism.get("dataLocal") or 1
     if (parallelism.get("pipeline") or 1) > 1:
         yield _no_effect(path.child("pipeline"), "a pipeline runs over several pods; add worker")
@@ -226,11 +234,11 @@ def _no_effect(path: field.Path, instead: str) -> Advice:
 
 def parallelism_conflicts(spec: Json) -> list[Advice]:
     """Warn where pods of a merged spec contradict its parallelism."""
-    found: list[Advice] = []
+    advices: list[Advice] = []
     for workload, path in ((spec, SPEC), (spec.get("prefill"), SPEC.child("prefill"))):
         if workload is None or workload.get("worker") is not None:
             continue
         where = path.child("parallelism")
         for compare in (contradictions, ignored_by_server):
-            found += compare(workload.get("template"), workload.get("parallelism"), where)
-    return [one for one in found if one.id != "no-effect"]
+            advices += compare(workload.get("template"), workload.get("parallelism"), where)
+    return [item for item in advices if item.id != "no-effect"]

@@ -1,4 +1,4 @@
-"""Rendering a spec: every string in it is a template of its own, and all of them share one set of bounds."""
+"""Rendering of a spec: every string in it is a separate template, and all of them share one set of bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _BrokenTemplateError(Exception):
 
 
 def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[Json, bool]:
-    """The merged spec with every string in it rendered, and whether there was one that is no preset's.
+    """Render every string of the merged spec, and report whether one of them is not from a preset.
 
     Raises :class:`CombineError`.
     """
@@ -39,7 +39,7 @@ def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[
 
 
 def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
-    """Where and why a spec does not render (``spec.template.nodeName, line 1: …``); an empty text where it does."""
+    """Return where and why a spec does not render (``spec.template.nodeName, line 1: …``); empty if it does."""
     try:
         _Renderer(data).object(spec)
     except _BrokenTemplateError as broken:
@@ -48,9 +48,9 @@ def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
 
 
 def decided(spec: Json, data: ServiceData) -> tuple[Json, list[field.Error]]:
-    """A spec before it is combined, with those texts rendered that nothing else has a part in.
+    """Render the strings of a spec that do not depend on other layers, before it is merged.
 
-    And an error for each text that cannot be rendered whatever it is combined with.
+    Also return an error for each string that cannot be rendered with any other layer.
     """
     renderer = _Decided(data)
     try:
@@ -124,7 +124,7 @@ class _Renderer:
     def _rendered(self, template: Template, meter: Meter) -> str:
         result = template.render(self._data, meter)
         if has_control(result):
-            raise RefusedError("renders to a text with control characters; remove them from what it prints")
+            raise RefusedError("renders to a string with control characters; remove them from its output")
         return result
 
     def _broken(self, error: TemplateError, text: str) -> _BrokenTemplateError:
@@ -194,10 +194,10 @@ SpecT = TypeVar("SpecT", bound=KubeModel)
 
 
 def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) -> tuple[SpecT, list[field.Error]]:
-    """The spec with those templates rendered that mean the same whatever it is combined with: rules see what they make.
+    """Render the templates of a spec that do not depend on other layers, so that rules see the results.
 
-    And everything that is wrong with templates; then the spec may be as it was.
-    ``data_of`` gives the data that they are rendered with, from the spec as plain JSON.
+    Also return the errors of templates; then the spec may be unchanged.
+    ``data_of`` returns the data for rendering, from the spec as plain JSON.
     """
     if not has_template(spec):
         return spec, []
@@ -213,7 +213,7 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
 
 
 def has_template(value: Any) -> bool:
-    """Whether an action stands in any text or key."""
+    """Report whether any string or key contains an action."""
     kind = type(value)
     if kind is str:
         return OPEN in value

@@ -1,7 +1,7 @@
-"""The CA bundle with which models are downloaded, where the operator's settings name one for all namespaces.
+"""The operator's CA bundle for downloads of models.
 
-KServe's operator copies it into one ConfigMap per namespace, which belongs to nobody. A child has one owner, so here
-every service has a copy of its own, unless the namespace has that common ConfigMap.
+KServe's operator copies it into one ConfigMap per namespace, which has no owner. A child has one owner, so here every
+service has a copy, unless the namespace has that common ConfigMap.
 """
 
 from __future__ import annotations
@@ -53,28 +53,28 @@ def ca_bundle_causes(context: ReconcileContext) -> list[Cause]:
 
 
 def _copy(context: ReconcileContext) -> Json | Cause:
-    """The ConfigMap to be made, or why there is none."""
+    """Return the ConfigMap to create, or the reason why it cannot be created."""
     system, source = context.operator.system_namespace, context.operator.storage_initializer.ca_bundle_config_map_name
-    found = get(context.related.config_maps, source, system)
-    if found is None:
+    original = get(context.related.config_maps, source, system)
+    if original is None:
         return _cause(f"ConfigMap {system}/{source} does not exist, {_NAMED}")
-    text = (found.data or {}).get(KEY)
+    text = (original.data or {}).get(KEY)
     if not text:
         return _cause(f"ConfigMap {system}/{source} has no key {KEY}, {_NAMED}")
     namespace = context.metadata.namespace
     labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
-    made: Json = {
+    copy: Json = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(context.names.ca_bundle, namespace, labels),
         "data": {KEY: text},
     }
-    if len(msgspec.json.encode(made)) > ANNOTATIONS_MAX:
+    if len(msgspec.json.encode(copy)) > ANNOTATIONS_MAX:
         return _cause(
             f"ConfigMap {system}/{source} is too large to be copied by Metacontroller, which takes at most "
             f"{ANNOTATIONS_MAX} bytes: shorten it, or copy it as ConfigMap {GLOBAL_CA_BUNDLE} to namespace {namespace}"
         )
-    return made
+    return copy
 
 
 _NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"

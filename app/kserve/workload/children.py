@@ -21,10 +21,10 @@ from app.kube.objects import ObservedDeployment
 
 
 def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
-    """The observed Deployment, unless its selector, which nobody can change, no longer finds the pods.
+    """Return the observed Deployment, unless its immutable selector no longer matches the pods.
 
-    Such a one has to go first: it is left out of one answer, and made anew by the next. That is so when a service
-    gets or loses ``prefill``: its pods change their role.
+    Such a Deployment is left out of one answer, and created again by the next: when a service gets or loses
+    ``prefill``, its pods change their role.
     """
     if observed is None or outlived(observed, selector):
         return None
@@ -32,7 +32,7 @@ def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDe
 
 
 def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
-    """Whether the observed Deployment cannot become the wanted one. ``selector`` is the one to be sent."""
+    """Report whether the observed Deployment must be replaced, because ``selector`` is a different one."""
     return observed is not None and (observed.spec.selector.match_labels or selector) != selector
 
 
@@ -109,13 +109,13 @@ def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
 
 def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
     """The account, unless it is the user's own, and what it may do."""
-    found: list[Json] = []
+    children: list[Json] = []
     if plan.managed:
-        found.append(permissions.service_account(metadata(plan.account, namespace, plan.labels)))
+        children.append(permissions.service_account(metadata(plan.account, namespace, plan.labels)))
     if plan.role:
-        found.append(permissions.role(metadata(plan.role, namespace, plan.labels), permissions.SIDECAR_RULES))
-        found.append(permissions.binding(metadata(plan.binding, namespace, plan.labels), plan.role, plan.account))
-    return found
+        children.append(permissions.role(metadata(plan.role, namespace, plan.labels), permissions.SIDECAR_RULES))
+        children.append(permissions.binding(metadata(plan.binding, namespace, plan.labels), plan.role, plan.account))
+    return children
 
 
 # Parts.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.kserve.llminferenceservice.observed import ServiceAccount
-from app.kserve.names import EKS_ROLE, S3_PREFIX, STORAGE_INITIALIZER
+from app.kserve.names import EKS_ROLE, MAIN, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.operator import S3, Credentials
 from app.kserve.sources import Provider, provider
 from app.kube.base import Json
@@ -41,7 +41,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the storage initializer is given to download with."""
+    """Credentials of the storage initializer."""
 
     env: Sequence[Json] = ()
     files: Sequence[Files] = ()
@@ -49,7 +49,7 @@ class Access:
     """The Secret that the service's annotation names."""
 
     sources: Mapping[str, str] = field(default_factory=dict)
-    """What asked for a variable, volume or mount, for people; nothing for those of the operator's settings."""
+    """Source of a variable, volume or mount, for messages; empty for those of the operator's settings."""
 
     def with_variables(self, values: Mapping[str, str], source: str) -> Access:
         """The same and more variables, by name."""
@@ -63,45 +63,45 @@ def access(
     """For addresses that are downloaded; ``annotations`` are the service's, ``account`` its pods' (KS-3.7.2)."""
     if account is None:
         return Access()
-    found = [(provider(source), source) for source in sources]
-    wanted = {one for one, _ in found}
+    providers = [(provider(source), source) for source in sources]
+    needed = {item for item, _ in providers}
     notes = account.metadata.annotations or {}
     annotated = annotations.get(settings.storage_secret_name_annotation) or ""
     listed = [secret.name for secret in account.secrets or () if secret.name]
     secrets = [annotated] if annotated else listed
     held = [secret for secret in secrets if secret == annotated or not _is_generated(secret, account.metadata.name)]
     env: list[Json] = []
-    if EKS_ROLE in notes and wanted & {Provider.HF, Provider.S3}:
+    if EKS_ROLE in notes and needed & {Provider.HF, Provider.S3}:
         env += s3_variables(notes, settings.s3)
-    if Provider.HF in wanted:
+    if Provider.HF in needed:
         env += [_secret_key(HF_TOKEN, secret, HF_TOKEN) for secret in secrets]
-    if Provider.S3 in wanted and secrets:
+    if Provider.S3 in needed and secrets:
         env += _keys(secrets, settings.s3) + s3_variables(notes, settings.s3)
-    if wanted & {Provider.AZURE_BLOB, Provider.AZURE_FILES}:
+    if needed & {Provider.AZURE_BLOB, Provider.AZURE_FILES}:
         env += [_secret_key(name, secret, name) for secret in held for name in _AZURE]
     if annotated:  # by name only: these go to whatever host the address names
-        names = [(headers_variable(source), "headers") for one, source in found if one is Provider.WEB]
-        names += [(name, name) for name in _GIT_KEYS if Provider.GIT in wanted]
+        names = [(headers_variable(source), "headers") for item, source in providers if item is Provider.WEB]
+        names += [(name, name) for name in _GIT_KEYS if Provider.GIT in needed]
         env += [_secret_key(name, annotated, key) for name, key in names if name]
-    files, paths = _files(wanted, tuple(held), settings) if held else ([], [])
+    files, paths = _files(needed, tuple(held), settings) if held else ([], [])
     named: dict[str, Json] = {}
     for variable in (*env, *paths):
         named.setdefault(variable["name"], variable)
     source = _named(annotated, account, settings)
     held_by = [name for file in files for name in (file.volume, file.mount_path)]
-    given = [*(name for name, variable in named.items() if "valueFrom" in variable), *(v["name"] for v in paths)]
-    return Access(list(named.values()), files, annotated, dict.fromkeys([*given, *held_by], source))
+    requested = [*(name for name, variable in named.items() if "valueFrom" in variable), *(v["name"] for v in paths)]
+    return Access(list(named.values()), files, annotated, dict.fromkeys([*requested, *held_by], source))
 
 
-def _files(wanted: set[Provider], held: tuple[str, ...], settings: Credentials) -> tuple[list[Files], list[Json]]:
+def _files(needed: set[Provider], held: tuple[str, ...], settings: Credentials) -> tuple[list[Files], list[Json]]:
     """Secrets that are read as files, and the variables that say where they are."""
     files, env = [], []
-    if Provider.GS in wanted:
+    if Provider.GS in needed:
         files.append(Files("user-gcp-sa", GCS_PATH, held))
         path = f"{GCS_PATH}{settings.gcs.credential_file_name}"
         env.append({"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": path})
-    if Provider.HDFS in wanted:
-        within = Provider.GS in wanted  # a mount within a read-only one cannot be made
+    if Provider.HDFS in needed:
+        within = Provider.GS in needed  # a mount within a read-only one cannot be made
         files.append(Files(HDFS_VOLUME, "/var/hdfs-secrets" if within else HDFS_PATH, held))
         env += [{"name": HDFS_DIRECTORY, "value": files[-1].mount_path}] if within else []
     return files, env
@@ -131,7 +131,7 @@ _AZURE = (
 
 
 def _is_generated(secret: str, account: str) -> bool:
-    """Whether the cluster made the Secret for the account: a token, or a pull secret of OpenShift."""
+    """Report whether the cluster created the Secret for the account: a token, or a pull secret of OpenShift."""
     return secret.startswith((f"{account}-token-", f"{account}-dockercfg-"))
 
 
@@ -195,22 +195,55 @@ _NO_ENDPOINT = Cause(
 )
 _NO_NAME_NODE = Cause(
     Stage.MODEL,
-    "the model is in HDFS and no Secret says where that is: list one with key HDFS_NAMENODE under secrets of the pods' "
+    "the model is in HDFS and no Secret has its address: list one with key HDFS_NAMENODE under secrets of the pods' "
     "ServiceAccount, or name it in the service's annotation for storage secrets",
     "HDFSNameNodeUnknown",
 )
 
 
-def download_hints(uris: Iterable[Address], given: Access, pod: Json) -> Iterator[Cause]:
-    """Why downloads that are given so much may fail; ``pod`` is the user's."""
-    wanted, named = {provider(uri) for uri in uris}, {variable["name"] for variable in given.env}
-    if Provider.S3 in wanted and named and ENDPOINT not in named:
+_HUB_TOKENS = (HF_TOKEN, "HUGGING_FACE_HUB_TOKEN")
+
+
+def server_tokens(pod: Json) -> Iterator[tuple[int, int, str]]:
+    """Yield the Hub tokens of ``main`` if the user gives the storage initializer none: container, variable and name."""
+    if any(
+        _tokens(container)
+        for container in pod.get("initContainers") or ()
+        if container.get("name") == STORAGE_INITIALIZER
+    ):
+        return
+    for position, container in enumerate(pod.get("containers") or ()):
+        if container.get("name") == MAIN:
+            yield from ((position, at, name) for at, name in _tokens(container))
+
+
+def _tokens(container: Json) -> list[tuple[int, str]]:
+    names = [variable.get("name") for variable in container.get("env") or ()]
+    return [(position, name) for position, name in enumerate(names) if name in _HUB_TOKENS]
+
+
+def token_not_for_download(variable: str, settings: Credentials) -> str:
+    """Return what to do about a token that only the server gets."""
+    return (
+        f"the init container {STORAGE_INITIALIZER} downloads the model, and does not get this {variable} of container "
+        f"{MAIN}: name its Secret in the annotation {settings.storage_secret_name_annotation}, or under secrets of the "
+        "pods' ServiceAccount"
+    )
+
+
+def download_hints(uris: Iterable[Address], credentials: Access, pod: Json, settings: Credentials) -> Iterator[Cause]:
+    """Yield causes why downloads with these credentials may fail; ``pod`` is the user's."""
+    providers, named = {provider(uri) for uri in uris}, {variable["name"] for variable in credentials.env}
+    if Provider.S3 in providers and named and ENDPOINT not in named:
         yield _NO_ENDPOINT
-    if Provider.HDFS in wanted and not any(files.volume == HDFS_VOLUME for files in given.files):
+    if Provider.HDFS in providers and not any(files.volume == HDFS_VOLUME for files in credentials.files):
         mine: Json = next((c for c in pod.get("initContainers") or () if c.get("name") == STORAGE_INITIALIZER), {})
         if not mine.get("volumeMounts"):
             yield _NO_NAME_NODE
+    if Provider.HF in providers and HF_TOKEN not in named:
+        for _, _, variable in server_tokens(pod):  # last, after what the download itself reports
+            yield Cause(Stage.STARTING, token_not_for_download(variable, settings), "TokenNotForDownload")
     for uri in uris:
-        if provider(uri) is Provider.WEB and not headers_variable(uri) and given.annotated:
-            text = f"no variable can be called {uri.host}-headers, so the headers of Secret {given.annotated} are not"
+        if provider(uri) is Provider.WEB and not headers_variable(uri) and credentials.annotated:
+            text = f"no variable can be called {uri.host}-headers, so headers of Secret {credentials.annotated} are not"
             yield Cause(Stage.MODEL, f"{text} sent; use a host whose name begins with a letter", "HeadersNotSent")

@@ -1,9 +1,9 @@
-"""What a workload takes over: labels and annotations from its service, the rest from the object in place.
+"""Labels and annotations that a workload inherits from its service, and values it keeps from the observed object.
 
 Source: KS-3.4 and KS-9.1.
 
 Object metadata, pod labels and the selector are three maps. The selector has the base keys only, with the values that
-the pods finally carry (KS-3.3).
+the pods have (KS-3.3).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Labels = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Propagated:
-    """What a service passes on."""
+    """Labels and annotations of a service for its children."""
 
     labels: Labels
     annotations: Labels
@@ -56,7 +56,7 @@ def for_children(annotations: Mapping[str, str] | None) -> Labels:
 
 
 def still_there(former: Mapping[str, str], running: Mapping[str, str] | None) -> Labels:
-    """What earlier releases wrote on pods, as far as the running ones have it: without it they would restart."""
+    """Labels that earlier releases wrote on pods and running pods have; without them they would restart."""
     return {key: value for key, value in former.items() if (running or {}).get(key) == value}
 
 
@@ -69,25 +69,24 @@ def selector(base: Mapping[str, str], pods: Mapping[str, str]) -> Labels:
 
 
 def replicas(
-    wanted: int | None,
+    desired: int | None,
     observed: ObservedDeployment | ObservedLeaderWorkerSet | None,
     scaling: ScalingSpec | None = None,
 ) -> int | None:
-    """What to send as ``spec.replicas``: the user's number, else whatever is there, ``None`` to leave the field out.
+    """Return ``spec.replicas`` to send: the user's number, else the observed one; None leaves the field out.
 
-    A number that was sent once and is no longer wanted must be sent on as observed: left out, it would be deleted, and
-    the API server would fall back to 1 (KS-9.1). With ``scaling`` the workload starts with the fewest replicas, and is
-    started with as many, which no autoscaler does.
+    A number that was sent once and is no longer set must be sent as observed: left out, it would be deleted, and the
+    API server would default it to 1 (KS-9.1). With ``scaling`` a new or stopped workload starts with the minimum.
     """
-    if wanted is not None:
-        return wanted
+    if desired is not None:
+        return desired
     if scaling is not None and (observed is None or observed.spec.replicas == 0):
         return fewest(scaling)
     return kept_replicas(observed)
 
 
 def fewest(scaling: ScalingSpec) -> int:
-    """Replicas below which nobody scales."""
+    """Return the minimum number of replicas of the autoscaler."""
     return scaling.min_replicas or 1
 
 

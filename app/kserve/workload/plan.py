@@ -304,7 +304,7 @@ class _Planner:
         uris = downloaded(self._source, self._adapters)
         found = context.account(account or "default") if uris else None
         given = access(uris, notes, found, context.operator.credentials)
-        for hint in download_hints(uris, given, template):
+        for hint in download_hints(uris, given, template, context.operator.credentials):
             self._hints[hint.reason] = hint
         given = given.with_variables(self._confidential(), "spec.model.confidential")
         if any(provider(uri) is Provider.HF for uri in uris):

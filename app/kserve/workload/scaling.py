@@ -1,7 +1,7 @@
-"""What scales a workload: its VariantAutoscaling, and a HorizontalPodAutoscaler or a ScaledObject. Source: KS-5.
+"""Autoscalers of a workload: a VariantAutoscaling, and a HorizontalPodAutoscaler or a ScaledObject. Source: KS-5.
 
-The workload variant autoscaler reads the first, decides how many replicas there should be, and says so in a metric; one
-of the others follows that metric. Each workload with ``scaling`` has its own.
+The workload variant autoscaler reads the VariantAutoscaling and exports the desired number of replicas as a metric,
+which the HorizontalPodAutoscaler or ScaledObject follows. Each workload with ``scaling`` has its own.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from app.kserve.workload.inherited import fewest
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
 from app.kube.conditions import find
+from app.workload.autoscaler import CONDITIONS, with_hint
 from app.workload.behavior import stored_behavior
 from app.workload.cause import Stage
 
@@ -42,10 +43,10 @@ ACCELERATOR = "inference.optimization/acceleratorName"
 
 @dataclass(frozen=True, slots=True)
 class ScalingPlan:
-    """How one workload scales."""
+    """Scaling of one workload."""
 
     condition: str
-    """The one that says whether it does."""
+    """Condition type that reports whether the autoscaler works."""
     variant: str
     """Name of the VariantAutoscaling."""
     scaler: str
@@ -94,17 +95,17 @@ def scaling_children(plan: ScalingPlan, context: ReconcileContext) -> list[Json]
     """The objects of one workload, as far as their kinds are declared."""
     namespace = context.metadata.namespace
     labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
-    found = [] if context.children.variants is None else [_variant_autoscaling(plan, namespace, labels)]
+    children = [] if context.children.variants is None else [_variant_autoscaling(plan, namespace, labels)]
     if plan.wva.keda is None:
         declared = context.children.autoscalers is not None
-        return [*found, _horizontal_pod_autoscaler(plan, namespace, labels)] if declared else found
+        return [*children, _horizontal_pod_autoscaler(plan, namespace, labels)] if declared else children
     if context.children.scaled_objects is None:
-        return found
+        return children
     if context.operator.autoscaling.problem:
         observed = get(context.children.scaled_objects, plan.scaler, namespace)
-        return found if observed is None else [*found, keep_child(observed)]
-    made = _scaled_object(plan, plan.wva.keda, context.operator.autoscaling.prometheus, namespace)
-    return [*found, {**made, "metadata": metadata(plan.scaler, namespace, labels)}]
+        return children if observed is None else [*children, keep_child(observed)]
+    scaled_object = _scaled_object(plan, plan.wva.keda, context.operator.autoscaling.prometheus, namespace)
+    return [*children, {**scaled_object, "metadata": metadata(plan.scaler, namespace, labels)}]
 
 
 def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
@@ -123,7 +124,7 @@ def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, st
 
 
 def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
-    """One that has as many replicas as the metric says."""
+    """Build the autoscaler that follows the metric."""
     metric = {"name": METRIC, "selector": {"matchLabels": {"variant_name": plan.variant}}}
     spec: Json = {
         "scaleTargetRef": plan.target,
@@ -166,13 +167,13 @@ def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, na
             "scaleTargetRef": plan.target,
             "minReplicaCount": plan.fewest,
             "maxReplicaCount": plan.most,
-            **_given(keda),
+            **_keda_fields(keda),
             "triggers": [trigger],
         },
     }
 
 
-def _given(keda: KEDASpec) -> Json:
+def _keda_fields(keda: KEDASpec) -> Json:
     """The user's settings for KEDA. What has to be empty is left out."""
     given = keda.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
     advanced = given.pop("advanced", {})
@@ -190,7 +191,7 @@ def _given(keda: KEDASpec) -> Json:
 
 
 def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionState:
-    """Whether the autoscaler works, as it says itself (KS-5.4)."""
+    """Return the state of the autoscaler from its conditions (KS-5.4)."""
     keda, children = plan.wva.keda is not None, context.children
     declared = children.scaled_objects if keda else children.autoscalers
     if declared is None:
@@ -199,24 +200,23 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
         text = f"ConfigMap {OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {context.operator.autoscaling.problem}"
         return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
     observed = get(declared, plan.scaler, context.metadata.namespace)
-    said = observed.status.conditions if observed is not None else None
-    found = [c for type_ in (("Ready",) if keda else _HPA_CONDITIONS) if (c := find(said, type_)) is not None]
-    judged = [condition for condition in found if condition.status in ("True", "False")]
-    if not judged:
+    conditions = observed.status.conditions if observed is not None else None
+    relevant = [c for type_ in (("Ready",) if keda else CONDITIONS) if (c := find(conditions, type_)) is not None]
+    decided = [condition for condition in relevant if condition.status in ("True", "False")]
+    if not decided:
         return fails(Reason.SCALED_OBJECT_PROGRESSING if keda else Reason.HPA_PROGRESSING)
-    failing = next((condition for condition in judged if condition.status == "False"), None)
+    failing = next((condition for condition in decided if condition.status == "False"), None)
     if failing is None:
         return CONDITION_TRUE
     state = by_condition(failing)
-    hint = f"; {INSTALL_VARIANTS}" if children.variants is None else ""
     kind = "ScaledObject" if keda else "HorizontalPodAutoscaler"
-    return fails(state.reason, f"{kind} {plan.scaler}: {state.message}{hint}", Stage.PROBE)
+    message = f"{kind} {plan.scaler}: {state.message}"
+    message = f"{message}; {INSTALL_VARIANTS}" if children.variants is None else with_hint(message, state.reason)
+    return fails(state.reason, message, Stage.PROBE)
 
-
-_HPA_CONDITIONS = ("AbleToScale", "ScalingActive")
 
 INSTALL_VARIANTS = (
-    "VariantAutoscalings are not declared to Metacontroller, and without one nobody says how many replicas are wanted: "
+    "VariantAutoscalings are not declared to Metacontroller, and without one the metric for scaling is missing: "
     "install the workload variant autoscaler and the kustomize component workload-variant-autoscaler"
 )
 _NO_SCALED_OBJECTS = fails(

@@ -1,4 +1,4 @@
-"""What Deployments and LeaderWorkerSets say of themselves. Source: KS-6.2."""
+"""Conditions from the statuses of Deployments and LeaderWorkerSets. Source: KS-6.2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.kserve.names import LEADER_WORKER_SET_API
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.conditions import find
-from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
+from app.kube.objects import GroupStatus, ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.cause import Stage
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
@@ -64,11 +64,15 @@ def _model_servers(spec: WorkloadSpec, context: ReconcileContext, group: str, na
     if spec.worker is None:
         return _deployment(context, name)
     observed = get(context.children.leader_worker_sets, group, context.metadata.namespace)
-    ready = observed.status.ready_replicas if observed is not None else 0
-    return WorkloadIdentity("LeaderWorkerSet", group, LEADER_WORKER_SET_API.partition("/")[0], ready)
+    status = observed.status if observed is not None else GroupStatus()
+    api_group = LEADER_WORKER_SET_API.partition("/")[0]
+    return WorkloadIdentity("LeaderWorkerSet", group, api_group, status.ready_replicas, status.hpa_pod_selector)
 
 
 def _deployment(context: ReconcileContext, name: str) -> WorkloadIdentity:
     observed = context.deployment(name)
-    available = observed.status.available_replicas if observed is not None else 0
-    return WorkloadIdentity("Deployment", name, "apps", available)
+    if observed is None:
+        return WorkloadIdentity("Deployment", name, "apps")
+    labels = (observed.spec.selector.match_labels or {}).items()
+    selector = ",".join(f"{key}={value}" for key, value in sorted(labels))
+    return WorkloadIdentity("Deployment", name, "apps", observed.status.available_replicas, selector)

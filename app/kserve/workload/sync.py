@@ -25,7 +25,7 @@ from app.workload.ready import deployment_causes, pod_causes
 
 
 def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadResult:
-    """The model servers of a service that is not stopped, and what is said of them."""
+    """Return the model servers of a service that is not stopped, and their conditions."""
     try:
         plan = workload_plan(spec, context)
     except WorkloadError as error:
@@ -54,23 +54,23 @@ def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: Reconci
 def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str, ConditionState]:
     """One state for each workload of the topology; the others' conditions do not apply."""
     names = context.names
-    found: dict[str, ConditionState] = {}
+    states: dict[str, ConditionState] = {}
     for one_ in plan.deployments:
         main = one_.name == names.main
         condition = ConditionType.MAIN_WORKLOAD_READY if main else ConditionType.PREFILL_WORKLOAD_READY
         deployed = current(context.deployment(one_.name), one_.selector)
-        found[condition] = deployment_state(deployed, was_ready=context.was_ready)
+        states[condition] = deployment_state(deployed, was_ready=context.was_ready)
     for group in plan.groups:
         main = group.name == names.multi_node
         condition = ConditionType.WORKER_WORKLOAD_READY if main else ConditionType.PREFILL_WORKER_WORKLOAD_READY
         groups = context.children.leader_worker_sets
         observed = get(groups, group.name, context.metadata.namespace)
-        found[condition] = _NO_GROUPS if groups is None else leader_worker_set_state(observed)
-    return found
+        states[condition] = _NO_GROUPS if groups is None else leader_worker_set_state(observed)
+    return states
 
 
 def _workload_causes(plan: WorkloadPlan, context: ReconcileContext) -> list[Cause]:
-    """What Deployments and pods of the model servers say of themselves."""
+    """Return the states of the model servers from their Deployments and pods."""
     observed = [current(context.deployment(one_.name), one_.selector) for one_ in plan.deployments]
     causes = [cause for child in observed if child is not None for cause in deployment_causes(child)]
     of_pods = [cause for pods in pods_by_workload(context, scheduler=False) for cause in pod_causes(pods)]
@@ -80,15 +80,15 @@ def _workload_causes(plan: WorkloadPlan, context: ReconcileContext) -> list[Caus
 
 def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> list[list[ObservedPod]]:
     """Pods of the endpoint picker, or those of each model server: a LeaderWorkerSet's, or a Deployment's."""
-    found: dict[str, list[ObservedPod]] = {}
+    grouped: dict[str, list[ObservedPod]] = {}
     for pod in sorted_values(context.related.pods):
         labels = pod.metadata.labels or {}
         if labels.get(PART_OF) != PART_OF_VALUE:  # somebody else's of the same name
             continue
         component = labels.get(COMPONENT, "")
         if (component == COMPONENT_SCHEDULER) is scheduler:
-            found.setdefault(labels.get(LWS_NAME, component), []).append(pod)
-    return list(found.values())
+            grouped.setdefault(labels.get(LWS_NAME, component), []).append(pod)
+    return list(grouped.values())
 
 
 _NO_GROUPS = fails(

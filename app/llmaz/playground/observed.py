@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
-from app.kube.objects import ConditionsStatus, ObservedObject, ObservedWorkload, RelatedMeta, ReplicasSpec
+from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
 from app.kube.stored import Decoder
 from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API, skips_loader
 from app.llmaz.playground.types import Playground, models
@@ -36,7 +36,7 @@ class Children(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
     services: ByName[ObservedService] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
-    autoscalers: ByName[ObservedObject] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
+    autoscalers: ByName[ObservedAutoscaler] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
 
 
 class Related(msgspec.Struct):

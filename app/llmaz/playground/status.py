@@ -19,13 +19,18 @@ def build_status(
     previous: PlaygroundStatus,
     service: ObservedService | None,
     outstanding: list[Cause],
+    scaling: Cause | None,
     notes: list[str],
     now: datetime,
 ) -> PlaygroundStatus:
-    """Build the status (rows 4 to 7). ``outstanding``: children that are missing or not as requested."""
+    """Build the status (rows 4 to 7).
+
+    ``outstanding``: children that are missing or not as requested. ``scaling``: why the autoscaler cannot scale, which
+    counts once the Service is ready.
+    """
     conditions = Conditions(previous.conditions, None, now)
     _upstream(conditions, available=service is not None and is_true(service.status.conditions, ConditionType.AVAILABLE))
-    _ready(conditions, service, outstanding, notes)
+    _ready(conditions, service, outstanding, scaling, notes)
     return PlaygroundStatus(
         conditions=conditions.list(),
         replicas=service.status.replicas if service else 0,
@@ -49,13 +54,21 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
         conditions.set(ConditionType.AVAILABLE, False, Reason.PLAYGROUND_NOT_READY, message)
 
 
-def _ready(conditions: Conditions, service: ObservedService | None, outstanding: list[Cause], notes: list[str]) -> None:
-    """Copy the Service's ``Ready``, unless the Service is about to change or children are missing."""
+def _ready(
+    conditions: Conditions,
+    service: ObservedService | None,
+    outstanding: list[Cause],
+    scaling: Cause | None,
+    notes: list[str],
+) -> None:
+    """Copy the Service's ``Ready``, unless the Service is about to change, or children are missing or do not work."""
+    reported = find(service.status.conditions if service else None, ConditionType.READY)
     causes = outstanding or _not_reported(service)
+    if scaling is not None and reported is not None and reported.status == "True":
+        causes = [*causes, scaling]
     if causes:
         conditions.set(ConditionType.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
         return
-    reported = find(service.status.conditions if service else None, ConditionType.READY)
     if reported is None:  # the Go operator wrote the status
         ready = conditions.is_true(ConditionType.AVAILABLE)
         reason = Reason.PLAYGROUND_READY if ready else Reason.PLAYGROUND_NOT_READY

@@ -13,6 +13,7 @@ from app.llmaz.playground.plan import plan
 from app.llmaz.playground.types import Playground, Reason
 from app.llmaz.status import aborted, kept_children, outstanding_causes
 from app.settings import Settings
+from app.workload.autoscaler import scaling_state
 from app.workload.cause import Cause, Stage
 from app.workload.waiting import RESYNC
 
@@ -29,10 +30,11 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
     outstanding = [] if deleted else outstanding_causes(children, request, conditions, now)
     observed = get(request.children.services, decided.name, decided.namespace)
+    scaling = scaling_state(get(request.children.autoscalers, decided.name, decided.namespace), now)
     return SyncResponse(
-        status=status.build_status(playground.status, observed, outstanding, decided.notes, now),
+        status=status.build_status(playground.status, observed, outstanding, scaling.cause, decided.notes, now),
         children=children,
-        resync_after_seconds=RESYNC if outstanding else None,
+        resync_after_seconds=RESYNC if outstanding or scaling.recent else None,
     )
 
 

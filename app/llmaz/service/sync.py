@@ -115,7 +115,7 @@ def _observed(decided: Plan, children: Children, selector: dict[str, str], *, wa
 
 def _conflict(workload: Json) -> Cause | None:
     """Return a cause if the user's template and the model's parts conflict, for example in a mount path."""
-    clash = next(clashes(workload["spec"], field.Path("spec")), None)
+    clash = next(iter(clashes(workload["spec"], field.Path("spec"))), None)
     if clash is None:
         return None
     return Cause(Stage.SPEC, f"the pod template cannot be used: {clash}", Reason.TEMPLATE_CONFLICT)

@@ -1,7 +1,7 @@
-"""What is wrong with an InferenceService, and what it says to no effect or at its own risk (LK-6.2 to LK-6.6).
+"""The rules and warnings of an InferenceService (LK-6.2 to LK-6.6).
 
-A field that does nothing is no mistake, because manifests are shared between runtimes: it is warned of. What only one
-runtime knows stands on that runtime (:mod:`app.llmkube.runtimes.runtime`).
+A field without effect is a warning, because runtimes share manifests. Rules of a single runtime are in
+:mod:`app.llmkube.runtimes`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.refused import refused, service_engine
 from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
+from app.llmkube.runtimes.rejected import rejected_options, service_engine
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
@@ -53,7 +53,6 @@ Errors = list[field.Error]
 
 
 def validate(service: Service, _: Service | None, __: Settings) -> Errors:
-    """Every mistake, each with what to write instead."""
     spec = service.spec
     return [
         *_name(service.metadata.name),
@@ -66,14 +65,14 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
         *_speculation(spec),
         *_model_cache(spec),
         *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
-        *chain.from_iterable(known.errors(spec) for known in RUNTIMES.values()),
+        *chain.from_iterable(server.errors(spec) for server in RUNTIMES.values()),
         *_pod(spec),
         *_embedded(spec),
     ]
 
 
 def _name(name: str) -> Errors:
-    """LK-V-I57: the Service takes the name with dashes for dots, and Services must begin with a letter."""
+    """Reject a name that no Service can have, with dashes for dots (LK-V-I57)."""
     path = field.Path("metadata").child("name")
     if len(name) > LABEL_MAX:
         return [field.too_long(path, LABEL_MAX, "the name is also used in labels")]
@@ -86,7 +85,7 @@ def _name(name: str) -> Errors:
 
 
 def _model(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I01. No Model has another name, and pods carry it as a label."""
+    """Reject a name that no Model can have, or that is too long for the pods' label (LK-V-I01)."""
     path = SPEC.child("modelRef")
     if not spec.model_ref:
         return [field.required(path, "name a Model in this namespace")]
@@ -103,7 +102,7 @@ _MODEL_NAME = (
 
 
 def _image(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I22 and LK-V-I23."""
+    """Require an image where the runtime has none, without surrounding white space (LK-V-I22, LK-V-I23)."""
     path = SPEC.child("image")
     if not spec.image and not runtime(spec.runtime).image:
         return [field.required(path, f"runtime {spec.runtime} has no default image; name one")]
@@ -113,7 +112,7 @@ def _image(spec: InferenceServiceSpec) -> Errors:
 
 
 def _resources(resources: ServiceResources, path: field.Path) -> Errors:
-    """LK-V-I20 and LK-V-I21."""
+    """Check the quantities and the GPU sharing (LK-V-I20, LK-V-I21)."""
     texts = {
         "cpu": (resources.cpu, "500m"),
         "memory": (resources.memory, "16Gi"),
@@ -131,7 +130,7 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
 
 
 def _speculation(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I78 and LK-V-I81."""
+    """Check the draft model (LK-V-I78, LK-V-I81)."""
     speculation, path = spec.speculative_decoding, SPEC.child("speculativeDecoding")
     if speculation is None:
         return []
@@ -157,21 +156,21 @@ _OVERRIDE_FORM = (
 
 
 def _overrides(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I67 and LK-V-I68: llama.cpp ends at once where it cannot read one of them. Commas separate several."""
+    """Reject overrides with which llama.cpp ends at once (LK-V-I67, LK-V-I68). Commas separate several."""
     errors: Errors = []
-    for position, text in enumerate(spec.metadata_overrides):
-        here = SPEC.child("metadataOverrides").index(position)
-        for part in _NEXT_OVERRIDE.split(text):
-            found = _OVERRIDE.fullmatch(part)
-            if found is None:
-                errors.append(field.invalid(here, text, _OVERRIDE_FORM))
-            elif not _VALUES[found[1]].fullmatch(found[2]):
-                errors.append(field.invalid(here, text, f"{field.render(found[2])} is no value of type {found[1]}"))
-    for position, text in enumerate(spec.tensor_overrides):
-        parts = [part.partition("=") for part in text.split(",")]
+    for position, override in enumerate(spec.metadata_overrides):
+        path = SPEC.child("metadataOverrides").index(position)
+        for part in _NEXT_OVERRIDE.split(override):
+            match = _OVERRIDE.fullmatch(part)
+            if match is None:
+                errors.append(field.invalid(path, override, _OVERRIDE_FORM))
+            elif not _VALUES[match[1]].fullmatch(match[2]):
+                errors.append(field.invalid(path, override, f"{field.render(match[2])} must be of type {match[1]}"))
+    for position, override in enumerate(spec.tensor_overrides):
+        parts = [part.partition("=") for part in override.split(",")]
         if not all(pattern and device for pattern, _, device in parts):
-            here, detail = SPEC.child("tensorOverrides").index(position), r"for example \.ffn_.*_exps\.=CPU"
-            errors.append(field.invalid(here, text, f"must be <pattern>=<device>, {detail}"))
+            path, detail = SPEC.child("tensorOverrides").index(position), r"for example \.ffn_.*_exps\.=CPU"
+            errors.append(field.invalid(path, override, f"must be <pattern>=<device>, {detail}"))
     return errors
 
 
@@ -179,7 +178,7 @@ _ADDRESS = re.compile(r"[0-9A-Za-z:.%_-]+")
 
 
 def _bind_address(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I69."""
+    """Reject an address with other characters than an IP address has (LK-V-I69)."""
     if not spec.bind_address or _ADDRESS.fullmatch(spec.bind_address):
         return []
     detail = 'must be an address of the pod, for example "::" for all of IPv6 and IPv4'
@@ -187,18 +186,18 @@ def _bind_address(spec: InferenceServiceSpec) -> Errors:
 
 
 def _model_cache(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I72."""
-    own, path = spec.model_cache or ModelCache(), SPEC.child("modelCache", "claimName")
-    if own.claim_name and own.persistence == "Ephemeral":
+    """Reject a claim beside persistence Ephemeral, or with an invalid name (LK-V-I72)."""
+    cache, path = spec.model_cache or ModelCache(), SPEC.child("modelCache", "claimName")
+    if cache.claim_name and cache.persistence == "Ephemeral":
         return [field.forbidden(path, "must be left out with persistence Ephemeral")]
-    return list(object_name(own.claim_name, path))
+    return list(object_name(cache.claim_name, path))
 
 
 _URL_PATH = re.compile(r"/[^\s]*")
 
 
 def _endpoint(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I30: the path stands in status.endpoint."""
+    """Reject a path that would make status.endpoint invalid (LK-V-I30)."""
     path = spec.endpoint.path if spec.endpoint else ""
     if not path or _URL_PATH.fullmatch(path):
         return []
@@ -218,17 +217,17 @@ def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
 
 
 def _metric(metric: Metric, path: field.Path) -> Errors:
-    """LK-V-I20, LK-V-I31 and LK-V-I66."""
+    """Check a metric by its type (LK-V-I20, LK-V-I31, LK-V-I66)."""
     errors = [] if metric.name else [field.required(path.child("name"), "name the metric")]
     if metric.type == "Pods":
         return errors + _pods_metric(metric, path)
     if metric.name not in ("", "cpu", "memory"):
         errors.append(field.not_supported(path.child("name"), metric.name, ["cpu", "memory"], "for type Resource"))
-    here = path.child("targetAverageUtilization")
+    target = path.child("targetAverageUtilization")
     if metric.target_average_utilization is None:
-        errors.append(field.required(here, "type Resource needs it, as a percentage of the request, for example 80"))
+        errors.append(field.required(target, "type Resource needs it, as a percentage of the request, for example 80"))
     elif metric.target_average_utilization < 1:
-        errors.append(field.invalid(here, metric.target_average_utilization, "must be at least 1"))
+        errors.append(field.invalid(target, metric.target_average_utilization, "must be at least 1"))
     return errors
 
 
@@ -236,14 +235,14 @@ def _pods_metric(metric: Metric, path: field.Path) -> Errors:
     errors: Errors = []
     if metric.name in (".", "..") or "/" in metric.name or "%" in metric.name:
         errors.append(field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'"))
-    here = path.child("targetAverageValue")
+    target = path.child("targetAverageValue")
     if not metric.target_average_value:
-        return [*errors, field.required(here, 'type Pods needs it as a quantity, for example "2"')]
-    return errors + quantity.quantity_errors(metric.target_average_value, here, positive=True, example='"2"')
+        return [*errors, field.required(target, 'type Pods needs it as a quantity, for example "2"')]
+    return errors + quantity.quantity_errors(metric.target_average_value, target, positive=True, example='"2"')
 
 
 def _pod(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I54, LK-V-I56 and LK-V-I65."""
+    """Check labels, annotations and names of classes (LK-V-I54, LK-V-I56, LK-V-I65)."""
     return [
         *validate_labels(spec.pod_labels, SPEC.child("podLabels")),
         *validate_annotation_keys(spec.pod_annotations, SPEC.child("podAnnotations")),
@@ -254,7 +253,7 @@ def _pod(spec: InferenceServiceSpec) -> Errors:
 
 
 def _embedded(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I59 and LK-V-K01 to LK-V-K27."""
+    """Check the embedded types (LK-V-I59, LK-V-K01 to LK-V-K27)."""
     errors = [
         *podrules.check("Container.env", spec.env, SPEC.child("env")),
         *podrules.check("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations")),
@@ -263,7 +262,7 @@ def _embedded(spec: InferenceServiceSpec) -> Errors:
         *each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
     ]
     for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
-        for position, item in enumerate(items):  # one by one: names that stand there twice are sent once
+        for position, item in enumerate(items):  # one by one: duplicate names are sent once
             errors += sendable.check(item, SPEC.child(name).index(position))
     if spec.pod_security_context:
         path = SPEC.child("podSecurityContext")
@@ -277,7 +276,7 @@ def _embedded(spec: InferenceServiceSpec) -> Errors:
 
 
 def _placement(spec: InferenceServiceSpec) -> Iterator[field.Error]:
-    """LK-V-K28 to LK-V-K31."""
+    """Check affinity and topology spread constraints (LK-V-K28 to LK-V-K31)."""
     if spec.affinity:
         yield from podrules.check("PodSpec.affinity", spec.affinity, SPEC.child("affinity"))
         yield from sendable.check(spec.affinity, SPEC.child("affinity"))
@@ -287,16 +286,18 @@ def _placement(spec: InferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
-    """LK-V-K32 to LK-V-K34, and LK-V-I73: what is generated must not be mixed with the user's."""
-    path, known = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
+    """Check volumes and mounts, which must not clash with the generated ones (LK-V-K32 to LK-V-K34, LK-V-I73)."""
+    path, volume_names = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
     yield from podrules.check("PodSpec.volumes", spec.extra_volumes, path)
     yield from sendable.check(spec.extra_volumes, path)
-    here = SPEC.child("extraVolumeMounts")
-    finds = runtime(spec.runtime).mounts_model and not spec.skip_model_init
-    yield from volumes.mounted(spec.extra_volume_mounts, here, {*known, *(names.GENERATED_VOLUMES if finds else ())})
-    yield from podrules.check("Container.volumeMounts", spec.extra_volume_mounts, here)
-    yield from sendable.check(spec.extra_volume_mounts, here)
-    if not finds:
+    mounts_path = SPEC.child("extraVolumeMounts")
+    mounts_model = runtime(spec.runtime).mounts_model and not spec.skip_model_init
+    yield from volumes.mounted(
+        spec.extra_volume_mounts, mounts_path, {*volume_names, *(names.GENERATED_VOLUMES if mounts_model else ())}
+    )
+    yield from podrules.check("Container.volumeMounts", spec.extra_volume_mounts, mounts_path)
+    yield from sendable.check(spec.extra_volume_mounts, mounts_path)
+    if not mounts_model:
         return
     for position, volume in enumerate(spec.extra_volumes):
         if volume.get("name") in names.GENERATED_VOLUMES:
@@ -305,7 +306,7 @@ def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     for position, mount in enumerate(spec.extra_volume_mounts):
         if (mount.get("mountPath") or "").rstrip("/") in names.GENERATED_MOUNTS:
             detail = "the model may be mounted there; choose another directory, or set skipModelInit"
-            yield field.invalid(here.index(position).child("mountPath"), mount["mountPath"], detail)
+            yield field.invalid(mounts_path.index(position).child("mountPath"), mount["mountPath"], detail)
 
 
 _PROBES = ("startup", "liveness", "readiness")
@@ -323,42 +324,41 @@ def _probes(spec: InferenceServiceSpec) -> Errors:
 
 
 def _tokens(spec: InferenceServiceSpec) -> Errors:
-    """LK-V-I59."""
+    """Check the references to the runtimes' access tokens (LK-V-I59)."""
     errors: Errors = []
-    for known in RUNTIMES.values():
-        reference = getattr(known.options(spec), "hf_token_secret_ref", None)
+    for server in RUNTIMES.values():
+        reference = getattr(server.options(spec), "hf_token_secret_ref", None)
         if reference is not None:
-            path = SPEC.child(known.config, "hfTokenSecretRef")
+            path = SPEC.child(server.config, "hfTokenSecretRef")
             errors += podrules.check("EnvVarSource.secretKeyRef", reference, path)
             errors += sendable.check(reference, path)
     return errors
 
 
-# Warnings: what does nothing, and what is probably not meant.
+# Warnings of fields without effect, and of probable mistakes.
 
 
 def warnings(service: Service) -> list[field.Advice]:
-    """Return the warnings of admission about a valid service, without its Model."""
-    spec, known = service.spec, runtime(service.spec.runtime)
+    spec, server = service.spec, runtime(service.spec.runtime)
     written = spec.model_dump(by_alias=True, exclude_defaults=True)
     return [
-        *_unread(known, written),
-        *known.advice(spec),
-        *refused(spec, known),
-        *_overridden(known, spec, written),
+        *_unread(server, written),
+        *server.advice(spec),
+        *rejected_options(spec, server),
+        *_overridden(server, spec, written),
         *without_effect(spec, SPEC),
         *_service_advice(spec),
         *(_autoscaling_advice(spec, spec.autoscaling) if spec.autoscaling else ()),
-        *_pod_advice(known, spec),
+        *_pod_advice(server, spec),
         *image_warnings(spec.image, SPEC.child("image")),
     ]
 
 
-def _unread(known: Runtime, written: Json) -> Iterator[Advice]:
-    """LK-V-I24, LK-V-I26, LK-V-I27, LK-V-I28, LK-V-I36: fields that something else reads."""
+def _unread(server: Runtime, written: Json) -> Iterator[Advice]:
+    """Warn of fields that only other runtimes, or a metal agent, read (LK-V-I24 to LK-V-I28, LK-V-I36, LK-V-I63)."""
     for name, value in written.items():
-        if _is_set(value) and (known_to := readers(name)) and known.name not in known_to:
-            message = f"no effect with runtime {known.name}, only with {spelt_out(known_to)}"
+        if _is_set(value) and (reading := readers(name)) and server.name not in reading:
+            message = f"no effect with runtime {server.name}, only with {spelt_out(reading)}"
             yield advice(SPEC.child(name), message, "no-effect")
     for name in _METAL_ONLY:  # LK-V-I63
         if _is_set(written.get(name)):
@@ -369,12 +369,10 @@ _METAL_ONLY = ("evictionProtection", "turboQuantBits", "pagedSSDCacheDir", "page
 
 
 def _is_set(value: object) -> bool:
-    """Return whether the field is set; 0 counts as set."""
     return value is not None and value is not False and value not in ("", [])
 
 
 def _at(written: Json, path: str) -> object:
-    """Return the value at ``a.b`` of the spec, ``None`` if absent."""
     value: Any = written
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
@@ -384,55 +382,52 @@ def _at(written: Json, path: str) -> object:
 _OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priorityClassName"))
 
 
-def _overridden(known: Runtime, spec: InferenceServiceSpec, written: Json) -> Iterator[Advice]:
-    """LK-V-I37, LK-V-I38, LK-V-I43, LK-V-I47 and LK-V-I48: one thing is said twice.
-
-    What ``extraArgs`` says again comes later on the command line, so the server takes that.
-    """
-    for loser, winner in (*known.overridden, *_OVERRIDES):
+def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> Iterator[Advice]:
+    """Warn of values that another field, or ``extraArgs``, which come later, override (LK-V-I37 to LK-V-I48)."""
+    for loser, winner in (*server.overridden, *_OVERRIDES):
         if _is_set(_at(written, loser)) and _is_set(_at(written, winner)):
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
-    if "extraArgs" not in known.fields:
+    if "extraArgs" not in server.fields:
         return
-    for path, option in known.flags.items():
-        given = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
-        if given and _is_set(_at(written, path)):
-            here = path.rpartition(".")[0] if option.governs_block else path
-            yield advice(SPEC.child(*here.split(".")), f"no effect beside {given} in extraArgs", "no-effect")
+    for path, option in server.flags.items():
+        repeated = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
+        if repeated and _is_set(_at(written, path)):
+            overridden = path.rpartition(".")[0] if option.governs_block else path
+            yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {repeated} in extraArgs", "no-effect")
     if has_flag(spec.extra_args, "--port"):
         message = "probes and the Service do not follow --port; remove it and set containerPort instead"
         yield advice(SPEC.child("extraArgs"), message)
 
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
-    lowest, wanted, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
-    known = runtime(spec.runtime)
-    if not autoscaling.metrics and not known.scraped:  # LK-V-I80
+    lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
+    server = runtime(spec.runtime)
+    if not autoscaling.metrics and not server.scraped:  # LK-V-I80
         message = (
-            f"runtime {known.name} has no metric of its own: the autoscaler waits for {known.metric}; "
-            "name a metric that the server has, or cpu or memory"
+            f"runtime {server.name} has no default metric: the autoscaler waits for {server.metric}; "
+            "name a metric that the server exports, or cpu or memory"
         )
         yield advice(SPEC.child("autoscaling", "metrics"), message)
-    if wanted == 0:  # LK-V-I34
+    if replicas == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
-    elif wanted is not None and wanted != 1 and not lowest <= wanted <= autoscaling.max_replicas:
-        yield advice(path, f"{wanted} is outside minReplicas and maxReplicas: the service only starts with it")
+    elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
+        yield advice(path, f"{replicas} is outside minReplicas and maxReplicas: the service only starts with it")
     resources = spec.resources or ServiceResources()
     requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
     for position, metric in enumerate(autoscaling.metrics):
-        here = SPEC.child("autoscaling", "metrics").index(position)
+        metric_path = SPEC.child("autoscaling", "metrics").index(position)
         if metric.type == "Pods" and metric.target_average_utilization is not None:  # LK-V-I32
-            yield advice(here.child("targetAverageUtilization"), "no effect with type Pods", "no-effect")
+            yield advice(metric_path.child("targetAverageUtilization"), "no effect with type Pods", "no-effect")
         if metric.type == "Resource" and metric.target_average_value:
-            yield advice(here.child("targetAverageValue"), "no effect with type Resource", "no-effect")
+            yield advice(metric_path.child("targetAverageValue"), "no effect with type Resource", "no-effect")
         if metric.type == "Resource" and not requests.get(metric.name, True):  # LK-V-I33
-            yield advice(here, f"without a request in resources.{metric.name} there is no utilization to measure")
+            yield advice(metric_path, f"without a request in resources.{metric.name} no utilization can be measured")
 
 
 def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I69, LK-V-I74, LK-V-I75 and LK-V-I76."""
+    """Warn of the endpoint, disruption and suspension (LK-V-I69, LK-V-I74 to LK-V-I76)."""
     if spec.bind_address in ("localhost", "::1") or spec.bind_address.startswith("127."):
-        message = "nobody outside the container reaches a loopback address: probes fail and the pods never become ready"
+        message = "only the container itself reaches a loopback address: probes fail and the pods never become ready"
         yield advice(SPEC.child("bindAddress"), message)
     if spec.endpoint and spec.endpoint.node_port and spec.endpoint.type != "NodePort":
         message = f"no effect with type {spec.endpoint.type}, only with NodePort"
@@ -444,12 +439,12 @@ def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("autoscaling"), "the autoscaler is away while suspend is true")
 
 
-def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
+def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
     for key in names.OPERATOR_LABELS:
         if key in spec.pod_labels:  # LK-V-I55
             message = "no effect: the label selects the pods of the service"
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
-    variables = [variable["name"] for variable in known.environment(spec)]
+    variables = [variable["name"] for variable in server.environment(spec)]
     mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
     yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
     secrets = [secret.get("name") for secret in spec.image_pull_secrets]
@@ -461,7 +456,7 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
         if value := getattr(overrides, purpose):
             yield from podadvice.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
     pod, container = spec.pod_security_context, spec.security_context or {}
-    if known.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
+    if server.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
     yield from podadvice.security_warnings(
@@ -473,7 +468,7 @@ def _pod_advice(known: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
-    """Return the warnings about the service and its Model, if that is among the related objects."""
+    """Return the warnings about the service and its Model, if the Model is among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
     model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
@@ -481,77 +476,86 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    drafting = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
-    wanted = plan(metadata, spec, model, drafting, operator_claim=False, settings=settings)
-    causes = {*mistakes(spec, wanted, model), *refusals(spec, model.spec, wanted, related, settings)}
-    broken = [
+    draft = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    service_plan = plan(metadata, spec, model, draft, operator_claim=False, settings=settings)
+    causes = {*mistakes(spec, service_plan, model), *refusals(spec, model.spec, service_plan, related, settings)}
+    problems = [
         advice(SPEC, cause.text) for cause in sorted(causes, key=lambda cause: cause.text) if cause.stage is Stage.SPEC
     ]
     fits = fit_with(spec, model, settings)
     if fits.answer is Answer.DOES_NOT_FIT:  # LK-7.5
-        broken.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
-    return [*broken, *_with_model(spec, model.spec, wanted, settings)]
+        problems.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
+    return [*problems, *_with_model(spec, model.spec, service_plan, settings)]
 
 
 def refusals(
-    spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan, related: observed.Related, settings: Settings
+    spec: InferenceServiceSpec, model: ModelSpec, service_plan: Plan, related: observed.Related, settings: Settings
 ) -> Iterator[Cause]:
-    """Yield why no pods are made, and the phase is Failed: GPUs that cannot be requested, a claim that is missing."""
+    """Yield the causes of phase Failed without pods: GPUs that cannot be requested, a missing claim."""
     if problem := sharing_problem(model, spec, settings):
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
-    if wanted.gpus.count:
-        yield from runtime(spec.runtime).parallelism(spec, wanted.gpus)
+    if service_plan.gpus.count:
+        yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
     claim = spec.model_cache.claim_name if spec.model_cache else ""
-    mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in wanted.volumes)
-    if claim and mounted and related.claims is not None and get(related.claims, claim, wanted.namespace) is None:
+    mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in service_plan.volumes)
+    if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
 
-def mistakes(spec: InferenceServiceSpec, wanted: Plan, model: Model) -> Iterator[Cause]:
-    """Yield what keeps pods from ever running, so that ``Ready`` says it too (LK-6.5)."""
-    known = runtime(spec.runtime)
-    yield from known.parallelism(spec, wanted.gpus)
-    yield from known.mistakes(spec, wanted.gpus)
+def mistakes(spec: InferenceServiceSpec, service_plan: Plan, model: Model) -> Iterator[Cause]:
+    """Yield the causes for which pods can never run, so that ``Ready`` has them too (LK-6.5)."""
+    server = runtime(spec.runtime)
+    yield from server.parallelism(spec, service_plan.gpus)
+    yield from server.mistakes(spec, service_plan.gpus)
     source = source_of(model.spec)
-    if known.repositories_only and not source.repository:
+    if server.repositories_only and not source.repository:
         text = (
-            f"runtime {known.name} only serves Hugging Face repositories, and Model {spec.model_ref} has source "
+            f"runtime {server.name} only serves Hugging Face repositories, and Model {spec.model_ref} has source "
             f"{source.text}"
         )
         yield Cause(Stage.SPEC, text, "SourceNotServable")
-    proven = model.spec.format not in ("gguf", *known.formats)  # gguf is the default: it may be nobody's word
-    if known.formats and proven and not spec.command:
-        text = f"runtime {known.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
+    is_explicit = model.spec.format not in (
+        "gguf",
+        *server.formats,
+    )  # gguf is the default, which the user may not have written
+    if server.formats and is_explicit and not spec.command:
+        text = f"runtime {server.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
-    engine = service_engine(spec, wanted.image)
-    named = engine.values(known.formats_option) if engine is not None else ()
-    if named and "gguf" not in named and source.text.partition("?")[0].endswith(".gguf"):
+    engine = service_engine(spec, service_plan.image)
+    quantizations = engine.values(server.formats_option) if engine is not None else ()
+    if quantizations and "gguf" not in quantizations and source.text.partition("?")[0].endswith(".gguf"):
         text = f"{engine} does not load GGUF files, and Model {spec.model_ref} is one: use safetensors or another image"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(spec: InferenceServiceSpec, model: ModelSpec, wanted: Plan, settings: Settings) -> Iterator[Advice]:
-    """LK-V-I40 and LK-V-X06: GPUs may be counted in both objects, and not every runtime reads all of the Model."""
-    known, count = wanted.runtime, wanted.gpus.count
+def _with_model(
+    spec: InferenceServiceSpec, model: ModelSpec, service_plan: Plan, settings: Settings
+) -> Iterator[Advice]:
+    """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
+    server, count = service_plan.runtime, service_plan.gpus.count
     claim = spec.model_cache.claim_name if spec.model_cache else ""
-    if claim and wanted.init and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim):
+    if (
+        claim
+        and service_plan.init
+        and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim)
+    ):
         message = (
             f"the model is downloaded twice: once by the Model onto {names.claim_name(spec.model_ref)}, and once onto "
             f"{claim}; leave it out to use the Model's own claim"
         )
         yield advice(SPEC.child("modelCache", "claimName"), message)
-    yield from known.advice_with_model(spec, model, count)
-    gpu, own = model.hardware.gpu if model.hardware else None, spec.resources.gpu if spec.resources else None
+    yield from server.advice_with_model(spec, model, count)
+    gpu, gpus = model.hardware.gpu if model.hardware else None, spec.resources.gpu if spec.resources else None
     if gpu is None:
         return
-    if gpu.count and own not in (None, gpu.count):
-        message = f"no effect: the Model's gpu.count {gpu.count} wins over {own}"
+    if gpu.count and gpus not in (None, gpu.count):
+        message = f"no effect: the Model's gpu.count {gpu.count} wins over {gpus}"
         yield advice(SPEC.child("resources", "gpu"), message, "no-effect")
     for name in dict.fromkeys(name for other in RUNTIMES.values() for name in other.gpu_fields):
-        if getattr(gpu, name) is None or count >= known.gpu_fields.get(name, count + 1):
+        if getattr(gpu, name) is None or count >= server.gpu_fields.get(name, count + 1):
             continue
-        why = f"{count} GPUs in a pod" if name in known.gpu_fields else f"runtime {known.name}"
+        why = f"{count} GPUs in a pod" if name in server.gpu_fields else f"runtime {server.name}"
         yield advice(SPEC.child("modelRef"), f"the Model's hardware.gpu.{name} has no effect with {why}", "no-effect")
 
 
@@ -585,7 +589,7 @@ _NOT_ON_METAL = (
 
 
 def _on_metal(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """LK-V-I64 and LK-V-X11: the agent starts one process, and there is no pod."""
+    """Warn of fields that describe pods: the agent starts one process (LK-V-I64, LK-V-X11)."""
     for name in _NOT_ON_METAL:
         if getattr(spec, fields(InferenceServiceSpec)[name][0]) not in (None, "", [], {}):
             yield advice(SPEC.child(name), "no effect with a Model on metal", "no-effect")

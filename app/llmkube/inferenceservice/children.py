@@ -17,7 +17,7 @@ from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 
 
 def service(plan: Plan) -> Service:
-    """One port. It leads to the container's port by name, so the two numbers need not be the same (LK-T-44)."""
+    """Build the Service. It finds the container's port by name, so the two numbers may differ (LK-T-44)."""
     return Service(
         metadata=ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
         spec=ServiceSpec(
@@ -31,7 +31,7 @@ def service(plan: Plan) -> Service:
 
 
 def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
-    """``None`` for a service that does not autoscale, or is suspended."""
+    """Build the autoscaler; ``None`` for a service that does not autoscale, or is suspended."""
     if plan.scaling is None:
         return None
     return HorizontalPodAutoscaler(
@@ -45,15 +45,24 @@ def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
     )
 
 
-_LABELS = {
-    "service": names.LABEL_SERVICE,
-    "model": names.LABEL_MODEL,
-    "runtime": names.LABEL_RUNTIME,
+def _meta(key: str) -> str:
+    return "".join(character if character.isalnum() else "_" for character in key)
+
+
+_TARGETS = {
+    "model": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_MODEL)}",
+    "namespace": "__meta_kubernetes_namespace",
+    "runtime": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_RUNTIME)}",
+    "service": f"__meta_kubernetes_pod_label_{_meta(names.LABEL_SERVICE)}",
 }
+_RELABELINGS: list[Json] = [
+    {"action": "replace", "sourceLabels": [source], "targetLabel": target} for target, source in _TARGETS.items()
+]
+"""Label each series with its service, model and runtime. ``action`` is the API's default: lists replace."""
 
 
 def pod_monitor(plan: Plan) -> Json | None:
-    """``None`` for a runtime that has no ``/metrics``. Only clusters that declare the kind are sent one."""
+    """Build the PodMonitor; ``None`` for a runtime without ``/metrics``. Only clusters that have the kind get one."""
     if not plan.runtime.scraped:
         return None
     return {
@@ -63,22 +72,7 @@ def pod_monitor(plan: Plan) -> Json | None:
         "spec": {
             "selector": {"matchLabels": plan.selector},
             "podMetricsEndpoints": [
-                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _relabelings()}
+                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _RELABELINGS}
             ],
         },
     }
-
-
-def _relabelings() -> list[Json]:
-    """Each series says whose it is. ``action`` is the API's default, as the list is replaced as a whole."""
-    targets = {target: f"__meta_kubernetes_pod_label_{_meta(key)}" for target, key in _LABELS.items()}
-    targets["namespace"] = "__meta_kubernetes_namespace"
-    return [
-        {"action": "replace", "sourceLabels": [source], "targetLabel": target}
-        for target, source in sorted(targets.items())
-    ]
-
-
-def _meta(key: str) -> str:
-    """A label key as Prometheus writes it."""
-    return "".join(character if character.isalnum() else "_" for character in key)

@@ -22,24 +22,24 @@ from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 RECREATE: Json = {"type": "Recreate"}
-"""With a GPU the old pod is deleted first: the new one could wait for its GPU forever (LK-T-07)."""
+"""With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""
 ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
-"""The API's defaults, written out so that they are on record as ours and a switch to ``Recreate`` can remove them."""
+"""The API's defaults, written out so that they are recorded as ours and a switch to ``Recreate`` can remove them."""
 
 
 def deployment(
     plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
 ) -> Deployment | Json | None:
-    """Build the desired Deployment. ``autoscaler`` is the observed one, which may have set the replicas.
+    """Build the Deployment; ``None`` while the observed one has an immutable selector that our pods cannot match.
 
-    ``None`` while the observed one has a selector that our pods cannot satisfy: no update can succeed, so it has to go
-    first (LK-D.9). As it is, but with its strategy on record, where ``Recreate`` could not replace it yet (LK-D.8).
+    ``autoscaler`` is the observed one, which may have set the replicas. Where ``Recreate`` cannot replace the observed
+    strategy yet, the observed Deployment is kept with its strategy recorded (LK-D.8, LK-D.9).
     """
     if not selectable(plan, observed):
         return None
     if observed is not None and plan.has_gpus and not _strategy_is_ours(observed):
-        kept = keep_child(observed)
-        return Kept(kept, spec=_with_strategy(kept, observed))
+        child = keep_child(observed)
+        return Kept(child, spec=_with_strategy(child, observed))
     running = observed.spec.selector.match_labels if observed else None
     return Deployment(
         metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
@@ -59,7 +59,7 @@ def deployment(
 def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None) -> int | None:
     """Return the initial replicas of an autoscaled service (LK-D.7), ``None`` without autoscaling.
 
-    A Deployment that is made again goes on with what the autoscaler chose for the one before.
+    A recreated Deployment starts with the replicas that the autoscaler chose before.
     """
     if plan.scaling is None:
         return None
@@ -68,7 +68,6 @@ def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: Observed
 
 
 def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
-    """Return whether the observed selector, which is immutable, matches the plan's pods."""
     return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
 
 
@@ -79,8 +78,8 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     return bool(find(last_applied(observed), ("spec", "strategy", "rollingUpdate")))
 
 
-def _with_strategy(kept: Kept, observed: ObservedDeployment) -> Json:
-    spec = kept.get("spec") or {}
+def _with_strategy(child: Kept, observed: ObservedDeployment) -> Json:
+    spec = child.get("spec") or {}
     return {**spec, "strategy": {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}}
 
 
@@ -121,7 +120,7 @@ def _container(plan: Plan) -> Container:
 
 
 def _resources(plan: Plan) -> ResourceRequirements | None:
-    """GPUs are limits, as extended resources demand; CPU and memory are requests without a limit."""
+    """Return GPUs as limits, which extended resources require, and CPU and memory as requests without a limit."""
     gpus = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else {}
     limits = {**gpus, **plan.limits}
     if not limits and not plan.requests and not plan.claims:

@@ -1,6 +1,6 @@
-"""Failures of model downloads and GPU drivers, which programs watch for by a condition's reason. Source: LK-5.8.
+"""Failures of model downloads and GPU drivers, as reasons of conditions that programs can watch. Source: LK-5.8.
 
-Only the output of a container tells them apart: what the tools and libraries print is matched here, and nowhere else.
+Only a container's output distinguishes them, so the output of tools and libraries is matched here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.llmkube.inferenceservice.types import ConditionType, DriverReason, Tran
 from app.workload.cause import bounded, one_line
 
 _CURL = re.compile(r"\(curl (\d+)|curl: \((\d+)\)")
-"""The exit code of curl, as our downloader and curl itself print it."""
+"""Exit code of curl, as the downloader and curl itself print it."""
 _CURL_CODES = {
     **dict.fromkeys((5, 6, 7, 28), TransferReason.UNREACHABLE),
     **dict.fromkeys((51, 60, 77, 83, 90, 91), TransferReason.UNTRUSTED),
@@ -26,7 +26,6 @@ _CURL_CODES = {
 _HTTP = re.compile(
     r"(?:error:?|HTTP(?:/[\d.]+)?) (\d{3})\b|\b(\d{3}) (?:client error|unauthorized|forbidden|not found)", re.IGNORECASE
 )
-"""An HTTP status, as downloaders print it."""
 _HTTP_CODES = {
     **dict.fromkeys((401, 403, 407), TransferReason.UNAUTHORIZED),
     **dict.fromkeys((404, 410), TransferReason.NOT_FOUND),
@@ -34,7 +33,7 @@ _HTTP_CODES = {
 _S3 = re.compile(
     r"\b(AccessDenied|ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|NoSuchBucket|NoSuchKey)\b", re.IGNORECASE
 )
-"""An error code of the S3 API. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html."""
+"""Error code of the S3 API. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html."""
 _SYSTEM = {
     TransferReason.UNTRUSTED: re.compile(
         r"certificate (?:problem|verif)|self.signed certificate|issuer certificate", re.IGNORECASE
@@ -44,7 +43,7 @@ _SYSTEM = {
         r"could not resolve|name or service not known|connection (?:refused|timed out)", re.IGNORECASE
     ),
 }
-"""Errors of the system's libraries, for downloaders without exit codes of their own."""
+"""Errors of system libraries, for downloaders without specific exit codes."""
 
 _DRIVER = re.compile(
     r"driver (?:version|on your system) is (?:too old|insufficient)|error_?insufficient_?driver", re.IGNORECASE
@@ -54,19 +53,18 @@ _DRIVER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A failure that a container's output tells, with the line that does."""
+    """A failure in a container's output, with the line that shows it."""
 
     reason: str
     line: str
 
 
 def transfer_finding(texts: Iterable[str]) -> Finding | None:
-    """Return why a download failed, by the output of downloaders."""
+    """Return why a download failed, from the output of downloaders."""
     return next(filter(None, (_find(text, _transfer_reason) for text in texts)), None)
 
 
 def _transfer_reason(line: str) -> str:
-    """Return the reason that a line of a downloader's output gives, or an empty string."""
     http, curl, s3 = _number(_HTTP, line), _number(_CURL, line), _S3.search(line)
     if reason := _HTTP_CODES.get(http) or _CURL_CODES.get(curl):
         return reason
@@ -76,7 +74,6 @@ def _transfer_reason(line: str) -> str:
 
 
 def _number(pattern: re.Pattern[str], line: str) -> int:
-    """Return the number that a pattern finds in one of its groups, or 0."""
     match = pattern.search(line)
     return int(match[1] or match[2]) if match is not None else 0
 
@@ -98,7 +95,7 @@ def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: 
 
 
 def set_driver(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
-    """Write ``DriverCompatible``: false while a server ends for want of a newer driver, true once one starts."""
+    """Write ``DriverCompatible``: false while the driver is too old for the server, true once a server starts."""
     statuses = [status for pod in pods for status in pod.status.container_statuses or ()]
     finding = next(filter(None, (_find(text, _driver_reason) for text in _outputs(statuses))), None)
     if finding is not None:
@@ -113,7 +110,7 @@ def _downloads(status: ContainerStatus) -> bool:
 
 
 def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
-    """Yield the ends of the logs of containers that failed and have not succeeded since."""
+    """Yield the end of the log of each container that failed and has not succeeded since."""
     for status in statuses:
         ended = status.state.terminated or status.last_state.terminated
         if ended is not None and ended.exit_code != 0 and not status.ready:
@@ -121,7 +118,6 @@ def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
 
 
 def _find(text: str, reason_of: Callable[[str], str]) -> Finding | None:
-    """Return the first line with a reason."""
     lines = ((reason_of(line), line) for line in text.splitlines())
     return next(
         (Finding(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in lines if reason), None

@@ -1,4 +1,4 @@
-"""Check whether a service's model fits into the memory of its GPUs, by both objects. Source: LK-7."""
+"""Check whether a service's model fits into the memory of its GPUs. Source: LK-7."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
 
-_OWN_COMMAND = Use(unknown="spec.command starts a server of its own")
+_OWN_COMMAND = Use(unknown="spec.command starts another server")
 
 
 def fit(service: Service, request: SyncRequest[Any, Any], settings: Settings, gpu_memory: str = "") -> Fit:
-    """The answer for a service, with its Model among the related objects.
+    """Return the verdict for a service, with its Model among the related objects.
 
-    ``gpu_memory``: a quantity for GPUs of which neither object says how large they are.
+    ``gpu_memory`` is a quantity for GPUs whose size neither object has.
     """
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
@@ -34,18 +34,17 @@ def fit(service: Service, request: SyncRequest[Any, Any], settings: Settings, gp
 
 
 def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str = "") -> Fit:
-    """The answer for a spec and its Model."""
     if accelerator(model.spec) == METAL:
-        return Fit(Answer.CANNOT_KNOW, "the agent on the Mac judges by the memory of its host", ())
+        return Fit(Answer.CANNOT_KNOW, "the agent on the Mac decides by the memory of its host", ())
     memory, memory_from = _memory(spec, model, gpu_memory)
-    told, source = model.status.gguf, source_of(model.spec)
-    names = tuple(filter(None, (told.model_name if told else "", source.text, *source.files)))
+    metadata, source = model.status.gguf, source_of(model.spec)
+    names = tuple(filter(None, (metadata.model_name if metadata else "", source.text, *source.files)))
     question = Question(
         names=names,
-        formats=tuple(filter(None, (told.quantization if told else "", model.spec.quantization, *names))),
+        formats=tuple(filter(None, (metadata.quantization if metadata else "", model.spec.quantization, *names))),
         gguf=model.spec.format == "gguf",
         size=0 if len(source.files) > 1 or _PART.search(source.text) else model.status.source_content_length,
-        parameters=told.parameter_count if told else 0,
+        parameters=metadata.parameter_count if metadata else 0,
         shape=_shape(model),
         use=_OWN_COMMAND if spec.command else runtime(spec.runtime).use(spec, model.spec),
         gpus=gpu_request(model.spec, spec, settings).count,
@@ -56,34 +55,33 @@ def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_m
 
 
 _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
-"""A file that is one of several."""
+"""Matches a file that is one of several."""
 
 
 def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:
-    """Return the bytes of one GPU, and their source."""
     gpu = model.spec.hardware.gpu if model.spec.hardware else None
     declared = (
         (gpu.memory if gpu else "", "hardware.gpu.memory of the Model"),
         (spec.resources.gpu_memory if spec.resources else "", "resources.gpuMemory"),
-        (gpu_memory, "as asked"),
+        (gpu_memory, "as requested"),
     )
-    return next(((int(parse(text)), who) for text, who in declared if text and is_quantity(text)), (0, ""))
+    return next(((int(parse(text)), source) for text, source in declared if text and is_quantity(text)), (0, ""))
 
 
 _PLAIN = ("llama", "qwen2")
-"""Architectures whose heads are as wide as the embedding divided by their number, and see the whole context."""
+"""Architectures with heads of embedding size / number of heads, that attend to the whole context."""
 
 
 def _shape(model: Model) -> Shape | None:
-    """Return the metadata of the file. Other architectures have wider heads, windows, or layers without a cache."""
-    told = model.status.gguf
-    if told is None or not told.layer_count or not told.head_count or not told.embedding_size:
+    """Return the shape in the file's metadata, with bounds: some architectures have layers without a cache."""
+    metadata = model.status.gguf
+    if metadata is None or not metadata.layer_count or not metadata.head_count or not metadata.embedding_size:
         return None
-    plain = told.architecture in _PLAIN
+    plain = metadata.architecture in _PLAIN
     return Shape(
-        layers=told.layer_count,
-        kv_heads=told.head_count_kv or told.head_count,
-        head=told.embedding_size // told.head_count,
-        context=told.context_length,
-        ends=(1, 1) if plain and told.head_count_kv else (0, 1 if plain else 2),
+        layers=metadata.layer_count,
+        kv_heads=metadata.head_count_kv or metadata.head_count,
+        head=metadata.embedding_size // metadata.head_count,
+        context=metadata.context_length,
+        ends=(1, 1) if plain and metadata.head_count_kv else (0, 1 if plain else 2),
     )

@@ -1,7 +1,4 @@
-"""GPUs of a service's pods: how many of which resource, on which nodes, and why they cannot be requested.
-
-Source: LK-3.4 and LK-3.4.1.
-"""
+"""GPUs of a service's pods: their number, resource and nodes, and why they cannot be requested (LK-3.4, LK-3.4.1)."""
 
 from __future__ import annotations
 
@@ -15,7 +12,8 @@ from app.settings import Settings, variable_name
 from app.workload.parts import GPURequest
 
 MIG_PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb")
-"""Profile of a MIG partition, as NVIDIA's device plugin spells it in resource names."""
+
+_NO_GPU, _WHOLE_GPUS = GPU(), GPUSharing()
 
 
 def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
@@ -25,17 +23,14 @@ def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings
 
 
 def gpu_of(model: ModelSpec) -> GPU:
-    """Return the Model's GPU; an empty one where it has none."""
-    return (model.hardware.gpu if model.hardware else None) or GPU()
+    return (model.hardware.gpu if model.hardware else None) or _NO_GPU
 
 
 def sharing(spec: InferenceServiceSpec) -> GPUSharing:
-    """Return how the pods share GPUs; whole GPUs where nothing is written."""
-    return (spec.resources.gpu_sharing if spec.resources else None) or GPUSharing()
+    return (spec.resources.gpu_sharing if spec.resources else None) or _WHOLE_GPUS
 
 
 def toleration_key(model: ModelSpec, request: GPURequest) -> str:
-    """Return the taint that pods with a GPU tolerate."""
     return gpu_of(model).toleration_key or request.resource
 
 
@@ -46,7 +41,7 @@ def pool_selector(model: ModelSpec, spec: InferenceServiceSpec, settings: Settin
 
 
 def sharing_problem(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> str:
-    """Return why the pods cannot share a GPU as the spec says; empty where they can."""
+    """Return why the pods cannot share a GPU as the spec requires; empty if they can."""
     mode, gpu = sharing(spec).mode, gpu_of(model)
     if mode == "exclusive":
         return ""
@@ -65,14 +60,13 @@ def sharing_problem(model: ModelSpec, spec: InferenceServiceSpec, settings: Sett
     return ""
 
 
-def known_resources(settings: Settings) -> tuple[str, ...]:
-    """Return every resource that counts as a GPU when the scheduler says that it is insufficient (LK-5.4)."""
+def gpu_resources(settings: Settings) -> tuple[str, ...]:
+    """Return every resource that counts as a GPU in the scheduler's message (LK-5.4)."""
     fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU, names.DRI_RENDER)
     return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
 
 
 def _partition(spec: InferenceServiceSpec) -> str:
-    """Return the resource of a MIG partition; empty for whole GPUs."""
     shares = sharing(spec)
     return names.MIG_PARTITION + shares.profile if shares.mode == "partitioned" else ""
 
@@ -82,9 +76,9 @@ def _resource(model: ModelSpec, settings: Settings) -> str:
     gpu = gpu_of(model)
     if gpu.resource_name or amd_device(gpu):
         return gpu.resource_name or names.DRI_RENDER
-    said = (model.hardware.accelerator, gpu.vendor) if model.hardware else ()
-    if "intel" in said:
+    kinds = (model.hardware.accelerator, gpu.vendor) if model.hardware else ()
+    if "intel" in kinds:
         return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
-    if "rocm" in said or "amd" in said:
+    if "rocm" in kinds or "amd" in kinds:
         return names.AMD_GPU
-    return names.DRI_RENDER if "vulkan" in said else names.NVIDIA_GPU
+    return names.DRI_RENDER if "vulkan" in kinds else names.NVIDIA_GPU

@@ -27,7 +27,7 @@ from app.kube.objects import (
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
 from app.llmkube import names
-from app.llmkube.inferenceservice.plan import wanted_replicas
+from app.llmkube.inferenceservice.plan import replicas_of
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Phase, Service
 from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
@@ -68,7 +68,7 @@ class PeerStatus(Observed):
 
 
 class PeerService(RelatedMeta):
-    """Another InferenceService, of any namespace: only its place in the queue matters."""
+    """Another InferenceService, of any namespace, for the queue."""
 
     status: PeerStatus = msgspec.field(default_factory=PeerStatus)
 
@@ -95,9 +95,9 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
-    wanted_models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
-    rules = [RelatedRule(names.API_VERSION, "models", namespace, wanted_models)] if wanted_models else []
-    if settings.watch_pods and wanted_replicas(spec):
+    models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
+    rules = [RelatedRule(names.API_VERSION, "models", namespace, models)] if models else []
+    if settings.watch_pods and replicas_of(spec):
         labels = {"matchLabels": names.pod_selector(metadata.name)}
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=labels))
     if settings.llmkube_watch_endpoint_slices:
@@ -116,9 +116,9 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
 
 
 def pods_of(service: str, related: Related) -> list[ObservedPod]:
-    """Return the pods of the service: others may match the rule's label."""
-    wanted = names.service_labels(service).items()
-    return [pod for pod in sorted_values(related.pods) if wanted <= (pod.metadata.labels or {}).items()]
+    """Return the pods of the service; the rule's label may select others."""
+    labels = names.service_labels(service).items()
+    return [pod for pod in sorted_values(related.pods) if labels <= (pod.metadata.labels or {}).items()]
 
 
 def _named(*candidates: str) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ _STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
 
 
 def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> dict[str, Any]:
-    """The Models, where their files are, and which claims there are."""
+    """Return the Models, the location of their files, and the names of the claims."""
     related = request.related or Related()
     stored = {key: _stored(model) for key, model in (related.models or {}).items()}
     return {"models": specs(related.models), "files": stored, "claims": sorted(related.claims or {})}
@@ -200,7 +200,7 @@ def _waits(text: str, reason: str) -> UnusableModel:
 
 
 def _unready(name: str, status: ModelStatus) -> UnusableModel:
-    """Return the Model's phase and message. Settings that leave it without a claim fail its services too (LK-0.3)."""
+    """Return why the service waits; it fails if the operator's settings leave its Model without a claim (LK-0.3)."""
     why = find(status.conditions, ConditionType.READY)
     words = why.message if why is not None and why.status != "True" else ""
     text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
@@ -209,20 +209,20 @@ def _unready(name: str, status: ModelStatus) -> UnusableModel:
 
 
 def _outdated(model: Model) -> bool:
-    """The status is about an earlier source or checksum: the file of the present one is not there yet (LK-T-18).
+    """Return whether the status is about an earlier source or checksum, so the present file is not there yet (LK-T-18).
 
-    Only a status that names its generation is distrusted; one of the Go operator does not.
+    A status without a generation, as the Go operator writes it, is trusted.
     """
-    judged = find(model.status.conditions, ConditionType.READY)
-    if judged is None or judged.observed_generation is None or model.metadata.generation is None:
+    ready = find(model.status.conditions, ConditionType.READY)
+    generation = ready.observed_generation if ready is not None else None
+    if generation is None or generation >= (model.metadata.generation or 0):
         return False
-    known, wanted = model.status.sha256, model.spec.sha256.lower()
+    stored, desired = model.status.sha256, model.spec.sha256.lower()
     metal = accelerator(model.spec) == METAL
     source = source_of(model.spec)
     other_source = model.status.cache_key != recorded_key(source, metal=metal)
     other_source = other_source or model.status.staged_files != list(source.files)
-    other_file = other_source or (known != "" and wanted not in ("", known))
-    return other_file and judged.observed_generation < model.metadata.generation
+    return other_source or (stored != "" and desired not in ("", stored))
 
 
 # The draft model of speculative decoding. A name alone does not tell a Model from a repository of vLLM's, so what runs
@@ -230,7 +230,7 @@ def _outdated(model: Model) -> bool:
 
 
 def required_draft(spec: InferenceServiceSpec, related: Related, namespace: str) -> UnusableModel | None:
-    """Return why the service has to wait for its draft Model, where the runtime takes nothing else for it."""
+    """Return why the service has to wait for its draft Model, if the runtime requires one."""
     runtime = runtime_of(spec.runtime)
     name = runtime.draft(spec)
     if not name or not runtime.draft_is_model:
@@ -244,10 +244,10 @@ def required_draft(spec: InferenceServiceSpec, related: Related, namespace: str)
 def draft_cause(
     spec: InferenceServiceSpec, related: RelatedResource | None, observed: ObservedDeployment | None
 ) -> Cause | None:
-    """Return why the children have to stay as they are; ``None`` when nothing is in the way.
+    """Return why the children have to stay as they are; ``None`` if nothing prevents a change.
 
-    A Model that is not Ready has no file yet where the pods would look for it. One that is gone leaves a running
-    service as it is; a new one is made without it.
+    The file of a Model that is not Ready is not in place yet. If the Model is gone, a running service is kept, and a
+    new one is made without it.
     """
     runtime = runtime_of(spec.runtime)
     name = runtime.draft(spec)
@@ -266,7 +266,7 @@ def draft_cause(
 
 
 def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, note: str = "") -> Cause | None:
-    """Return what is missing of speculative decoding: its draft model, or a Model of that name."""
+    """Return what speculative decoding lacks: a draft model, or a Model of that name."""
     runtime = runtime_of(spec.runtime)
     name = runtime.draft(spec)
     if not name and (problem := runtime.draft_problem(spec)):
@@ -278,12 +278,10 @@ def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, n
 
 
 def _is_mounted(model: Model) -> bool:
-    """Return whether the pods read its file from a volume."""
     return accelerator(model.spec) != METAL and source_of(model.spec).kind is not SourceClass.REPOSITORY
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
-    """Return the recorded arguments of the Deployment's container."""
     value: Any = last_applied(observed) if observed is not None else None
     for key in ("spec", "template", "spec", "containers", 0, "args"):
         value = _inside(value, key)

@@ -1,7 +1,4 @@
-"""Every decision about the pods of a service and the objects in front of them. Source: LK-3 and LK-4.
-
-The builders beside this module only give these values their shape.
-"""
+"""Every decision about the pods of a service and the objects in front of them. Source: LK-3 and LK-4."""
 
 from __future__ import annotations
 
@@ -32,8 +29,8 @@ from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector
 from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.refused import service_engine
 from app.llmkube.runtimes.registry import runtime as runtime_of
+from app.llmkube.runtimes.rejected import service_engine
 from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
@@ -51,13 +48,13 @@ from app.workload.parts import (
 DEFAULT_SERVICE_PORT = 8080
 DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
 PORT_NAME = "http"
-"""Name of the container's port; the Service and the PodMonitor find it by this name (LK-T-44)."""
+"""The Service and the PodMonitor find the container's port by this name (LK-T-44)."""
+
+_DEFAULT_CACHE = ModelCache()
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """The settings of the autoscaler."""
-
     minimum: int
     maximum: int
     metrics: tuple[Json, ...]
@@ -71,7 +68,7 @@ class Plan:
     namespace: str
     service_name: str
     labels: dict[str, str]
-    """Of the Deployment: the operator's four."""
+    """Labels of the Deployment: the operator's four."""
     selector: dict[str, str]
     pod_labels: dict[str, str]
     pod_annotations: dict[str, str]
@@ -118,21 +115,20 @@ def plan(
     metadata: ObjectMeta,
     spec: InferenceServiceSpec,
     model: Model,
-    drafting: Model | None,
+    draft_model: Model | None,
     operator_claim: bool,
     settings: Settings,
 ) -> Plan:
     """Return the decisions for a Model that is Ready and served inside the cluster.
 
-    ``drafting`` is the draft Model, if there is one. ``operator_claim``: the operator's claim for all Models exists in
-    the namespace.
+    ``operator_claim``: the operator's claim for all Models exists in the namespace.
     """
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
     claims = gpu_of(model.spec).resource_claims
     mounts_model = runtime.mounts_model and not spec.skip_model_init
     main = _storage(model, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
-    draft = _draft(spec, drafting, main, operator_claim, settings)
+    draft = _draft(spec, draft_model, main, operator_claim, settings)
     port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
     served = _served(main, runtime, model.spec)
@@ -148,7 +144,7 @@ def plan(
         selector=names.service_labels(metadata.name),
         pod_labels={**spec.pod_labels, **labels},
         pod_annotations=_annotations(spec),
-        replicas=wanted_replicas(spec),
+        replicas=replicas_of(spec),
         scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
         runtime=runtime,
         image=spec.image or _image(runtime, model.spec, gpus),
@@ -181,42 +177,36 @@ def plan(
 
 
 def _served(storage: Storage, runtime: Runtime, model: ModelSpec) -> str:
-    """Return the path of the command line: a directory if the runtime loads all files of one (LK-3.6.1)."""
+    """Return the path on the command line: a directory if the runtime loads all its files (LK-3.6.1)."""
     is_directory = runtime.loads_directories and model.format != "gguf"
     return storage.directory if is_directory and storage.directory else storage.path
 
 
-def wanted_replicas(spec: InferenceServiceSpec) -> int:
-    """Return the replicas of the spec; 0 while the service is suspended."""
+def replicas_of(spec: InferenceServiceSpec) -> int:
     if spec.suspend:
         return 0
     return 1 if spec.replicas is None else spec.replicas
 
 
 def container_port(spec: InferenceServiceSpec, runtime: Runtime) -> int:
-    """Return the port of the server and its probes (LK-3.3)."""
     return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port)
 
 
 def service_port(spec: InferenceServiceSpec) -> int:
-    """Return the Service's port, which is independent of the container's and the runtime's (LK-3.9)."""
     return spec.endpoint.port if spec.endpoint else DEFAULT_SERVICE_PORT
 
 
 def endpoint(metadata: ObjectMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
-    """Return the service's URL inside the cluster (LK-5.6)."""
     host = f"{names.service_name(metadata.name)}.{metadata.namespace}.svc.{settings.cluster_domain}"
     path = (spec.endpoint.path if spec.endpoint else "") or DEFAULT_ENDPOINT_PATH
     return f"http://{host}:{service_port(spec)}{path}"
 
 
 def priority_class(spec: InferenceServiceSpec) -> str:
-    """Return the PriorityClass of the pods: the user's, else the one of the level."""
     return spec.priority_class_name or names.priority_class(spec.priority)
 
 
 def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
-    """Return the runtime's default image for the GPU of the pod."""
     makers = {"nvidia.com": "cuda", "amd.com": "amd"}
     maker = makers.get(gpus.resource.partition("/")[0], "") if gpus.count else ""
     return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
@@ -278,7 +268,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
         return Storage(source.mounted_path, "", (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
-    cache = spec.model_cache or ModelCache()
+    cache = spec.model_cache or _DEFAULT_CACHE
     fetched = _download(model, model.status.cache_key, source, cache, settings)
     claim = cache.claim_name or _claim_of(model, operator_claim, settings)
     return Storage(
@@ -291,16 +281,12 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
 
 
 def _sized(volume: Json, spec: InferenceServiceSpec) -> Json:
-    """Limit the empty directory of a model to the ephemeral storage of the pod."""
     limit = _disk(spec).get(EPHEMERAL_STORAGE)
     return {**volume, "emptyDir": {"sizeLimit": limit}} if limit and volume["name"] == names.STORAGE_VOLUME else volume
 
 
 def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> Download:
-    """Return the download that finds the files of the Model's Job, in the directory of the Model's status.
-
-    On a claim of the service, or in an empty directory, each pod downloads the file.
-    """
+    """Return the download of a pod, into the directory of the Model's Job where the pod has its claim."""
     namespace, name = model.metadata.namespace, model.metadata.name
     fetched = download(model.spec, source, namespace, name, settings)
     if not fetched.cached:
@@ -311,14 +297,13 @@ def _download(model: Model, key: str, source: Source, own: ModelCache, settings:
 
 
 def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
-    """Return the claim that the Model fills; its status has the name if it is not the plain one."""
     return cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
 
 
 def _draft(
     spec: InferenceServiceSpec, model: Model | None, main: Storage, operator_claim: bool, settings: Settings
 ) -> Draft:
-    """Return the draft model: a Model of the namespace where the name is one, else what the user wrote.
+    """Return the draft model: a Model of the namespace if the name is one, else the user's value.
 
     A server cannot use the name of a Model that does not exist, so it is left out (LK-B-08).
     """
@@ -332,14 +317,13 @@ def _draft(
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     key = model.status.cache_key or source.cache_key
-    fetched = _download(model, key, source, spec.model_cache or ModelCache(), settings)
+    fetched = _download(model, key, source, spec.model_cache or _DEFAULT_CACHE, settings)
     if not fetched.cached:
         return _downloaded(fetched, main, spec, settings)
     return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
 
 
 def _downloaded(fetched: Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Draft:
-    """Return a draft model that the pod downloads beside its main model, into the same empty directory."""
     existing = {volume["name"] for volume in main.volumes}
     added = tuple(_sized(v, spec) for v in volumes(fetched, "", settings) if v["name"] not in existing)
     mount = serving_mount(fetched)
@@ -387,23 +371,22 @@ def _disk(spec: InferenceServiceSpec) -> dict[str, str]:
 
 
 def _annotations(spec: InferenceServiceSpec) -> dict[str, str]:
-    """Return the pod annotations; the user's win. They must not depend on the status: changes would restart pods."""
+    """Return the pod annotations. They must not depend on the status: changes would restart pods."""
     protected = spec.disruption is not None and spec.disruption.protect_always
     return {names.DO_NOT_DISRUPT: "true", **spec.pod_annotations} if protected else spec.pod_annotations
 
 
 def _embedded(items: list[Json]) -> list[Json]:
-    """Return embedded parts of a pod as the API server stores them."""
     return [normalised(clean(item)) for item in items]
 
 
 def _environment(variables: list[Json]) -> list[Json]:
-    """Return the variables with distinct names; an empty value is left out, as the API server does."""
+    """Return the variables with distinct names."""
     return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
 
 
 def _stored(variable: Json) -> Json:
-    """Return a variable as the API server stores it, with a canonical divisor."""
+    """Return a variable as the API server stores it: with a canonical divisor, without an empty value."""
     reference = (variable.get("valueFrom") or {}).get("resourceFieldRef")
     if reference and "divisor" in reference:
         reference["divisor"] = canonical_value(reference["divisor"])
@@ -419,7 +402,6 @@ def _by_name(references: list[Json]) -> list[Json]:
 
 
 def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
-    """Return the toleration of the GPU, if there is one, and the user's tolerations (LK-T-03)."""
     generated = [toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
     return generated + [_without_empty(clean(item)) for item in spec.tolerations]
 
@@ -453,14 +435,12 @@ def _handler(value: Any) -> Any:
 
 
 def _security(spec: InferenceServiceSpec, settings: Settings) -> Json:
-    """Return the pod security context: the user's, without the default ``fsGroup``, or the default."""
     if spec.pod_security_context is None:
         return default_pod_security(settings)
     return normalised(clean(spec.pod_security_context))
 
 
 def _container_security(spec: InferenceServiceSpec) -> Json:
-    """Return the security context of the server's container: the user's, even if empty, or the default."""
     if spec.security_context is None:
         return _CONTAINER_SECURITY
     return normalised(clean(spec.security_context))

@@ -1,7 +1,7 @@
-"""The status of a service: what was observed, judged. Source: LK-5.
+"""The status of a service, from its observed state. Source: LK-5.
 
-Three situations: its Model cannot be used (:func:`waiting`), a metal agent serves it (:func:`on_metal`), or pods of
-this cluster do (:func:`in_cluster`).
+Its Model cannot be used (:func:`waiting`), a metal agent serves it (:func:`on_metal`), or pods of this cluster do
+(:func:`in_cluster`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
 from app.llmkube.inferenceservice.observed import ObservedSlice, PeerService, Related, UnusableModel
-from app.llmkube.inferenceservice.plan import Plan, wanted_replicas
+from app.llmkube.inferenceservice.plan import Plan, replicas_of
 from app.llmkube.inferenceservice.types import (
     GATEWAY_HINT,
     ConditionType,
@@ -44,8 +44,6 @@ from app.workload.rollout import Rollout, rolling_out
 
 @dataclass(frozen=True, slots=True)
 class Scheduling:
-    """The status fields of the same names."""
-
     status: str = ""
     message: str = ""
     waiting_for: str = ""
@@ -61,14 +59,11 @@ class StatusInputs:
     now: datetime
     effective_priority: int
     endpoint: str = ""
-    """URL of the service; empty while it has none."""
     model_ready: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """A phase and its replica counts."""
-
     phase: Phase
     ready: int = 0
     desired: int = 0
@@ -76,7 +71,7 @@ class PhaseResult:
     scheduling: Scheduling = NOT_WAITING
     queue_position: int = 0
     causes: list[Cause] = field(default_factory=list)
-    """Why the service is not ready; empty exactly when it is."""
+    """Why the service is not ready; empty if it is."""
     replacing: bool = False
     """Pods of an earlier template are being replaced."""
 
@@ -85,7 +80,7 @@ def waiting(
     service: Service, unusable: UnusableModel, rollout: Rollout, inputs: StatusInputs
 ) -> InferenceServiceStatus:
     """Return the status of a service whose pods cannot be made: it has no address, and what runs is kept."""
-    desired = wanted_replicas(service.spec)
+    desired = replicas_of(service.spec)
     stopped = [] if desired else [_stopped(service.spec)]
     result = PhaseResult(
         unusable.phase,
@@ -99,8 +94,8 @@ def waiting(
 
 
 def on_metal(service: Service, heartbeat: Heartbeat, inputs: StatusInputs) -> InferenceServiceStatus:
-    """The agent's addresses are the replicas. What the agent wrote itself stays until Ready (LK-T-02)."""
-    desired = wanted_replicas(service.spec)
+    """Return the status of a service on metal: its replicas are the agent's addresses, and its own status is kept."""
+    desired = replicas_of(service.spec)
     phase = _phase(service.spec, heartbeat.ready, desired)
     scheduling = heartbeat.scheduling if phase is Phase.CREATING else NOT_WAITING
     if phase is not Phase.READY:
@@ -140,35 +135,33 @@ class Observation:
     causes: Sequence[Cause]
     """Possible causes of unready pods; empty while all are ready and current."""
     outstanding: Sequence[Cause]
-    """Children that are not there or not as they should be, or cannot be made yet, which counts in any case."""
+    """Children that are absent, differ or cannot be made yet. They count even while all pods are ready."""
     pods: Sequence[ObservedPod] = ()
     missing_draft: Cause | None = None
-    """The missing draft model of speculative decoding."""
 
 
-def in_cluster(service: Service, seen: Observation, inputs: StatusInputs) -> InferenceServiceStatus:
-    """The Deployment's pods are the replicas."""
-    ready, desired = seen.rollout.ready, desired_replicas(service.spec, seen.rollout)
+def in_cluster(service: Service, observed: Observation, inputs: StatusInputs) -> InferenceServiceStatus:
+    """Return the status of a service in the cluster, whose replicas are the Deployment's pods."""
+    ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
-    if phase is Phase.CREATING and seen.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
+    if phase is Phase.CREATING and observed.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
         phase = Phase.WAITING_FOR_GPU
-    shown = seen.scheduling if phase in (Phase.CREATING, Phase.WAITING_FOR_GPU) else NOT_WAITING
-    place = seen.queue_position if phase is Phase.WAITING_FOR_GPU else 0
-    causes = _causes(service, phase, seen, desired)
-    replacing = phase not in _AT_REST and not seen.outstanding and seen.rollout.replacing
-    result = PhaseResult(phase, ready, desired, seen.rollout.replicas, shown, place, causes, replacing)
+    shown = observed.scheduling if phase in (Phase.CREATING, Phase.WAITING_FOR_GPU) else NOT_WAITING
+    place = observed.queue_position if phase is Phase.WAITING_FOR_GPU else 0
+    causes = _causes(service, phase, observed, desired)
+    replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
+    result = PhaseResult(phase, ready, desired, observed.rollout.replicas, shown, place, causes, replacing)
     conditions = _conditions(service, inputs)
     _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
     _runtime_conditions(conditions, service.spec)
-    _speculation(conditions, service.spec, seen.missing_draft)
+    _speculation(conditions, service.spec, observed.missing_draft)
     ready_now = phase is Phase.READY
-    diagnosis.set_transfer(conditions, seen.pods, ready=ready_now)
-    diagnosis.set_driver(conditions, seen.pods, ready=ready_now)
+    diagnosis.set_transfer(conditions, observed.pods, ready=ready_now)
+    diagnosis.set_driver(conditions, observed.pods, ready=ready_now)
     return _status(service, result, conditions, inputs)
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
-    """Return whether all desired pods are ready with the current template, and at least one is."""
     return rollout.ready > 0 and rollout.ready == desired_replicas(spec, rollout) and rollout.current
 
 
@@ -177,7 +170,7 @@ def invalid(
     errors: Sequence[fields.Error],
     now: datetime,
 ) -> InferenceServiceStatus:
-    """A service that breaks a rule: nothing is touched, so what was observed last of its pods still stands."""
+    """Return the status of an invalid service: nothing is changed, so the observed state of its pods still applies."""
     message = fields.aggregate(errors)
     conditions = Conditions(service.status.conditions, service.metadata.generation, now)
     conditions.remove(ConditionType.PROGRESSING, ConditionType.GPU_AVAILABLE)
@@ -198,15 +191,15 @@ def invalid(
 
 def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
     """Return the desired replicas; under autoscaling the autoscaler's, unless the user stopped it (LK-T-17)."""
-    wanted = wanted_replicas(spec)
-    return rollout.spec_replicas if spec.autoscaling and wanted and rollout.spec_replicas is not None else wanted
+    replicas = replicas_of(spec)
+    return rollout.spec_replicas if spec.autoscaling and replicas and rollout.spec_replicas is not None else replicas
 
 
 _AT_REST = (Phase.STOPPED, Phase.SUSPENDED)
 
 
 def _phase(spec: InferenceServiceSpec, ready: int, desired: int) -> Phase:
-    """Rows 0 to 3 and 7 of LK-5.3."""
+    """Return the phase by the pods (rows 0 to 3 and 7 of LK-5.3)."""
     if spec.suspend:
         return Phase.SUSPENDED
     if ready > 0:
@@ -215,22 +208,21 @@ def _phase(spec: InferenceServiceSpec, ready: int, desired: int) -> Phase:
 
 
 def _stopped(spec: InferenceServiceSpec) -> Cause:
-    """Why no pod is wanted."""
     if spec.suspend:
         return Cause(Stage.SPEC, "suspend is true", Reason.SUSPENDED)
     return Cause(Stage.SPEC, "replicas is 0", Reason.MANUALLY_SCALED_TO_ZERO)
 
 
-def _causes(service: Service, phase: Phase, seen: Observation, desired: int) -> list[Cause]:
-    """Why a service with pods is not ready; empty when it is. Bare numbers are said when nothing better is known."""
+def _causes(service: Service, phase: Phase, observed: Observation, desired: int) -> list[Cause]:
+    """Return why a service with pods is not ready; empty if it is. Counts are the last resort."""
     if phase in _AT_REST:
         return [_stopped(service.spec)]
-    causes = [*seen.outstanding, *seen.causes]
+    causes = [*observed.outstanding, *observed.causes]
     if phase is not Phase.READY:
-        return causes or [_count(seen.rollout.ready, desired, "pods")]
-    if not seen.rollout.current:
-        return causes or [rolling_out("Deployment", service.metadata.name, seen.rollout)]
-    return list(seen.outstanding)
+        return causes or [_count(observed.rollout.ready, desired, "pods")]
+    if not observed.rollout.current:
+        return causes or [rolling_out("Deployment", service.metadata.name, observed.rollout)]
+    return list(observed.outstanding)
 
 
 def _count(ready: int, desired: int, what: str) -> Cause:
@@ -286,9 +278,9 @@ def _progress(
     waiting_for: str = "",
     position: int = 0,
 ) -> None:
-    """Writes ``Available``, ``Progressing``, ``Degraded`` and ``GPUAvailable``; each says only what holds now.
+    """Write ``Available``, ``Progressing``, ``Degraded`` and ``GPUAvailable``; a stale condition is removed.
 
-    ``cause``: why the phase is Failed or Pending. ``waiting_for`` and ``position`` are those of the queue for GPUs.
+    ``cause`` is why the phase is Failed or Pending. ``waiting_for`` and ``position`` are about the queue for GPUs.
     """
     if phase is not Phase.WAITING_FOR_GPU:
         conditions.remove(ConditionType.GPU_AVAILABLE)
@@ -314,7 +306,6 @@ def _progress(
 
 
 def _suspension(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    """Write ``Suspended``, which is always there."""
     reason = Reason.SUSPENDED if spec.suspend else Reason.NOT_SUSPENDED
     conditions.set(ConditionType.SUSPENDED, spec.suspend, reason, f"suspend is {str(spec.suspend).lower()}")
 
@@ -330,8 +321,8 @@ def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:
 
 
 def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int) -> None:
-    """``Available`` becomes true with the phase Ready; afterwards it follows the pods, also while the Model is away."""
-    known = conditions.get(ConditionType.AVAILABLE)
+    """Write ``Available``: true with the phase Ready; afterwards it follows the pods, also while the Model is away."""
+    previous = conditions.get(ConditionType.AVAILABLE)
     if phase is Phase.FAILED:
         conditions.remove(ConditionType.AVAILABLE)
     elif phase is Phase.STOPPED:
@@ -341,28 +332,25 @@ def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int
     elif phase is Phase.READY:
         message = f"{ready} of {desired} replicas are ready"
         conditions.set(ConditionType.AVAILABLE, True, Reason.INFERENCE_READY, message)
-    elif known is not None and ready == 0:
+    elif previous is not None and ready == 0:
         conditions.set(ConditionType.AVAILABLE, False, Reason.NO_READY_REPLICAS, "no replica is ready")
-    elif known is not None and known.status != "True":
+    elif previous is not None and previous.status != "True":
         conditions.set(ConditionType.AVAILABLE, True, Reason.INFERENCE_READY, f"{ready} replicas are ready")
 
 
 def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    """What the runtime says of its own options; true only where it was false before.
-
-    The words of a runtime that the service had before are taken back.
-    """
-    known = runtime(spec.runtime)
-    conditions.remove(*(other.condition for other in RUNTIMES.values() if other is not known))
-    problem = known.judge(spec)
+    """Write the condition on the runtime's options; it becomes true only if it was false before."""
+    server = runtime(spec.runtime)
+    conditions.remove(*(other.condition for other in RUNTIMES.values() if other is not server))
+    problem = server.judge(spec)
     if problem is not None:
-        conditions.set(known.condition, False, *problem)
-    elif conditions.get(known.condition) is not None:
-        conditions.set(known.condition, True, Reason.CONFIG_VALID, known.valid)
+        conditions.set(server.condition, False, *problem)
+    elif conditions.get(server.condition) is not None:
+        conditions.set(server.condition, True, Reason.CONFIG_VALID, server.valid)
 
 
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
-    """Write ``SpeculativeInvalid`` (LK-B-08), which is only there once a draft model was missing."""
+    """Write ``SpeculativeInvalid`` (LK-B-08), which only exists once a draft model was missing."""
     type_ = ConditionType.SPECULATIVE_INVALID
     if missing:
         conditions.set(type_, True, Reason.SPECULATIVE_INVALID, missing.text)
@@ -375,13 +363,13 @@ def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Ca
 # Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).
 
 
-def scan(pods: Iterable[ObservedPod], gpus: GPURequest, known: tuple[str, ...]) -> Scheduling:
-    """What the scheduler says of the first pod, by name, that it could not place. ``known``: what counts as a GPU."""
+def scan(pods: Iterable[ObservedPod], gpus: GPURequest, gpu_resources: tuple[str, ...]) -> Scheduling:
+    """Return why the first pod, by name, is not scheduled. ``gpu_resources`` are the resources that count as GPUs."""
     for pod in sorted(pods, key=lambda pod: pod.metadata.name):
         scheduled = find(pod.status.conditions, "PodScheduled") if pod.status.phase == "Pending" else None
         if scheduled is None or scheduled.status != "False":
             continue
-        resource = missing(scheduled.message, known)
+        resource = missing(scheduled.message, gpu_resources)
         if resource:
             waiting = str(GPURequest(gpus.count, resource))
             return Scheduling(SchedulingStatus.INSUFFICIENT_GPU, scheduled.message, waiting)
@@ -392,10 +380,9 @@ def scan(pods: Iterable[ObservedPod], gpus: GPURequest, known: tuple[str, ...]) 
 
 
 def queue_position(own: ObjectMeta, peers: Iterable[PeerService]) -> int:
-    """The place of a service that waits for a GPU among all that do: the oldest first, then by namespace and name.
+    """Return the service's position among all that wait for a GPU: the oldest first, then by namespace and name.
 
-    It counts itself even before its own status says that it waits (LK-T-33). ``peers`` may be empty when nobody
-    asked for them; it is the first of those it knows then.
+    It counts itself even before its own status shows that it waits (LK-T-33).
     """
     waiting = {_place(n.metadata) for n in peers if n.status.phase == Phase.WAITING_FOR_GPU}
     return sorted({*waiting, _place(own)}).index(_place(own)) + 1
@@ -409,19 +396,19 @@ def _place(metadata: ObjectMeta) -> tuple[str, str, str]:
 
 
 def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
-    """Classes without which no pod can be created. Kinds that nobody asked for are not judged."""
+    """Yield missing classes without which no pod can be created, of the kinds that are observed."""
     if related.priority_classes is not None and plan.priority_class not in related.priority_classes:
         yield Cause(Stage.QUOTA, f"PriorityClass {plan.priority_class} does not exist", "PriorityClassNotFound")
-    known = related.runtime_classes
-    if plan.runtime_class and known is not None and plan.runtime_class not in known:
+    runtime_classes = related.runtime_classes
+    if plan.runtime_class and runtime_classes is not None and plan.runtime_class not in runtime_classes:
         yield Cause(Stage.QUOTA, f"RuntimeClass {plan.runtime_class} does not exist", "RuntimeClassNotFound")
 
 
 def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, settings: Settings) -> Iterator[Cause]:
-    """A cache that only one node can attach, wanted on several (LK-T-14).
+    """Yield a cache that only one node can attach, while pods on several need it (LK-T-14).
 
-    Pods say no more than that they are being made, and the kubelet tells the reason in an event, which no hook sees;
-    but the pods' nodes and the claim's mode are known.
+    Only an event tells why such a pod is not started, and hooks have no events; the pods' nodes and the claim's mode
+    are known.
     """
     hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
     volume = next((v for v in plan.volumes if v["name"] == names.CACHE_VOLUME), {})
@@ -436,14 +423,13 @@ def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, sett
 
 
 def _shareable(claim: str, namespace: str, related: Related, settings: Settings) -> bool:
-    """Whether several nodes can mount the claim: as it says of itself where it can be seen, else as we make them."""
-    seen = get(related.claims, claim, namespace)
-    modes = (seen.spec.access_modes or []) if seen else [settings.llmkube_model_cache_access_mode]
+    """Return whether several nodes can mount the claim: by its access modes, else by the setting for new claims."""
+    observed = get(related.claims, claim, namespace)
+    modes = (observed.spec.access_modes or []) if observed else [settings.llmkube_model_cache_access_mode]
     return "ReadWriteMany" in modes
 
 
 def _is_being_made(pod: ObservedPod) -> bool:
-    """No container of the pod was ever started."""
     statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
     return bool(statuses) and all(s.state.waiting is not None and s.last_state.terminated is None for s in statuses)
 
@@ -451,22 +437,21 @@ def _is_being_made(pod: ObservedPod) -> bool:
 # A service that an agent on a Mac runs: how many answer, from the EndpointSlices the agent writes (LK-5.5, LK-C).
 
 RESYNC = 90.0
-"""When to look again: no event tells that a heartbeat grows old."""
+"""Seconds until the next sync: no event tells that a heartbeat becomes old."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Return the heartbeat of the slices."""
+    """The heartbeat of a metal agent, and how many of its addresses answer."""
 
     ready: int
-    """Addresses that answer."""
     scheduling: Scheduling
-    """Why none does, when none does."""
+    """Why no address answers."""
     resync: float | None
 
 
 def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
-    """Reads the slices: the freshest heartbeat counts; without any, as older agents write them, they are trusted."""
+    """Read the latest heartbeat of the slices. Slices without any, as older agents write them, are trusted."""
     texts = [text for slice_ in slices if (text := (slice_.metadata.annotations or {}).get(names.METAL_HEARTBEAT))]
     ages = {text: age for text in texts if (age := seconds_since(text, now)) is not None}
     if texts and not ages:
@@ -480,8 +465,7 @@ def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
     return Heartbeat(sum(map(_answering, slices)), _WAITING, RESYNC if ages else None)
 
 
-def unheard() -> Heartbeat:
-    """Slices were not asked for, so no agent can be heard of."""
+def slices_not_watched() -> Heartbeat:
     text = (
         "EndpointSlices, where a metal agent writes its address, are not watched: set "
         "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true"

@@ -1,7 +1,4 @@
-"""The sync and customize hooks of InferenceService: observed and desired children, and the status.
-
-Source: LK-3.1, LK-5 and LK-D.2.
-"""
+"""The sync hook of InferenceService. Source: LK-3.1, LK-5 and LK-D.2."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from app.llmkube.inferenceservice import status
 from app.llmkube.inferenceservice.checks import mistakes, refusals
 from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod_monitor, service
 from app.llmkube.inferenceservice.deployment import deployment, selectable
-from app.llmkube.inferenceservice.gpus import known_resources
+from app.llmkube.inferenceservice.gpus import gpu_resources
 from app.llmkube.inferenceservice.observed import (
     Children,
     Related,
@@ -36,7 +33,7 @@ from app.llmkube.inferenceservice.plan import (
     endpoint,
     plan,
     priority_class,
-    wanted_replicas,
+    replicas_of,
 )
 from app.llmkube.inferenceservice.status import Observation, StatusInputs
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Phase, Service
@@ -45,6 +42,7 @@ from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL
 from app.settings import Settings
+from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
@@ -64,48 +62,49 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     inputs = replace(inputs, endpoint=endpoint(metadata, spec, settings), model_ready=True)
     if accelerator(model.spec) == METAL:
         slices = related.slices
-        heard = status.unheard() if slices is None else status.read_heartbeat(sorted_values(slices), now)
-        judged = status.on_metal(resource, heard, inputs)
-        return SyncResponse(status=judged, children=[], resync_after_seconds=heard.resync)
+        heartbeat = status.slices_not_watched() if slices is None else status.read_heartbeat(sorted_values(slices), now)
+        metal_status = status.on_metal(resource, heartbeat, inputs)
+        return SyncResponse(status=metal_status, children=[], resync_after_seconds=heartbeat.resync)
     return _in_cluster(resource, model, request, settings, inputs)
 
 
 def _waiting(resource: Service, unusable: UnusableModel, request: Request, inputs: StatusInputs) -> SyncResponse:
-    """Return the answer for a service whose pods cannot be created; existing children are kept."""
     observed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
     waiting_status = status.waiting(resource, unusable, rollout(observed), inputs)
-    return SyncResponse(status=waiting_status, children=_kept(request.children, resource.spec))
+    return SyncResponse(status=waiting_status, children=waiting_children(request.children, resource.spec))
 
 
 def _in_cluster(
     resource: Service, model: Model, request: Request, settings: Settings, inputs: StatusInputs
 ) -> SyncResponse:
-    """Return the answer for a service whose pods run in the cluster."""
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related or Related()
     claim = settings.llmkube_model_cache_claim
-    drafting = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
-    kept_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    service_plan = plan(metadata, spec, model, decode(drafting), kept_claim, settings)
+    draft = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
+    has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
+    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings)
     refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
     if refusal:
         unusable = UnusableModel(Phase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
     observed = get(children.deployments, metadata.name, metadata.namespace)
-    draft_wait = draft_cause(spec, drafting, observed)
-    desired = _kept(children, spec) if draft_wait else _children(service_plan, observed, children)
+    draft_wait = draft_cause(spec, draft, observed)
+    desired = waiting_children(children, spec) if draft_wait else _children(service_plan, observed, children)
     ready = was_ready(resource.status.conditions, metadata.generation)
     progress = rollout(observed, was_ready=ready) if selectable(service_plan, observed) else NOTHING
-    waited = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
-    no_draft = missing_draft(spec, drafting)
+    waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
+    no_draft = missing_draft(spec, draft)
+    scaling = WORKS
     if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
-        observation = Observation(progress, status.NOT_WAITING, 0, (), waited, missing_draft=no_draft)
+        scaling = scaling_state(get(children.autoscalers, metadata.name, metadata.namespace), inputs.now)
+        failing = [scaling.cause] if scaling.cause else []
+        observation = Observation(progress, status.NOT_WAITING, 0, (), [*waiting, *failing], missing_draft=no_draft)
     else:
         pods = pods_of(metadata.name, related)
         queue = sorted_values(related.services) if settings.llmkube_queue_position else None
         observation = Observation(
             rollout=progress,
-            scheduling=status.scan(pods, service_plan.gpus, (*known_resources(settings), service_plan.gpus.resource)),
+            scheduling=status.scan(pods, service_plan.gpus, (*gpu_resources(settings), service_plan.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
                 *mistakes(spec, service_plan, model),
@@ -115,26 +114,26 @@ def _in_cluster(
                 *(deployment_causes(observed) if observed else ()),
                 *pod_causes(pods),
             ],
-            outstanding=waited,
+            outstanding=waiting,
             pods=pods,
             missing_draft=no_draft,
         )
     return SyncResponse(
         status=status.in_cluster(resource, observation, inputs),
         children=desired,
-        resync_after_seconds=RESYNC if waited and not draft_wait else None,
+        resync_after_seconds=RESYNC if scaling.recent or (waiting and not draft_wait) else None,
     )
 
 
-def kept(request: Request) -> list[Kept]:
+def invalid_children(request: Request) -> list[Kept]:
     """Return the children of an invalid service: kept, and scaled to 0 if the spec stops it."""
     spec = request.parent.spec
     return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
-def _kept(children: Children, spec: InferenceServiceSpec) -> list[Kept]:
+def waiting_children(children: Children, spec: InferenceServiceSpec) -> list[Kept]:
     """Return the children of a waiting service: kept, and scaled to 0 if the spec stops it."""
-    return keep_or_stop(children, stop=wanted_replicas(spec) == 0)
+    return keep_or_stop(children, stop=replicas_of(spec) == 0)
 
 
 def _children(service_plan: Plan, observed: ObservedDeployment | None, children: Children) -> list[Json]:
@@ -149,16 +148,16 @@ def _children(service_plan: Plan, observed: ObservedDeployment | None, children:
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
     """Return the causes of desired children that do not exist, or differ."""
-    found = outstanding(desired, request)
-    if not found or resource.metadata.deletion_timestamp:
+    absent = outstanding(desired, request)
+    if not absent or resource.metadata.deletion_timestamp:
         return []
-    return waiting_causes(found, _asked_since(resource), now)
+    return waiting_causes(absent, _requested_since(resource), now)
 
 
-def _asked_since(resource: Service) -> str | None:
-    """Since when the same has been asked for in vain, as far as the last status tells.
+def _requested_since(resource: Service) -> str | None:
+    """Return since when the same children have been requested, by the last status.
 
-    It has to be about this generation, with a Model that could be used and a service that was not ready.
+    It has to be about this generation, with a usable Model and a service that was not ready.
     """
     previous = resource.status
     ready = find(previous.conditions, ConditionType.READY)
@@ -168,6 +167,6 @@ def _asked_since(resource: Service) -> str | None:
 
 
 def _priority(spec: InferenceServiceSpec, related: Related) -> int:
-    """The value of the pods' PriorityClass; the level's own number where that class cannot be seen (LK-B-16)."""
+    """Return the value of the pods' PriorityClass; the level's own number if the class is not observed (LK-B-16)."""
     used = get(related.priority_classes, priority_class(spec))
     return names.PRIORITY_VALUES[spec.priority] if used is None else used.value

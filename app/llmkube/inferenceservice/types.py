@@ -1,4 +1,4 @@
-"""The ``InferenceService`` kind: a Model, a runtime, and how its pods shall be. Source: LK-1.4 to LK-1.6."""
+"""The ``InferenceService`` kind: a Model, a runtime, and the settings of its pods. Source: LK-1.4 to LK-1.6."""
 
 from __future__ import annotations
 
@@ -219,12 +219,10 @@ class SpeculativeDecoding(KubeModel):
 
     @property
     def draft(self) -> str:
-        """The draft model, in either form."""
         return self.draft_model_ref or self.draft_model or ""
 
     @property
     def takes_draft(self) -> bool:
-        """Return whether the type uses a draft model."""
         return self.type in (*DRAFT_TYPES, "draft-mtp")
 
 
@@ -376,7 +374,7 @@ class InferenceServiceSpec(KubeModel):
     args: Annotated[list[str], PASSED_THROUGH] = Field(
         default_factory=list, description="All arguments of the container. Runtime generic only; no effect elsewhere."
     )
-    extra_args: Annotated[list[str], passed_through("`--metrics` stands there once")] = Field(
+    extra_args: Annotated[list[str], passed_through("`--metrics` is written once")] = Field(
         default_factory=list, description="Arguments after the generated ones. Runtimes llamacpp and vllm only."
     )
     env: Annotated[list[EnvVar], passed_through("of two variables with one name the last one stays")] = Field(
@@ -549,7 +547,7 @@ class InferenceServiceSpec(KubeModel):
         default=None, description="No effect: a service level objective of Pyrra."
     )
     rollout_policy: Annotated[
-        RolloutPolicy | None, no_effect("new pods start at once: nobody here asks a server whether it is idle")
+        RolloutPolicy | None, no_effect("new pods start at once: no hook can ask a server whether it is idle")
     ] = Field(default=None, description="No effect: waiting for requests in flight.")
     max_pod_lifetime_seconds: Annotated[Int64 | None, no_effect("pods are not evicted for their age")] = Field(
         default=None, ge=1, description="No effect: pods are not evicted for their age."
@@ -575,21 +573,15 @@ class Phase(StrEnum):
     """The phase of a service (LK-5.3)."""
 
     PENDING = "Pending"
-    """Its Model is not Ready."""
     CREATING = "Creating"
-    """No pod is ready yet."""
     PROGRESSING = "Progressing"
-    """Some pods are ready, but not as many as wanted."""
     READY = "Ready"
-    """As many pods are ready as are wanted."""
     WAITING_FOR_GPU = "WaitingForGPU"
-    """No node has enough free GPUs."""
     STOPPED = "Stopped"
-    """No pod is desired, and none exists."""
     SUSPENDED = "Suspended"
-    """``suspend`` is true: pods that are left are on their way out."""
+    """``suspend`` is true; pods may still be terminating."""
     FAILED = "Failed"
-    """Nothing will happen until somebody acts."""
+    """Nothing changes until a user acts."""
 
 
 class ConditionType(StrEnum):
@@ -598,23 +590,14 @@ class ConditionType(StrEnum):
     READY = "Ready"
     """The one condition all families have; while not True its message lists why."""
     AVAILABLE = "Available"
-    """Pods answer requests."""
     PROGRESSING = "Progressing"
-    """Pods are on their way."""
     DEGRADED = "Degraded"
-    """Something is wrong."""
     GPU_AVAILABLE = "GPUAvailable"
-    """The cluster has the GPUs the pods ask for."""
     SUSPENDED = "Suspended"
-    """True while ``suspend`` is set."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
-    """Speculative decoding lacks its draft model."""
     MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
-    """False while pods cannot download the model; absent if they never failed to."""
     DRIVER_COMPATIBLE = "DriverCompatible"
-    """False if the node's GPU driver is too old for the image; absent if it never was."""
     GATEWAY_READY = "GatewayReady"
-    """The state of endpoint.gateway, while it is enabled."""
     MEMORY_PRESSURE = "MemoryPressure"
     """Written by the metal agent; only kept."""
 
@@ -623,78 +606,54 @@ class Reason(StrEnum):
     """Why a service's condition is as it is."""
 
     INFERENCE_READY = "InferenceReady"
-    """As many pods are ready as are wanted."""
     NO_READY_REPLICAS = "NoReadyReplicas"
     """Pods were ready and no longer are."""
     MANUALLY_SCALED_TO_ZERO = "ManuallyScaledToZero"
-    """replicas is 0."""
     SUSPENDED = "Suspended"
-    """suspend is true."""
     NOT_SUSPENDED = "NotSuspended"
-    """suspend is false."""
     CREATING = "Creating"
-    """Pods are being created or become ready."""
     PENDING = "Pending"
     """The Model is not Ready."""
     WAITING_FOR_GPU = "WaitingForGPU"
-    """The pods wait for a node with free GPUs."""
     INSUFFICIENT_GPU = "InsufficientGPU"
-    """No node has enough free GPUs."""
     FAILED = "Failed"
-    """Action is required; the message describes it."""
     SPECULATIVE_INVALID = "SpeculativeInvalid"
     """Speculative decoding lacks its draft model."""
     CONFIG_VALID = "ConfigValid"
-    """The options of the runtime, or the draft model, can be used again."""
     INVALID_SPEC = "InvalidSpec"
-    """The object breaks a rule; nothing is changed."""
     GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"
-    """This installation makes no routes of Envoy AI Gateway."""
     NAME_CONFLICT = "NameConflict"
-    """A child cannot be created: its name is taken by an object that is not ours."""
 
 
 class TransferReason(StrEnum):
     """Reasons of ``ModelTransferHealthy``."""
 
     UNTRUSTED = "ModelSourceUntrusted"
-    """The certificate of the source is not trusted."""
     UNAUTHORIZED = "ModelSourceUnauthorized"
-    """The source refuses the credentials, or the lack of them."""
     NOT_FOUND = "ModelSourceNotFound"
-    """The source has no such file, object or bucket."""
     OUT_OF_SPACE = "ModelTransferOutOfSpace"
-    """The volume is too small."""
     UNREACHABLE = "ModelSourceUnreachable"
-    """No connection to the source can be made."""
     SUCCEEDED = "ModelTransferSucceeded"
-    """The download works again."""
 
 
 class DriverReason(StrEnum):
     """Reasons of ``DriverCompatible``."""
 
     INSUFFICIENT = "CUDADriverInsufficient"
-    """The image needs a newer CUDA driver than the node has."""
     STARTED = "RuntimeStarted"
-    """The server has started."""
 
 
 class SchedulingStatus(StrEnum):
-    """Values of ``status.schedulingStatus`` that somebody acts on; a pod's own reason may stand there too."""
+    """Values of ``status.schedulingStatus`` that programs watch; it may also be a pod's own reason."""
 
     INSUFFICIENT_GPU = "InsufficientGPU"
-    """No node has enough free GPUs."""
     INSUFFICIENT_RESOURCES = "InsufficientResources"
-    """No node has enough of something else."""
     AGENT_HEARTBEAT_STALE = "AgentHeartbeatStale"
-    """The metal agent was not heard of for too long."""
     WAITING_FOR_METAL_AGENT = "WaitingForMetalAgent"
-    """No metal agent has taken the service yet."""
     INSUFFICIENT_MEMORY = "InsufficientMemory"
     """Written by the metal agent: the model does not fit."""
     MEMORY_CHECK_FAILED = "MemoryCheckFailed"
-    """Written by the metal agent: it could not tell whether the model fits."""
+    """Written by the metal agent: whether the model fits is unknown."""
 
 
 class Acceleration(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -1,4 +1,4 @@
-"""Every rule and every warning of a Model that its types cannot say. Rule numbers are those of LK-6.1."""
+"""The rules and warnings of a Model that its types cannot express. The numbers are those of LK-6.1."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ GPU_PATH = SPEC.child("hardware", "gpu")
 
 
 def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
-    """Every mistake, each with what to write instead."""
     spec = model.spec
     source = source_of(spec)
     errors = _name(model.metadata.name)
@@ -63,18 +62,18 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
 
 
 def _name(name: str) -> Errors:
-    """LK-V-M35: pods carry the name as a label."""
+    """Reject a name that is too long for the pods' label (LK-V-M35)."""
     if len(name) <= LABEL_MAX:
         return []
     return [field.too_long(field.Path("metadata").child("name"), LABEL_MAX, "pods carry the name as a label")]
 
 
 MAX_FILES = 32768
-"""Characters of all paths together: they are a variable of the downloader."""
+"""Maximum number of characters of all paths together: they are a variable of the downloader."""
 
 
 def _file_set(spec: ModelSpec) -> Errors:
-    """LK-V-M37 and LK-V-M38: files are paths, and only repositories and prefixes have several."""
+    """Check the files, which are paths; only repositories and prefixes have several (LK-V-M37, LK-V-M38)."""
     source, files, projector = parse(spec.source), SPEC.child("files"), SPEC.child("mmproj")
     errors = [*chain.from_iterable(_file(text, files.index(at)) for at, text in enumerate(spec.files))]
     errors += _file(spec.mmproj, projector) if spec.mmproj else []
@@ -94,7 +93,7 @@ def _file_set(spec: ModelSpec) -> Errors:
 
 
 def _file(text: str, path: field.Path) -> Errors:
-    """A path inside a repository or below a prefix."""
+    """Check a path inside a repository or below a prefix."""
     if not text or text.startswith("/") or set(text.split("/")) & {"", ".", ".."}:
         detail = "must be a path of a file in the source, without '..', for example weights/model-q4_k_m.gguf"
         return [field.invalid(path, text, detail)]
@@ -106,14 +105,14 @@ def _file(text: str, path: field.Path) -> Errors:
 
 
 def _source(source: Source) -> Errors:
-    found = problem(source)
-    return [field.invalid(SOURCE, without_user(source.text), found)] if found else []
+    message = problem(source)
+    return [field.invalid(SOURCE, without_user(source.text), message)] if message else []
 
 
 def _forbidden(source: Source, settings: Settings) -> Errors:
-    """LK-V-M09 and LK-T-23: what no Model may read, and what this cluster's operator lets them read."""
+    """Reject sources that no Model may have, or that the cluster's operator does not allow (LK-V-M09, LK-T-23)."""
     if source.kind is SourceClass.S3 and settings.llmkube_allowed_source_hosts is not None:
-        detail = "the operator of this cluster lists the hosts of sources, and that of a bucket stands in a Secret"
+        detail = "the operator of this cluster lists the hosts of sources, and the host of a bucket is in a Secret"
         return [field.forbidden(SOURCE, detail)]
     fetched = source.location if source.kind is SourceClass.FILES else source.text
     if fetched.startswith(("http://", "https://")):
@@ -128,7 +127,7 @@ def _forbidden(source: Source, settings: Settings) -> Errors:
 
 
 def admit(model: Model, settings: Settings) -> Errors:
-    """Rules for what is created or changed: a Model from before them goes on, and its status says so."""
+    """Return errors for new and changed Models only; an existing one goes on, with a note in its status."""
     refused = refusal(model.spec, settings)
     return [field.forbidden(SOURCE, refused)] if refused else []
 
@@ -145,18 +144,18 @@ def _hardware(hardware: Hardware, path: field.Path) -> Errors:
 
 
 def _gpu(gpu: GPU, path: field.Path) -> Errors:
-    """LK-V-M43: claims have names of their own, and only one of two ways to a device."""
+    """Check the resource claims, whose names are distinct and exclude other GPU resources (LK-V-M43)."""
     errors = [*_quantity(gpu.memory, path.child("memory")), *violations(gpu, path)]
-    here = path.child("resourceClaims")
+    claims = path.child("resourceClaims")
     errors += sendable.check(
-        [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims], here
+        [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims], claims
     )
     for position, claim in enumerate(gpu.resource_claims):
         if not is_dns1123_label(claim.name):
             detail = "must be at most 63 lower case letters, digits and '-'"
-            errors.append(field.invalid(here.index(position).child("name"), claim.name, detail))
+            errors.append(field.invalid(claims.index(position).child("name"), claim.name, detail))
         for name, value in claim.model_dump(by_alias=True, exclude={"name"}, exclude_none=True).items():
-            errors += object_name(value, here.index(position).child(name))
+            errors += object_name(value, claims.index(position).child(name))
     return errors
 
 
@@ -168,37 +167,35 @@ def _resources(resources: ModelResources, path: field.Path) -> Errors:
 
 
 def _quantity(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> Errors:
-    """LK-V-M27, LK-V-M30 and LK-V-M34; an empty text is an absent field."""
     return [] if not text else quantity.quantity_errors(text, path, positive=positive, example=example)
 
 
-# Warnings: what does nothing, and what is probably not meant.
+# Warnings of fields without effect, and of probable mistakes.
 
 
 def warnings(model: Model) -> list[Advice]:
-    """One line for each field that does nothing, and for each combination that is probably not meant."""
     spec, source = model.spec, source_of(model.spec)
     metal = accelerator(spec) == METAL
-    found = [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
-    found += (line for line in without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
-    found += _secret_advice(spec, source, metal=metal)
+    advices = [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
+    advices += (line for line in without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
+    advices += _secret_advice(spec, source, metal=metal)
     if metal:
-        found += _metal_advice(spec)
+        advices += _metal_advice(spec)
     if spec.hardware:
-        found += _hardware_advice(spec.hardware, metal=metal)
-        found += () if metal else _memory_advice(spec, source)
-    return found
+        advices += _hardware_advice(spec.hardware, metal=metal)
+        advices += () if metal else _memory_advice(spec, source)
+    return advices
 
 
 def _memory_advice(spec: ModelSpec, source: Source) -> Iterator[Advice]:
-    """LK-7.5. Of a Model with ``layers`` a part is in main memory; a service may keep one there, too."""
+    """Warn of weights that do not fit (LK-7.5), unless ``layers`` keep a part of them in host memory."""
     gpu = (spec.hardware.gpu if spec.hardware else None) or GPU()
     if not gpu.count or (gpu.layers or 0) > 0 or not quantity.is_quantity(gpu.memory):
         return
     names, memory = (source.text, *source.files), int(quantity.parse(gpu.memory))
     why = too_large(names, (spec.quantization, *names), gguf=spec.format == "gguf", gpus=gpu.count, memory=memory)
     if why:
-        yield advice(GPU_PATH.child("memory"), f"{why}: only a service that keeps a part in main memory can start")
+        yield advice(GPU_PATH.child("memory"), f"{why}: only a service that keeps a part in host memory can start")
 
 
 def _no_effect(path: field.Path, why: str) -> Advice:
@@ -206,7 +203,7 @@ def _no_effect(path: field.Path, why: str) -> Advice:
 
 
 def _source_advice(source: Source) -> Iterator[Advice]:
-    """LK-V-M08 and HTTP-X49: neither the address of a page in a browser nor an archive is a model's file."""
+    """Warn of addresses that are not a model's file: a page of the Hub, an archive (LK-V-M08, HTTP-X49)."""
     on_hub = source.kind is SourceClass.HTTP and host(source.text) in HUB_HOSTS
     if source.hub_page:
         written = f"hf://{source.repository}@{source.revision}" if source.revision else source.repository
@@ -215,12 +212,12 @@ def _source_advice(source: Source) -> Iterator[Advice]:
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
     elif is_archive(source):
-        yield advice(SOURCE, "an archive, and nothing unpacks it; give the address of the model's own file")
+        yield advice(SOURCE, "an archive, and nothing unpacks it; write the address of the model's own file")
 
 
 def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:
     if spec.sha256 and len(source.files) > 1:  # LK-V-M12
-        yield _no_effect(SPEC.child("sha256"), f": it is that of one file, and {len(source.files)} are fetched")
+        yield _no_effect(SPEC.child("sha256"), f": it is the checksum of one file, and {len(source.files)} are fetched")
     elif spec.sha256 and (metal or not source.is_file):
         why = ": the file is not downloaded by a Job or a pod of this cluster"
         yield _no_effect(SPEC.child("sha256"), why)
@@ -231,14 +228,14 @@ def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Ad
         elif metal:
             yield _no_effect(path, " on metal: the agent fetches the file once")
         elif spec.sha256:
-            yield _no_effect(path, " beside sha256, which says which file it has to be")
+            yield _no_effect(path, " beside sha256, which pins the file")
     if spec.format == "mlx" and not metal:  # LK-V-M16
         message = "only runtimes on metal load mlx, and hardware.accelerator is not metal"
         yield advice(SPEC.child("format"), message)
 
 
 def _secret_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:
-    """LK-V-M39."""
+    """Warn of credentials that are missing or unused (LK-V-M39)."""
     secret, path = spec.source_secret_ref and spec.source_secret_ref.name, SPEC.child("sourceSecretRef")
     if source.kind is SourceClass.S3 and not secret and not metal:
         yield advice(path, "without it only public buckets of Amazon's can be read, in us-east-1")
@@ -251,7 +248,7 @@ def _secret_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[
 
 
 def _metal_advice(spec: ModelSpec) -> Iterator[Advice]:
-    """LK-V-X11: the agent starts one process, not pods, and reads of a GPU only how many layers go there."""
+    """Warn of fields that describe pods: the agent starts one process, and reads only a GPU's layers (LK-V-X11)."""
     gpu = (spec.hardware and spec.hardware.gpu) or GPU()
     resources = spec.resources or ModelResources()
     unread = {
@@ -260,7 +257,7 @@ def _metal_advice(spec: ModelSpec) -> Iterator[Advice]:
         SPEC.child("resources", "cpu"): resources.cpu,
         SPEC.child("resources", "memory"): resources.memory,
     }
-    yield from (_no_effect(path, " on metal: there are no pods") for path, value in unread.items() if value)
+    yield from (_no_effect(path, " on metal, which has no pods") for path, value in unread.items() if value)
 
 
 def _hardware_advice(hardware: Hardware, *, metal: bool) -> Iterator[Advice]:
@@ -277,7 +274,7 @@ def _hardware_advice(hardware: Hardware, *, metal: bool) -> Iterator[Advice]:
 
 
 _OTHER_VENDORS = {"cuda": ("amd", "intel"), "rocm": ("intel",), "intel": ("amd",)}
-"""Pairs that contradict each other. ``nvidia`` is the default, so it may not have been written at all."""
+"""Pairs that contradict each other. ``nvidia`` is a default that the user may not have written."""
 
 
 def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
@@ -307,12 +304,12 @@ def _sharding_advice(sharding: Sharding, count: int | None) -> Iterator[Advice]:
         return
     # LK-V-M24 and LK-V-M25
     path, ranges = path.child("layerSplit"), [layers(entry) for entry in sharding.layer_split]
-    known = [entry for entry in ranges if entry is not None]
+    valid = [entry for entry in ranges if entry is not None]
     if sharding.strategy == "none":
         yield _no_effect(path, " with strategy none")
     elif count is not None and count > 1 and len(ranges) != count:
         yield advice(path, f"{len(ranges)} entries for {count} GPUs: every GPU gets an equal share")
-    elif len(known) < len(ranges):
+    elif len(valid) < len(ranges):
         yield advice(path, "an entry is not start-end with start <= end: every GPU gets an equal share")
-    elif any(later[0] != earlier[1] + 1 for earlier, later in pairwise(known)):
+    elif any(later[0] != earlier[1] + 1 for earlier, later in pairwise(valid)):
         yield advice(path, "there are gaps or overlaps: only the numbers of layers count, as shares")

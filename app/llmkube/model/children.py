@@ -22,7 +22,7 @@ from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import Downloader, DownloadJob, ModelPod, kept_keys, users, variable
 from app.llmkube.model.plan import Plan
-from app.settings import Settings
+from app.settings import Settings, variable_name
 
 DEFAULT_SIZE = "100Gi"
 SHARED = "ReadWriteMany"
@@ -45,11 +45,12 @@ def _size(settings: Settings) -> str:
 
 
 def size_problem(settings: Settings) -> str:
-    """Return why the operator's cache size is invalid, or an empty string."""
     try:
         _size(settings)
     except QuantityError:
-        return f"the operator's cache size {settings.llmkube_model_cache_size!r} is no quantity"
+        return (
+            f"{variable_name('llmkube_model_cache_size')} must be a quantity, not {settings.llmkube_model_cache_size!r}"
+        )
     return ""
 
 
@@ -71,7 +72,7 @@ _GIVE_UP = {
 
 
 def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings: Settings) -> Job:
-    """Build the Job. It has no TTL: once deleted it would be recreated, and download again.
+    """Build the Job. It has no TTL: a deleted Job would be recreated, and download again.
 
     ``keep`` lists the cache keys whose files remain, separated by spaces; ``None`` keeps all.
     """
@@ -104,7 +105,6 @@ def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings
 
 
 def _directory(downloader: Downloader) -> str:
-    """Return the directory of the downloader of a serving pod."""
     return variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")
 
 
@@ -116,9 +116,8 @@ def keys_to_keep(
 ) -> str | None:
     """Return the cache keys whose files a new Job keeps, separated by spaces. ``None`` keeps all files.
 
-    All are kept on a claim that is not a child of the Model, if pods are not watched, and by a setting of the operator.
-    ``before`` is the cache key of the Model's status. ``failed`` is the previous Job, which may keep a key that the
-    status no longer has.
+    All are kept on a claim that the Model does not own, if pods are not watched, and by a setting. ``before`` is the
+    cache key of the status. ``failed`` is the previous Job, which may keep a key that the status no longer has.
     """
     owns_claim = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
     if settings.llmkube_keep_old_files or not owns_claim or pods is None:

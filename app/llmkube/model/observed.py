@@ -1,9 +1,8 @@
 """The typed request of a Model: children and related objects, and the reports of its Jobs, pods and claims.
 
-The downloader writes one JSON object as its termination message when it succeeds; when it fails, the message is the end
-of its log (LK-2.9.2). A claim is removed only when no pod uses it (pvc-protection): a Model that is deleted and
-recreated while services run would wait for them, and they for the Model, so it uses a claim of another name: see
-docs/decisions/0013-claims-of-a-deleted-model.md.
+The downloader's termination message is a JSON object if it succeeds, else the end of its log (LK-2.9.2). A claim is
+removed only when no pod uses it (pvc-protection), so a Model that is recreated while services run uses a claim of
+another name: see docs/decisions/0013-claims-of-a-deleted-model.md.
 """
 
 from __future__ import annotations
@@ -46,8 +45,6 @@ class Variable(Observed):
 
 
 class Downloader(Observed):
-    """A container that downloads a file."""
-
     name: str = ""
     env: list[Variable] | None = None
 
@@ -76,8 +73,6 @@ class _JobSpec(Observed):
 
 
 class DownloadJob(ObservedJob):
-    """A Model's Job, with the files that it keeps."""
-
     spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
 
 
@@ -86,8 +81,6 @@ class NodeStatus(msgspec.Struct):
 
 
 class ObservedNode(msgspec.Struct):
-    """A node and its capacity."""
-
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
@@ -164,7 +157,6 @@ def _fetches(container: Downloader, path: str) -> bool:
 
 
 def variable(container: Downloader, name: str) -> str | None:
-    """Return the value of an environment variable; ``None`` if the container does not have it."""
     return next((item.value for item in container.env or () if item.name == name), None)
 
 
@@ -204,15 +196,12 @@ class Header(GGUF, rename="camel"):
     file_type: int | None = None
 
     def described(self) -> GGUF:
-        """Return the header as the status has it."""
         values = msgspec.structs.asdict(self)
         values["quantization"] = QUANTIZATIONS.get(values.pop("file_type"), "")
         return GGUF(**values)
 
 
 class Report(msgspec.Struct):
-    """The report of the downloader about the file."""
-
     size: int = 0
     sha256: str = ""
     etag: str = ""
@@ -228,7 +217,6 @@ def pods_of(job: str, pods: Iterable[ObservedPod]) -> list[ObservedPod]:
 
 
 def report(pods: Iterable[ObservedPod]) -> Report | None:
-    """Return the report of a pod that succeeded, if it can be decoded."""
     ended = (_read(end.message) for end in _endings(pods) if end.exit_code == 0)
     return next((decoded for decoded in ended if decoded is not None), None)
 

@@ -15,13 +15,13 @@ from app.settings import Settings, variable_name
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decisions about a Model. Without ``download`` there is no Job."""
+    """The decisions about a Model. There is a Job only with ``download``."""
 
     name: str
     namespace: str
     source: Source
     metal: bool
-    """An agent on a Mac serves the Model: nothing is made in the cluster."""
+    """An agent on a Mac serves the Model, so nothing is made in the cluster."""
     download: Download | None
     job: str
     """Name of the Job that downloads the file; empty without a Job."""
@@ -81,7 +81,6 @@ def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: S
 
 
 def accelerator(spec: ModelSpec) -> str:
-    """Return the accelerator; ``cpu`` without ``hardware``."""
     return spec.hardware.accelerator if spec.hardware else "cpu"
 
 
@@ -113,13 +112,12 @@ def operator_claim(spec: ModelSpec, settings: Settings) -> str:
 
 
 def source_claim(spec: ModelSpec) -> str:
-    """Return the claim of a pvc source; empty for other classes."""
     source = parse(spec.source)
     return source.claim if source.kind is SourceClass.PVC else ""
 
 
 # Which files of a node a Model may name: those below the directories that the operator lists, none by default. A
-# hostPath volume reads as the kubelet does, so that whoever may create a Model could read any file of any node.
+# hostPath volume reads as the kubelet does, so that any user who may create a Model could read any file of any node.
 
 
 def refusal(spec: ModelSpec, settings: Settings) -> str:

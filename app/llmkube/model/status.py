@@ -29,7 +29,7 @@ CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
 FIRST_PAUSE, LONGEST_PAUSE = 300, 3600
 MOUNT_SECONDS = 120
-"""A scheduled pod that waits for its volumes for longer has no file to copy."""
+"""Maximum time that a scheduled pod waits for its volumes; after it the file to copy is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Observation:
     claim: ObservedClaim | None
     """The claim of the source, or the one that the Job fills."""
     refreshes: bool
-    """Serving pods may download again: a report of theirs replaces the Job's."""
+    """Serving pods may download again: their report replaces the Job's."""
     binds_late: bool
     """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
     nodes: Sequence[ObservedNode] | None
@@ -70,7 +70,7 @@ class Outcome:
 
 
 def outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
-    """The phase, by source class."""
+    """Return the phase by the class of the source."""
     if observed.problem:
         problem = observed.problem
         return Outcome(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
@@ -92,7 +92,7 @@ def outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datet
 
 
 def _claim_outcome(plan: Plan, observed: Observation) -> Outcome:
-    """A pvc source: the claim has to exist, and to have a volume unless it gets one with its first pod (LK-T-20)."""
+    """Return the outcome of a pvc source. Its claim needs a volume, unless it gets one with its first pod (LK-T-20)."""
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
     if claim is None and cause is not None:
@@ -109,7 +109,6 @@ def _claim_outcome(plan: Plan, observed: Observation) -> Outcome:
 
 
 def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
-    """Return the outcome of an http or local source, by its Job."""
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
@@ -132,7 +131,6 @@ def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: 
 
 
 def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
-    """Return the outcome while the Job does not exist: it was just requested, or its name is in use."""
     causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
     return Outcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
@@ -142,7 +140,6 @@ def _missing_claim(plan: Plan, observed: Observation) -> list[str]:
 
 
 def _absent(missing: Sequence[str], plan: Plan, previous: ModelStatus, now: datetime) -> list[Cause]:
-    """Return why children do not exist, by the time since they were requested."""
     requested_at = since(previous.conditions, ConditionType.PROGRESSING, "True", (_started(plan),))
     return absent_causes(missing, requested_at, now)
 
@@ -191,14 +188,12 @@ def holdups(job: ObservedJob, pods: Sequence[ObservedPod], claim: ObservedClaim 
 
 
 def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
-    """Yield the cause of a Job without pods, which its counts show; why they were rejected is only in its events."""
+    """Yield the cause of a Job without pods, which its counts show; only its events have the reason of a rejection."""
     name, status = job.metadata.name, job.status
     if is_true(status.conditions, "Suspended"):
-        yield Cause(Stage.QUOTA, f"Job {name} is suspended: whoever queues it has not let it start", "JobSuspended")
+        yield Cause(Stage.QUOTA, f"Job {name} is suspended: its queue has not admitted it", "JobSuspended")
     elif not (status.active or status.failed or status.succeeded) and timed_out(job.metadata.creation_timestamp, now):
-        text = (
-            f"Job {name} has no pod: a quota or a policy of the API server refuses it (the Job's events have its words)"
-        )
+        text = f"Job {name} has no pod: a quota or an admission policy rejects it (the Job's events have the reason)"
         yield Cause(Stage.QUOTA, text, "JobWithoutPods")
 
 
@@ -253,7 +248,6 @@ def status(
 
 
 def _forgotten(previous: ModelStatus) -> ModelStatus:
-    """Return the status without the metadata of another source's file."""
     return msgspec.structs.replace(
         previous,
         staged_files=[],
@@ -341,7 +335,6 @@ def _conditions(
 
 
 def _set_if_present(conditions: Conditions, type_: ConditionType, reason: Reason, message: str) -> None:
-    """Set a condition to False if it exists; an absent one remains absent."""
     old = conditions.get(type_)
     if old is not None and old.status != "False":
         conditions.set(type_, False, reason, message)
@@ -373,7 +366,6 @@ def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
 
 
 def invalid(metadata: ObjectMeta, previous: ModelStatus, errors: Sequence[field.Error], now: datetime) -> ModelStatus:
-    """Build the status of an invalid Model: Failed, with every error, otherwise unchanged."""
     message = field.aggregate(errors)
     reason = _invalid_reason(errors)
     conditions = Conditions(previous.conditions, metadata.generation, now)

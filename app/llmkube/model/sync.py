@@ -1,4 +1,4 @@
-"""The Model's hooks: what is composed from what."""
+"""The sync hook of Model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ Request = SyncRequest[Children, Related]
 
 
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    """Return the Job, the claim and the status of a Model."""
     related = request.related or Related()
     shared = get(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
     model_plan = _plan(model, shared is not None, request.children, related, settings)
@@ -110,7 +109,7 @@ def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterato
 def _problem(
     plan: Plan, current: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
 ) -> Cause | None:
-    """Return what the operator must change before children are created. Existing ones are kept."""
+    """Return the problem that the operator must solve before children are created. Existing ones are kept."""
     exists = current is not None or previous.cache_key == plan.source.cache_key
     if plan.refused and not exists:
         return Cause(Stage.MODEL, plan.refused, Reason.SOURCE_NOT_ALLOWED)
@@ -156,5 +155,4 @@ def invalid(
     errors: Sequence[field.Error],
     now: datetime,
 ) -> ModelStatus:
-    """The status of a Model with errors; its children stay."""
     return judge.invalid(model.metadata, model.status, errors, now)

@@ -1,7 +1,4 @@
-"""The ``Model`` kind: where weights come from, which hardware they want, and how far their download is.
-
-Source: LK-1.2 and LK-1.3.
-"""
+"""The ``Model`` kind: the source of weights, their hardware, and the state of their download (LK-1.2, LK-1.3)."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*(.+)", re.IGN
 
 
 def _without_scheme(text: str) -> str:
-    """Other APIs write a repository with another scheme."""
+    """Return a hint for a repository written with the scheme of another API."""
     written = _HUB_SCHEME.fullmatch(text)
     return f"; write {written[1]}" if written else ""
 
@@ -36,7 +33,7 @@ SOURCE_FORM = (
 SOURCE_PATTERN = pattern(
     r"^(https?|file|pvc|hf|s3)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, _without_scheme
 )
-"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
+r"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
 
 
 class Sharding(KubeModel):
@@ -44,7 +41,7 @@ class Sharding(KubeModel):
 
     strategy: Annotated[Literal["layer", "tensor", "row", "pipeline", "none"], defaulted("runtime llamacpp")] = Field(
         default="layer",
-        description="How llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or not at all. "
+        description="How llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or none. "
         "pipeline does not exist in llama.cpp and acts like layer.",
     )
     layer_split: Annotated[list[str], honoured("runtime llamacpp")] = Field(
@@ -57,7 +54,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 def layers(entry: str) -> tuple[int, int] | None:
-    """First and last layer of a ``start-end`` entry of ``layerSplit`` (LK-3.4), ``None`` for another form."""
+    """Return the first and last layer of a ``layerSplit`` entry ``start-end`` (LK-3.4), ``None`` for another form."""
     start, dash, end = entry.partition("-")
     numbers = start.strip(), end.strip()
     if not dash or not all(_NUMBER.fullmatch(number) for number in numbers):
@@ -158,7 +155,7 @@ class Hardware(KubeModel):
     gpu: GPU | None = Field(default=None, description="GPUs of each pod.")
     memory_budget: Annotated[str, passed_through("to the agent, on metal only")] = Field(
         default="",
-        description="Most memory the process on a metal host may take, as a quantity. No effect inside the cluster.",
+        description="Maximum memory of the process on a metal host, as a quantity. No effect inside the cluster.",
     )
     memory_fraction: Annotated[float | None, passed_through("to the agent, on metal only")] = Field(
         default=None,
@@ -236,7 +233,7 @@ class ModelSpec(KubeModel):
         default="gguf", description="File format of the weights. Runtimes are warned about formats they cannot load."
     )
     quantization: Annotated[str, passed_through("to `status.quantization`, its column and its metric")] = Field(
-        default="", description="Name of the quantization, for display. Defaults to that of a GGUF file."
+        default="", description="Name of the quantization, for display. Defaults to the quantization of a GGUF file."
     )
     hardware: Hardware | None = Field(default=None, description="Hardware the model needs. Absent means CPU.")
     resources: ModelResources | None = Field(
@@ -248,28 +245,20 @@ class Phase(StrEnum):
     """The phase of a Model."""
 
     PENDING = "Pending"
-    """Waits for its claim to be bound."""
     DOWNLOADING = "Downloading"
-    """The download Job runs."""
     COPYING = "Copying"
-    """The Job copies a file of the node."""
     READY = "Ready"
-    """Services may use it."""
     FAILED = "Failed"
-    """Nothing will happen until somebody acts; the conditions say what."""
+    """Nothing changes until a user acts."""
 
 
 class ConditionType(StrEnum):
     """The condition types of a Model."""
 
     READY = "Ready"
-    """The one condition all families have; while not True its message lists why."""
     AVAILABLE = "Available"
-    """The weights can be used."""
     PROGRESSING = "Progressing"
-    """Something is under way that will make them usable."""
     DEGRADED = "Degraded"
-    """Something is wrong."""
     SOURCE_DRIFTED = "SourceDrifted"
     """The source changed since the download. Never set by us: a hook asks no server (LK-2.6)."""
 
@@ -278,19 +267,13 @@ class Reason(StrEnum):
     """Why a Model's condition is as it is."""
 
     INVALID_SPEC = "InvalidSpec"
-    """The object breaks a rule; nothing is changed."""
     INVALID_SOURCE = "InvalidSource"
-    """The source cannot be read as any known form."""
     INVALID_FILE_SET = "InvalidFileSet"
-    """files and mmproj cannot be fetched as they are written."""
     SOURCE_NOT_ALLOWED = "SourceNotAllowed"
-    """An operator's allow-list, or the ban on cluster metadata addresses, forbids the source."""
+    """By the operator's allow-list, or because it is a cluster metadata address."""
     PVC_NOT_FOUND = "PVCNotFound"
-    """The claim of a pvc source does not exist."""
     PVC_NOT_BOUND = "PVCNotBound"
-    """The claim of a pvc source has no volume yet."""
     PVC_MODEL_READY = "PVCModelReady"
-    """The claim of a pvc source is usable."""
     WORKLOAD_RESOLVED = "WorkloadResolved"
     """Each pod (or the metal agent) downloads for itself."""
     RUNTIME_RESOLVED = "RuntimeResolved"
@@ -298,23 +281,15 @@ class Reason(StrEnum):
     METAL_AGENT_MANAGED = "MetalAgentManaged"
     """The metal agent opens the file on its own disk."""
     DOWNLOAD_STARTED = "DownloadStarted"
-    """The download Job was created or runs."""
     COPY_STARTED = "CopyStarted"
-    """The copy Job was created or runs."""
     MODEL_READY = "ModelReady"
-    """The Job finished: the file is on the claim."""
     DOWNLOAD_FAILED = "DownloadFailed"
-    """The download Job gave up."""
     COPY_FAILED = "CopyFailed"
-    """The copy Job gave up."""
     INVALID_SETTINGS = "InvalidSettings"
-    """The operator's settings make a download impossible; only the operator can do something."""
     INTEGRITY_CHECK_FAILED = "IntegrityCheckFailed"
-    """The file does not have the SHA-256 that the spec demands."""
     SUPERSEDED = "Superseded"
-    """An earlier trouble or progress is over, because the Model is Ready."""
+    """An earlier problem or progress is over, because the Model is Ready."""
     TERMINATING = "Terminating"
-    """The Model is being deleted."""
 
 
 class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):

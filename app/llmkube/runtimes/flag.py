@@ -1,8 +1,8 @@
 """The option of an engine's command line that a field becomes, as an annotation beside the field's class.
 
 ``max_model_len: Annotated[int | None, HONOURED, Flag("--max-model-len")]``. The command line, the warning about a flag
-that ``extraArgs`` repeats, the memory that a server needs and the tables of fields follow from it. Which releases of an
-engine know the option, and the values that they take, is in their catalogues (:mod:`app.workload.engine`).
+that ``extraArgs`` repeats, the memory estimate and the tables of fields are derived from it. The releases that know the
+option, and its values, are in the catalogues of :mod:`app.workload.engine`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
@@ -24,21 +25,16 @@ class Memory(StrEnum):
     """Part of a server's memory that a field is about."""
 
     CONTEXT = "context"
-    """Tokens of the longest request."""
     KEYS = "keys"
-    """Data type of the keys in the key-value cache."""
     VALUES = "values"
-    """Data type of the values in the key-value cache."""
     SHARE = "share"
     """Fraction of the memory that the server takes."""
     WEIGHTS = "weights"
-    """Quantization of the weights."""
     GPUS = "GPUs"
-    """Number of GPUs that share the model."""
     HOST = "host"
     """Keeps a part of the model in host memory."""
     MORE = "more"
-    """Takes memory of an amount that is not known."""
+    """Takes an unknown amount of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +49,14 @@ class Flag:
     needs_gpu: bool = False
     """Written for pods with a GPU only."""
     default: object = None
-    """A value that is the engine's own default, for which nothing is written."""
+    """The engine's own default, for which nothing is written."""
     value: str = ""
     """Value of a switch that takes one."""
     separator: str = ""
     """Joins the items of a list to one value; empty for a value each."""
     memory: tuple[Memory, ...] = ()
     instead: tuple[tuple[str, str], ...] = ()
-    """Values that engines know by another name, with that name."""
+    """Values that engines call by another name, with that name."""
     hint: str = ""
     """Advice to a user whose value the engine does not accept."""
     choices: tuple[str, ...] = ()
@@ -70,11 +66,10 @@ class Flag:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Every spelling, the one that is written first."""
         return (self.name, *self.aliases)
 
     def accepted(self, value: object, engine: Engine | None) -> object:
-        """The value as the engine knows it; ``None`` for one that it refuses. Engines that are not known accept all."""
+        """Return the engine's name of the value; ``None`` if it rejects the value. An unknown engine accepts all."""
         if engine is None or self.default == value:
             return value
         if not isinstance(value, str):
@@ -83,7 +78,7 @@ class Flag:
         return next((name for name in names if engine.accepts(self.name, name)), None)
 
     def arguments(self, value: object) -> list[str]:
-        """The arguments for a field's value; none where the engine's default is to count."""
+        """Return the arguments for a field's value; none for the engine's default."""
         if value is None or value is False or value in ("", [], self.default):
             return []
         if value is True:
@@ -94,13 +89,14 @@ class Flag:
 
 
 def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = False) -> dict[str, Flag]:
-    """The options of a runtime by the path of their field below ``spec``: ``vllmConfig.maxModelLen``.
+    """Return the options of a runtime by the path of their field below ``spec``, such as ``vllmConfig.maxModelLen``.
 
     ``config`` is the field that holds the runtime's own options; ``own`` is true for parts of them.
     """
     flags: dict[str, Flag] = {}
+    options = field_flags(model, runtime, own=own)
     for alias, (name, shape) in fields(model).items():
-        flag = flag_of(model.model_fields[name], runtime, own=own)
+        flag = options[name]
         if flag is not None:
             flags[alias] = replace(flag, choices=_choices(model.model_fields[name].annotation))
         if shape.model is not None and not shape.container:
@@ -109,14 +105,18 @@ def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = F
     return flags
 
 
-def flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
-    """The option that a field becomes in a runtime; ``own`` is true for a field of the runtime's own options."""
+@cache
+def field_flags(model: type[KubeModel], runtime: str, *, own: bool) -> dict[str, Flag | None]:
+    """Return the option of each field of a type in a runtime; ``own`` is true for the runtime's own options."""
+    return {name: _flag_of(info, runtime, own=own) for name, info in model.model_fields.items()}
+
+
+def _flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
     flags = (item for item in info.metadata if isinstance(item, Flag))
     return next((flag for flag in flags if runtime in flag.runtimes or (own and not flag.runtimes)), None)
 
 
 def _choices(annotation: Any) -> tuple[str, ...]:
-    """The values of a ``Literal``, alone or as an option."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return next((values for item in get_args(annotation) if (values := _choices(item))), ())
@@ -128,7 +128,7 @@ def is_set(value: object) -> bool:
 
 
 def flag_values(spec: KubeModel, flags: Mapping[str, Flag]) -> Iterator[tuple[str, Flag, object]]:
-    """The fields with a value that become options: path, option and value."""
+    """Yield path, option and value of each field that is set and becomes an option."""
     for path, option in flags.items():
         value: object = spec
         for alias in path.split("."):

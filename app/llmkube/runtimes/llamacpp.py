@@ -24,11 +24,11 @@ ALL_LAYERS = 99
 """More layers than any model has: all of them go to the GPU."""
 
 MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr", "--docker-repo", "-dr")
-"""Flags with which a user names the model instead of us."""
+"""Flags by which a user names the model."""
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line, row by row as in the table of LK-3.5.1."""
+    """Build the command line in the order of the table in LK-3.5.1."""
     spec = serving.spec
     return [
         *_model(serving),
@@ -53,7 +53,7 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def _model(serving: Serving) -> list[str]:
-    """The model's flag. The server downloads a repository itself, unless the user already names a model."""
+    """Return the model's flag. The server downloads a repository itself, unless the user already names a model."""
     if not serving.fetches:
         return ["--model", serving.path]
     named = has_flag((*serving.spec.command, *serving.spec.extra_args), *MODEL_FLAGS)
@@ -61,10 +61,7 @@ def _model(serving: Serving) -> list[str]:
 
 
 def lacks_model(spec: InferenceServiceSpec) -> bool:
-    """Return True if the server starts with an empty path: the user leaves the model out, and no flag names one.
-
-    A command of the user may know where its model is (LK-3.5.1).
-    """
+    """Return True if no flag names a model and none is mounted. A custom command may find its model (LK-3.5.1)."""
     return spec.skip_model_init and not spec.command and not has_flag(spec.extra_args, *MODEL_FLAGS)
 
 
@@ -84,13 +81,13 @@ _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
 
 
 def split_mode(serving: Serving) -> str:
-    """``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
+    """Return ``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
     sharding = serving.gpu.sharding if serving.gpu else None
     return _SPLIT_MODES.get(sharding.strategy if sharding else "", "layer")
 
 
 def tensor_split(serving: Serving) -> str:
-    """The GPUs' shares: those of ``layerSplit`` in lowest terms, or equal ones where it does not fit (LK-3.4)."""
+    """Return the GPUs' shares: those of ``layerSplit`` in lowest terms, or equal ones if it does not fit (LK-3.4)."""
     sharding = serving.gpu.sharding if serving.gpu else None
     shares = [_share(entry) for entry in sharding.layer_split] if sharding else []
     if len(shares) != serving.gpus or 0 in shares:
@@ -100,19 +97,17 @@ def tensor_split(serving: Serving) -> str:
 
 
 def _share(entry: str) -> int:
-    """Layers in ``start-end``, both included; 0 for anything else."""
     span = layers(entry)
     return span[1] - span[0] + 1 if span else 0
 
 
 def _rope(serving: Serving) -> list[str]:
-    """The scaling of the context, unless ``extraArgs`` set it."""
     rope = serving.spec.rope_scaling
     return [] if rope is None or serving.has("--rope-scaling") else serving.options(rope)
 
 
 def _reasoning(serving: Serving) -> list[str]:
-    """A budget of 0 turns reasoning off; the message has no effect without a budget."""
+    """Return the reasoning flags. A budget of 0 turns reasoning off; without a budget the message has no effect."""
     spec = serving.spec
     return (
         [] if spec.reasoning_budget is None else serving.options(spec, "reasoning_budget", "reasoning_budget_message")
@@ -126,7 +121,6 @@ _PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
 
 
 def _purpose(serving: Serving) -> list[str]:
-    """The flags of ``mode``, except for those that ``extraArgs`` set."""
     purpose = _PURPOSES.get(serving.spec.mode, ())
     return [item for flags in purpose if not serving.has(flags[0]) for item in flags]
 
@@ -185,7 +179,7 @@ _MEMORY_FLAGS = ("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md
 
 
 def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
-    """The slots share one cache of ``contextSize`` tokens. Layers, experts and the cache may stay in host memory."""
+    """Return the use of memory. The slots share one cache; layers, experts and the cache may be in host memory."""
     gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP.flags, _MEMORY_FLAGS)
     others = {
         "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,

@@ -1,4 +1,4 @@
-"""llama.cpp's server with a directory of models, one of which each request names. Source: LK-3.5.6."""
+"""llama.cpp's server with a directory of models, from which each request chooses one. Source: LK-3.5.6."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, switch
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line. The models are on a volume of the user's."""
+    """Build the command line. The models are on a volume of the user."""
     return [
         *("--models-dir", MODELS_DIR),
         *flag("--port", serving.port),

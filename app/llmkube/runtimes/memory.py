@@ -1,4 +1,4 @@
-"""The memory that a server's options ask of its GPUs."""
+"""The GPU memory that a server's options require."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def memory_use(
     share: float = 1.0,
     ignored: Container[str] = (),
 ) -> Use:
-    """The use of memory that a server's options describe.
+    """Return the use of memory that a server's options describe.
 
     ``others`` are options without a field that change it, ``share`` is the fraction of the GPU's memory that the server
     takes by default, and ``ignored`` are the paths of fields that have no effect.

@@ -15,14 +15,13 @@ TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a key, and of a variable
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line."""
     config = serving.spec.persona_plex_config or PersonaPlexConfig()
     port = flag("--port", None if serving.port == PORT else serving.port)
     return ["--ssl", "/app/ssl", *port, *serving.options(config), *serving.spec.extra_args]
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of a key of the token's Secret that the API does not name (LK-V-I60)."""
+    """Warn of a key in the token's Secret that the API does not name (LK-V-I60)."""
     reference = (spec.persona_plex_config or PersonaPlexConfig()).hf_token_secret_ref or {}
     if reference.get("key") not in (None, "", TOKEN):
         message = f"the API names the key {TOKEN}; pods read the token from key {reference['key']}"

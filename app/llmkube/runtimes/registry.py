@@ -15,12 +15,12 @@ RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, LLAMACPP_ROUTER, VLL
 
 
 def readers(field: str) -> list[str]:
-    """Names of the runtimes that read a field of the spec; none for a field that every runtime reads."""
+    """Return the runtimes that read a field of the spec; none for a field that every runtime reads."""
     return [runtime.name for runtime in RUNTIMES.values() if field in runtime.fields]
 
 
 def spelt_out(names: list[str]) -> str:
-    """``llamacpp``, ``llamacpp and vllm``, ``llamacpp, vllm and tgi``."""
+    """Join names as ``llamacpp, vllm and tgi``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 

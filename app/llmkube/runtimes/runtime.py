@@ -17,7 +17,7 @@ from app.kube.modelfields import fields
 from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
-from app.llmkube.runtimes.flag import Flag, flag_of, flags_of, is_set
+from app.llmkube.runtimes.flag import Flag, field_flags, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.engine import Engine
@@ -45,42 +45,40 @@ class Serving:
     port: int
     gpus: int
     draft: str = ""
-    """Draft model of speculative decoding: a path, a repository or what the user wrote."""
+    """Draft model of speculative decoding: a path, a repository or the user's value."""
     directory: str = ""
     """Directory of a model of several files; empty for a model of one."""
     engine: Engine | None = None
-    """Engine of the image; ``None`` where it is not known."""
 
     @property
     def source(self) -> str:
-        """Name of the model for a server that downloads it: the repository, else the source as written."""
+        """Return the model's name for a server that downloads it: the repository, else the source as written."""
         source = source_of(self.model)
         return source.repository or source.text
 
     def listen(self, flag: str = "--host") -> list[str]:
-        """The flag for the address that the server listens on; nothing where ``extraArgs`` have it."""
+        """Return the flag of the address that the server listens on; nothing if ``extraArgs`` have it."""
         return [] if self.has(flag) else [flag, self.spec.bind_address or ALL_ADDRESSES]
 
     @property
     def revision(self) -> list[str]:
-        """The flag for the revision of a repository that the server downloads."""
+        """Return the flag of a repository's revision."""
         revision = "" if self.path else source_of(self.model).revision
         return flag("--revision", None if self.has("--revision") else revision)
 
     @property
     def projector(self) -> str:
-        """Path of the multimodal projector; empty without one, and where nothing is mounted."""
+        """Return the path of the multimodal projector; empty without one, and if nothing is mounted."""
         file = self.model.mmproj if self.directory else ""
         return posixpath.join(self.directory, file) if file else ""
 
     @property
     def fetches(self) -> bool:
-        """True if the server downloads a repository, although the runtime reads its model from a volume."""
+        """Return True if the server downloads a repository, although the runtime reads its model from a volume."""
         return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
 
     @property
     def gpu(self) -> GPU | None:
-        """GPUs of the Model."""
         return self.model.hardware.gpu if self.model.hardware else None
 
     def has(self, flag: str) -> bool:
@@ -88,26 +86,26 @@ class Serving:
         return has_flag(self.spec.extra_args, flag)
 
     def options(self, options: KubeModel, *names: str, **written: list[str]) -> list[str]:
-        """The arguments of some fields, or of all in their order; of two with one flag the later one wins.
+        """Return the arguments of the named fields, or of all; of two with one flag the later one wins.
 
         ``written`` holds the arguments of fields that become more than a flag.
         """
         arguments: dict[str, list[str]] = {}
-        for name in names or type(options).model_fields:
-            info, value = type(options).model_fields[name], getattr(options, name)
-            flag = flag_of(info, self.runtime, own=options is not self.spec)
+        flags = field_flags(type(options), self.runtime, own=options is not self.spec)
+        for name in names or flags:
+            flag, value = flags[name], getattr(options, name)
             if name in written:
                 arguments[name] = written[name]
             elif flag is not None and (self.gpus or not flag.needs_gpu):
-                earlier = arguments.setdefault(flag.name, [])
-                accepted = flag.accepted(value, self.engine)
-                arguments[flag.name] = flag.arguments(accepted) if is_set(value) else earlier
+                arguments.setdefault(flag.name, [])
+                if is_set(value):
+                    arguments[flag.name] = flag.arguments(flag.accepted(value, self.engine))
         return [argument for group in arguments.values() for argument in group]
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """One server (LK-3.2)."""
+    """A server that can run a service (LK-3.2)."""
 
     name: str
     container: str
@@ -115,11 +113,10 @@ class Runtime:
     arguments: Callable[[Serving], list[str]]
     """Build the container's arguments, whose order is part of the contract (LK-3.5)."""
     image: str = ""
-    """Default image; empty where the user has to name one."""
+    """Default image; empty if the user has to name one."""
     device_images: Mapping[str, str] = field(default_factory=dict)
     """Default images by the kind of GPU: ``cuda``, ``amd``, or the ``gpu.runtime`` of an AMD GPU."""
     command: tuple[str, ...] = ()
-    """Command of the container; empty for the image's own."""
     health: str = ""
     """Path of the HTTP probes; empty for TCP probes."""
     generates: str = ""
@@ -127,21 +124,17 @@ class Runtime:
     metric: str = "llamacpp:requests_processing"
     """Default metric of an autoscaler, whose target is an average of two per pod; empty for none."""
     mounts_model: bool = False
-    """The server reads the model from a volume."""
     loads_directories: bool = False
     """The server loads several files as one model, unless they are GGUF."""
     scraped: bool = False
-    """The server has ``/metrics`` on its port."""
     service_links: bool | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment that the server always gets."""
 
     formats: tuple[str, ...] = ()
     """Formats of a Model that it loads; empty for all."""
     formats_option: str = "--quantization"
     """Option of engines whose values have ``gguf`` among them where the engine loads such files."""
     repositories_only: bool = False
-    """The server loads nothing but Hugging Face repositories."""
     gpu_fields: Mapping[str, int] = field(default_factory=dict)
     """Fields of a Model's ``hardware.gpu`` that it reads, and the number of GPUs from which they have an effect."""
 
@@ -150,7 +143,6 @@ class Runtime:
     not_on_metal: tuple[str, ...] | None = None
     """Fields that an agent on a Mac, which runs this server, does not read; ``None`` where it runs another one."""
     config: str = ""
-    """Field that holds the runtime's own options."""
     token: str = ""
     """Environment variable of the access token of ``config.hfTokenSecretRef``."""
     overrides: tuple[tuple[str, str], ...] = ()
@@ -160,7 +152,7 @@ class Runtime:
     advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
     """Warnings for a service that has this runtime."""
     advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
-    """The same for a service together with its Model and the number of GPUs in a pod."""
+    """Warnings for a service together with its Model and the number of GPUs in a pod."""
     mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
     """Causes that keep the server from starting with the GPUs of a pod."""
 
@@ -174,7 +166,6 @@ class Runtime:
     judge: Callable[[InferenceServiceSpec], tuple[str, str] | None] = lambda _: None
     """The condition's reason and message while ``config`` is not valid."""
     use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=UNKNOWN_USE)
-    """Use of the memory of its GPUs."""
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """Draft model of speculative decoding, as the user wrote it; empty without one."""
     draft_of: Callable[[list[str]], str] = lambda _: ""
@@ -186,22 +177,21 @@ class Runtime:
 
     @property
     def flags(self) -> Mapping[str, Flag]:
-        """The options of its command line by the path of their field below ``spec``."""
         return _flags(self.name, self.config)
 
     @property
     def fields(self) -> set[str]:
-        """Fields of a service's spec that it reads, and that not every runtime does."""
+        """Return the fields of a service's spec that it reads, and that not every runtime does."""
         return {*self.reads, *(path.partition(".")[0] for path in self.flags)}
 
     @property
     def metal(self) -> set[str]:
-        """Fields that an agent on a Mac reads as well."""
+        """Return the fields that an agent on a Mac reads as well."""
         return set() if self.not_on_metal is None else self.fields - {*self.not_on_metal}
 
     @property
     def overridden(self) -> Iterator[tuple[str, str]]:
-        """Pairs of fields of which the first has no effect beside the second."""
+        """Yield pairs of fields of which the first has no effect beside the second."""
         yield from self.overrides
         last: dict[str, str] = {}
         for path, option in self.flags.items():
@@ -210,11 +200,9 @@ class Runtime:
             last[option.name] = path
 
     def options(self, spec: InferenceServiceSpec) -> KubeModel | None:
-        """The runtime's own options, or ``None``."""
         return getattr(spec, fields(InferenceServiceSpec)[self.config][0]) if self.config else None
 
     def environment(self, spec: InferenceServiceSpec) -> list[Json]:
-        """Variables of the container that precede the user's own."""
         reference = getattr(self.options(spec), "hf_token_secret_ref", None)
         token = [] if reference is None else [{"name": self.token, "valueFrom": {"secretKeyRef": reference}}]
         return [*token, *({"name": name, "value": value} for name, value in self.variables.items())]
@@ -226,17 +214,15 @@ def _flags(name: str, config: str) -> dict[str, Flag]:
 
 
 def flag(name: str, value: object) -> list[str]:
-    """Flag and value, as two items; nothing without a value, or for an empty one."""
     return [] if value is None or value == "" else [name, str(value)]
 
 
 def switch(name: str, on: object) -> list[str]:
-    """A flag without a value."""
     return [name] if on else []
 
 
 def mode(spec: InferenceServiceSpec) -> str:
-    """Purpose of the model: the field, else what the arguments or the path of the endpoint say (LK-3.5)."""
+    """Return the purpose of the model: the field, else by the arguments or the endpoint's path (LK-3.5)."""
     args, path = [*spec.extra_args, *spec.args], spec.endpoint.path if spec.endpoint else ""
     if spec.mode:
         return spec.mode
@@ -248,12 +234,11 @@ def mode(spec: InferenceServiceSpec) -> str:
 
 
 def has_flag(args: Iterable[str], *spellings: str) -> bool:
-    """Return True if a flag is among the arguments, as ``--flag`` or ``--flag=value``."""
     return any(arg.partition("=")[0] in spellings for arg in args)
 
 
 def not_below_one(spec: InferenceServiceSpec, config: str, *names: str) -> Iterable[Error]:
-    """LK-V-I51: numbers that upstream passes on, and with which the server ends at once."""
+    """Reject numbers with which the server ends at once (LK-V-I51)."""
     options: KubeModel | None = getattr(spec, fields(InferenceServiceSpec)[config][0])
     if options is None:
         return

@@ -22,20 +22,18 @@ from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("sglangConfig")
 DEFAULT_DRAFT_TOKENS = SGLangSpeculative.model_fields["num_draft_tokens"].default
-"""In every stored object, whether the user wrote it or not."""
+"""The default of the API, which stored objects have whether or not the user wrote it."""
 
 
 class Reason(StrEnum):
     """Why ``SGLangSpecValid`` is false."""
 
     SPECULATIVE_MISSING_CONFIG = "SpeculativeMissingConfig"
-    """Speculative decoding is on without an algorithm or a model."""
     SPECULATIVE_ACCEPT_THRESHOLD_UNUSED = "SpeculativeAcceptThresholdUnused"
-    """A threshold of speculative decoding is set, and it is off."""
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line, row by row as in the table of LK-3.5.7."""
+    """Build the command line in the order of the table in LK-3.5.7."""
     config = serving.spec.sglang_config or SGLangConfig()
     return [
         *("--model-path", serving.path or serving.source),
@@ -52,7 +50,7 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def _speculative(serving: Serving) -> list[str]:
-    """Nothing unless it is on and has both an algorithm that SGLang knows and a draft model."""
+    """Return no arguments unless it is enabled and has both an algorithm that SGLang knows and a draft model."""
     config = (serving.spec.sglang_config or SGLangConfig()).speculative or SGLangSpeculative()
     algorithm = serving.options(config, "algorithm")
     if not config.enabled or not algorithm or not config.draft_model_path:
@@ -63,12 +61,12 @@ def _speculative(serving: Serving) -> list[str]:
 
 
 def _counts_are_complete(config: SGLangSpeculative) -> bool:
-    """True if the three numbers of speculative decoding are set; SGLang chooses all of them or none."""
+    """Return True if the three numbers of speculative decoding are set; SGLang chooses all of them or none."""
     return None not in (config.num_steps, config.eagle_top_k, config.num_draft_tokens)
 
 
 def _lora(config: SGLangConfig) -> dict[str, list[str]]:
-    """The arguments of LoRA. Without an adapter it is on only where rank and modules say what is to come."""
+    """Return the arguments of LoRA. Without an adapter it requires both a rank and target modules."""
     adapters = _adapters(config)
     if adapters:
         return {"lora_adapters": adapters}
@@ -78,7 +76,7 @@ def _lora(config: SGLangConfig) -> dict[str, list[str]]:
 
 
 def _adapters(config: SGLangConfig) -> list[str]:
-    """``--lora-paths`` with an item for each adapter, the typed ones first."""
+    """Return ``--lora-paths`` with an item for each adapter, the typed ones first."""
     paths = {adapter.name: adapter.path for adapter in reversed(config.lora_adapters)}
     listed = {adapter.name: paths[adapter.name] for adapter in config.lora_adapters}
     for text in config.lora_modules:
@@ -89,7 +87,7 @@ def _adapters(config: SGLangConfig) -> list[str]:
 
 
 def lora_module(text: str) -> tuple[str, str]:
-    """Name and path of an adapter in either spelling; both empty for any other text."""
+    """Return the name and path of an adapter in either spelling; both empty for any other string."""
     if not text.lstrip().startswith("{"):
         name, _, path = text.partition("=")
         return name.strip(), path.strip()
@@ -137,7 +135,6 @@ def _speculative_warnings(speculative: SGLangSpeculative, path: Path) -> Iterato
 
 
 def _missing(speculative: SGLangSpeculative) -> str:
-    """The field without which speculative decoding stays off; empty when nothing is missing."""
     if not speculative.algorithm:
         return "algorithm"
     return "" if speculative.draft_model_path else "draftModelPath"
@@ -156,7 +153,7 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
 
 
 def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
-    """SGLang needs a GPU for each part of the model, and of each copy (LK-V-X05)."""
+    """Yield a cause if the model's parts and copies need more GPUs than a pod has (LK-V-X05)."""
     config = spec.sglang_config or SGLangConfig()
     tensor, data, expert = config.tensor_parallel_size, config.data_parallel_size, config.expert_parallel_size
     needed = {
@@ -170,7 +167,7 @@ def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]
 
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
-    """Speculative decoding that is not what was asked for."""
+    """Return the problem of speculative decoding, if any."""
     speculative = (spec.sglang_config or SGLangConfig()).speculative or SGLangSpeculative()
     missing = _missing(speculative)
     thresholds = (speculative.accept_threshold_single, speculative.accept_threshold_acc)
@@ -188,11 +185,11 @@ _MEMORY_FLAGS = (
     *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),
 )
 DEFAULT_SHARE = 0.8
-"""About what SGLang chooses for ``--mem-fraction-static`` by default."""
+"""Approximate default of ``--mem-fraction-static``."""
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
-    """There must be room for one request of the maximum context length. Each copy of the model needs the same again."""
+    """Return the use of memory. There must be room for one request; each copy of the model needs the same again."""
     config = spec.sglang_config or SGLangConfig()
     speculative = config.speculative or SGLangSpeculative()
     ignored = () if speculative.enabled else ("sglangConfig.speculative.algorithm",)

@@ -12,13 +12,13 @@ _OFF = SpeculativeDecoding(type="none")
 
 
 def draft(spec: InferenceServiceSpec) -> str:
-    """Return the name of the draft Model; empty without one, and where no model is mounted."""
+    """Return the name of the draft Model; empty without one, and if no model is mounted."""
     speculation = spec.speculative_decoding or _OFF
     return speculation.draft_model_ref if speculation.takes_draft and not spec.skip_model_init else ""
 
 
 def arguments(serving: Serving) -> list[str]:
-    """Build the arguments; none where speculative decoding is off, or its draft Model cannot be used."""
+    """Build the arguments; none if speculative decoding is off, or its draft Model cannot be used."""
     speculation = serving.spec.speculative_decoding or _OFF
     type_ = _ALIASES.get(speculation.type, speculation.type)
     if type_ == "none" or (draft(serving.spec) and not serving.draft):

@@ -16,7 +16,7 @@ from app.llmkube.runtimes.types import TGIConfig
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line. The model has no path, as nothing is mounted."""
+    """Build the command line. The model has no path, as nothing is mounted."""
     config = serving.spec.tgi_config or TGIConfig()
     return [
         *("--model-id", serving.source),
@@ -30,12 +30,12 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def _decides_dtype(config: TGIConfig) -> bool:
-    """True if the quantization decides about the data type, so that the server ends with both."""
+    """Return True if the quantization decides the data type, so that the server rejects both together."""
     return config.quantize not in (None, "bitsandbytes")
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of lengths and data types that the server ends with (LK-V-I52)."""
+    """Warn of lengths and data types that the server rejects (LK-V-I52)."""
     config = spec.tgi_config or TGIConfig()
     longest, total = config.max_input_length, config.max_total_tokens
     if longest is not None and total is not None and longest >= total:
@@ -51,7 +51,6 @@ DEFAULT_SHARE = 0.9
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
-    """There must be room for one request of the maximum length."""
     return memory_use(spec, TGI.flags, (), DEFAULT_SHARE)
 
 

@@ -1,4 +1,4 @@
-"""Options of one runtime each (LK-1.5). Those of llama.cpp are fields of the service itself."""
+"""Options of the runtimes (LK-1.5). llama.cpp's are fields of the service itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ SecretKeySelector = Annotated[
         }
     ),
 ]
-"""A key of a Secret in the same namespace, which the container's environment refers to."""
 
 _TOKEN = "Key of a Secret in the same namespace whose value is the Hugging Face access token."  # noqa: S105 - a description
 

@@ -22,19 +22,19 @@ from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("vllmConfig")
 SPECULATIVE_CONFIG = "--speculative-config"
+_NOT_SPECULATIVE = Speculative()
 DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
-"""In every stored object, whether the user wrote it or not."""
+"""The default of the API, which stored objects have whether or not the user wrote it."""
 
 
 class Reason(StrEnum):
     """Why ``VLLMSpecValid`` is false."""
 
     SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
-    """Speculative decoding is on without a model."""
 
 
 def arguments(serving: Serving) -> list[str]:
-    """The command line, row by row as in the table of LK-3.5.2. The model comes first, without a flag."""
+    """Build the command line in the order of the table in LK-3.5.2. The model comes first, without a flag."""
     spec, config = serving.spec, serving.spec.vllm_config
     return [
         serving.path or serving.source,
@@ -49,13 +49,13 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def automatic_parallelism(config: VLLMConfig | None, gpus: int) -> int | None:
-    """All GPUs of the pod, unless the user sets the size: even a 1 leaves the others idle."""
+    """Return all GPUs of the pod, unless the user sets the size: even a 1 leaves the others idle."""
     stated = config is not None and config.tensor_parallel_size is not None
     return gpus if gpus > 1 and not stated else None
 
 
 def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
-    """Nothing unless it is on and has a draft model (LK-T-32)."""
+    """Return no arguments unless it is enabled and has a draft model (LK-T-32)."""
     supported = serving.engine is None or serving.engine.has(SPECULATIVE_CONFIG)
     if not supported or not serving.draft or config.speculative is None or not config.speculative.enabled:
         return []
@@ -65,7 +65,7 @@ def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
 
 
 def draft_of(arguments: list[str]) -> str:
-    """The draft model on a command line; earlier releases wrote ``--speculative-model``."""
+    """Return the draft model on a command line; earlier releases wrote ``--speculative-model``."""
     following = dict(pairwise(arguments))
     if SPECULATIVE_CONFIG not in following:
         return following.get("--speculative-model", "")
@@ -76,7 +76,7 @@ def draft_of(arguments: list[str]) -> str:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of speculative decoding without a model, or that is not on (LK-V-I49, LK-V-I50)."""
+    """Warn of speculative decoding without a model, or that is not enabled (LK-V-I49, LK-V-I50)."""
     path, speculative = CONFIG.child("speculative"), _speculation(spec)
     if speculative.enabled and not speculative.model:
         message = "no effect without model: the service runs without speculative decoding"
@@ -87,7 +87,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _speculation(spec: InferenceServiceSpec) -> Speculative:
-    return (spec.vllm_config.speculative if spec.vllm_config else None) or Speculative()
+    return (spec.vllm_config.speculative if spec.vllm_config else None) or _NOT_SPECULATIVE
 
 
 def draft(spec: InferenceServiceSpec) -> str:
@@ -108,7 +108,7 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
 
 
 def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
-    """vLLM needs a GPU for each part of the model (LK-V-X05)."""
+    """Yield a cause if the model's parts need more GPUs than a pod has (LK-V-X05)."""
     parallel = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
     if parallel and parallel > max(gpus.count, 1):
         text = f"vllmConfig.tensorParallelSize is {parallel}, but a pod has {gpus.count} {gpus.resource}"
@@ -122,7 +122,6 @@ def draft_problem(spec: InferenceServiceSpec) -> str:
 
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
-    """Speculative decoding that is on without a model."""
     problem = draft_problem(spec)
     return (Reason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
@@ -136,7 +135,6 @@ DEFAULT_SHARE = 0.9
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
-    """There must be room for one request of the maximum context length; the rest of the share is for others."""
     ignored = () if draft(spec) else ("vllmConfig.speculative",)
     return memory_use(spec, VLLM.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
 

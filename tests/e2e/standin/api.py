@@ -16,7 +16,8 @@ import httpx
 import orjson
 import yaml
 
-from app.cli.apply import Obj, encode
+from app.cli.apply import encode
+from app.kube.base import Json
 
 from .objects import group_of, name_of, namespace_of, uid_of
 
@@ -119,15 +120,15 @@ class Api:
             raise _error(response.status_code, response.content)
         return orjson.loads(response.content) if response.content else None
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Obj:
+    async def get(self, resource: Resource, namespace: str, name: str) -> Json:
         """The live object."""
         return dict(await self.request("GET", resource.path(namespace, name)))
 
-    async def create(self, resource: Resource, obj: Obj) -> Obj:
+    async def create(self, resource: Resource, obj: Json) -> Json:
         """POST in the namespace that the object names."""
         return dict(await self.request("POST", resource.path(namespace_of(obj)), obj))
 
-    async def update(self, resource: Resource, obj: Obj, subresource: str = "") -> Obj:
+    async def update(self, resource: Resource, obj: Json, subresource: str = "") -> Json:
         """PUT of the whole object, with the resourceVersion that it carries."""
         path = resource.path(namespace_of(obj), name_of(obj), subresource)
         return dict(await self.request("PUT", path, obj))
@@ -143,8 +144,8 @@ class Api:
         await self.request("DELETE", resource.path(namespace, name), options)
 
     async def change(
-        self, resource: Resource, obj: Obj, edit: Callable[[Obj], Obj | None], subresource: str = ""
-    ) -> Obj:
+        self, resource: Resource, obj: Json, edit: Callable[[Json], Json | None], subresource: str = ""
+    ) -> Json:
         """Live read, edit, write; conflicts are retried, an object of another UID counts as not found.
 
         `edit` returns the new form, or None when nothing is to be written.
@@ -165,7 +166,7 @@ class Api:
             await asyncio.sleep(pause * random.uniform(1.0, 1.1))
         raise AssertionError("the last attempt returns or raises")
 
-    async def watch(self, path: str, version: str) -> AsyncIterator[Obj]:
+    async def watch(self, path: str, version: str) -> AsyncIterator[Json]:
         """Events after `version` until the server ends the stream."""
         params = {
             "watch": "true",

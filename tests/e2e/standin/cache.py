@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from app.cli.apply import Obj, meta
+from app.cli.apply import meta
+from app.kube.base import Json
 
 from .api import Api, ApiError, Resource
 from .objects import controller_ref, key_of, namespace_of
@@ -26,9 +27,9 @@ class Handler:
 
     def __init__(
         self,
-        on_add: Callable[[Obj], None],
-        on_update: Callable[[Obj, Obj], None],
-        on_delete: Callable[[Obj], None],
+        on_add: Callable[[Json], None],
+        on_update: Callable[[Json, Json], None],
+        on_delete: Callable[[Json], None],
     ) -> None:
         self.on_add = on_add
         self.on_update = on_update
@@ -43,20 +44,20 @@ class Informer:
         self.synced = asyncio.Event()
         self.users = 0
         self._api = api
-        self._objects: dict[str, Obj] = {}
-        self._owned: defaultdict[str, dict[str, Obj]] = defaultdict(dict)
+        self._objects: dict[str, Json] = {}
+        self._owned: defaultdict[str, dict[str, Json]] = defaultdict(dict)
         self._handlers: list[Handler] = []
         self._task = asyncio.create_task(self._run(), name=f"informer {resource.name}")
 
-    def get(self, key: str) -> Obj | None:
+    def get(self, key: str) -> Json | None:
         """The cached object."""
         return self._objects.get(key)
 
-    def list(self, namespace: str = "") -> list[Obj]:
+    def list(self, namespace: str = "") -> list[Json]:
         """All cached objects, or those of one namespace."""
         return [obj for obj in self._objects.values() if not namespace or namespace_of(obj) == namespace]
 
-    def owned_by(self, uid: str, namespace: str = "") -> Iterable[Obj]:
+    def owned_by(self, uid: str, namespace: str = "") -> Iterable[Json]:
         """Objects whose controller reference has this UID; the empty UID stands for objects without one."""
         found = list(self._owned[uid].values()) if uid in self._owned else []
         return [obj for obj in found if not namespace or namespace_of(obj) == namespace]
@@ -120,7 +121,7 @@ class Informer:
                 self._remove(obj)
         return version
 
-    def _put(self, obj: Obj) -> None:
+    def _put(self, obj: Json) -> None:
         key = key_of(obj)
         former = self._objects.get(key)
         if former is not None and meta(former)["resourceVersion"] == meta(obj)["resourceVersion"]:
@@ -135,7 +136,7 @@ class Informer:
             else:
                 _tell(handler.on_update, former, obj)
 
-    def _remove(self, obj: Obj) -> None:
+    def _remove(self, obj: Json) -> None:
         key = key_of(obj)
         former = self._objects.pop(key, None)
         if former is None:
@@ -176,7 +177,7 @@ class _Expired(Exception):
     """The watch is too old: list again."""
 
 
-def _owner(obj: Obj) -> str:
+def _owner(obj: Json) -> str:
     ref = controller_ref(obj)
     return str(ref["uid"]) if ref else ""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from app.cli.apply import Obj, canonical, meta, updated, with_record
+from app.cli.apply import canonical, meta, updated, with_record
+from app.kube.base import Json
 
 from .api import Api, ApiError, Resource
 from .discovery import Discovery, UnknownKind
@@ -15,7 +16,7 @@ from .selectors import Match
 Kind = tuple[str, str]
 """apiVersion and kind."""
 
-ObjectMap = dict[Kind, dict[str, Obj]]
+ObjectMap = dict[Kind, dict[str, Json]]
 """Objects by kind and by `namespace/name`."""
 
 
@@ -29,7 +30,7 @@ def aggregate(errors: Iterable[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def owner_reference(parent: Obj) -> Obj:
+def owner_reference(parent: Json) -> Json:
     """The reference by which a parent controls its children (MC-3.5)."""
     return {
         "apiVersion": parent["apiVersion"],
@@ -44,14 +45,14 @@ def owner_reference(parent: Obj) -> Obj:
 class Claimer:
     """Decides for one parent in one run which of the cached objects are its children; adopts and releases."""
 
-    def __init__(self, api: Api, parent: Obj, parent_resource: Resource, selector: Match) -> None:
+    def __init__(self, api: Api, parent: Json, parent_resource: Resource, selector: Match) -> None:
         self._api = api
         self._parent = parent
         self._parent_resource = parent_resource
         self._selector = selector
         self._may_adopt: str | None = None
 
-    async def claim(self, resource: Resource, candidates: Iterable[Obj]) -> list[Obj]:
+    async def claim(self, resource: Resource, candidates: Iterable[Json]) -> list[Json]:
         """The observed children among the candidates, an adopted one in its old form."""
         claimed, errors = [], []
         for child in candidates:
@@ -64,7 +65,7 @@ class Claimer:
             raise SyncError(f"can't claim {resource.kind} children: {aggregate(errors)}")
         return claimed
 
-    async def _claim(self, resource: Resource, child: Obj) -> bool:
+    async def _claim(self, resource: Resource, child: Json) -> bool:
         ref = controller_ref(child)
         matches = self._selector(labels_of(child))
         if ref is not None:
@@ -77,7 +78,7 @@ class Claimer:
             return False
         return await self._adopt(resource, child)
 
-    async def _adopt(self, resource: Resource, child: Obj) -> bool:
+    async def _adopt(self, resource: Resource, child: Json) -> bool:
         try:
             await self._check_parent()
             await self._api.change(resource, child, self._adopted)
@@ -101,16 +102,16 @@ class Claimer:
         if self._may_adopt:
             raise SyncError(f"can't recheck DeletionTimestamp: {self._may_adopt}")
 
-    def _adopted(self, child: Obj) -> Obj:
+    def _adopted(self, child: Json) -> Json:
         others = [ref for ref in meta(child).get("ownerReferences") or [] if ref.get("uid") != uid_of(self._parent)]
         return {**child, "metadata": {**meta(child), "ownerReferences": [*others, owner_reference(self._parent)]}}
 
-    def _released(self, child: Obj) -> Obj:
+    def _released(self, child: Json) -> Json:
         others = [ref for ref in meta(child).get("ownerReferences") or [] if ref.get("uid") != uid_of(self._parent)]
         return {**child, "metadata": {**meta(child), "ownerReferences": others}}
 
     @staticmethod
-    async def _unless_gone(change: Awaitable[Obj]) -> None:
+    async def _unless_gone(change: Awaitable[Json]) -> None:
         try:
             await change
         except ApiError as error:
@@ -131,7 +132,7 @@ def check_labels(children: ObjectMap, generated_uid: str | None, selector: Match
                 raise SyncError(f"labels on desired child {where} don't match parent selector")
 
 
-def _string_map(child: Obj, where: str) -> dict[str, str]:
+def _string_map(child: Json, where: str) -> dict[str, str]:
     metadata = meta(child)
     if "labels" not in metadata:
         return {}
@@ -171,7 +172,7 @@ def _go_value(value: Any) -> str:
 class ChildWriter:
     """Brings the children of one parent to the desired state; collects errors instead of stopping (step 11)."""
 
-    def __init__(self, api: Api, discovery: Discovery, parent: Obj, method: Callable[[Resource], str]) -> None:
+    def __init__(self, api: Api, discovery: Discovery, parent: Json, method: Callable[[Resource], str]) -> None:
         self._api = api
         self._discovery = discovery
         self._parent = parent
@@ -189,9 +190,9 @@ class ChildWriter:
     async def _each(
         self,
         kind: Kind,
-        items: Iterable[tuple[str, Obj]],
-        action: Callable[[Resource, Obj, Obj | None], Awaitable[None]],
-        others: Mapping[str, Obj],
+        items: Iterable[tuple[str, Json]],
+        action: Callable[[Resource, Json, Json | None], Awaitable[None]],
+        others: Mapping[str, Json],
     ) -> list[str]:
         items = list(items)
         if not items:
@@ -208,7 +209,7 @@ class ChildWriter:
                 errors.append(str(error))
         return errors
 
-    async def _delete(self, resource: Resource, child: Obj, desired: Obj | None) -> None:
+    async def _delete(self, resource: Resource, child: Json, desired: Json | None) -> None:
         if desired is not None or terminating(child):
             return
         try:
@@ -217,7 +218,7 @@ class ChildWriter:
             if not error.not_found:
                 raise SyncError(f"can't delete {resource.kind} {key_of(child)}: {error}") from error
 
-    async def _apply(self, resource: Resource, child: Obj, observed: Obj | None) -> None:
+    async def _apply(self, resource: Resource, child: Json, observed: Json | None) -> None:
         if observed is None:
             await self._create(resource, child)
             return
@@ -243,7 +244,7 @@ class ChildWriter:
             case method:
                 raise SyncError(f'invalid update strategy for {resource.kind}: unknown method "{method}"')
 
-    async def _create(self, resource: Resource, child: Obj) -> None:
+    async def _create(self, resource: Resource, child: Json) -> None:
         recorded = with_record(child, child)
         references = list(meta(recorded).get("ownerReferences") or [])
         if all(ref.get("uid") != uid_of(self._parent) for ref in references):

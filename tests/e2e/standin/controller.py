@@ -6,11 +6,13 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine
+from copy import deepcopy
 from typing import Any
 
 import httpx
 
-from app.cli.apply import Obj, canonical, copy, meta
+from app.cli.apply import canonical, meta
+from app.kube.base import Json
 
 from .api import Api, ApiError, Resource
 from .cache import Handler, Informer, Informers
@@ -58,13 +60,13 @@ class Machinery:
 class Controller:
     """A CompositeController as its spec was when it started."""
 
-    def __init__(self, machinery: Machinery, spec_object: Obj, connections: dict[str, Connection]) -> None:
+    def __init__(self, machinery: Machinery, spec_object: Json, connections: dict[str, Connection]) -> None:
         self._api = machinery.api
         self._machinery = machinery
         self._discovery = machinery.discovery
         self._object = _as_sent_to_hooks(spec_object)
         self.name = name_of(spec_object)
-        self.spec: Obj = spec_object["spec"]
+        self.spec: Json = spec_object["spec"]
         parent = self.spec["parentResource"]
         self._parent_resource = self._discovery.resource(parent["apiVersion"], parent["resource"])
         self._methods = self._update_methods()
@@ -94,7 +96,7 @@ class Controller:
         self._child_handler = Handler(self._child_added, lambda _old, new: self._child_added(new), self._child_deleted)
 
     @staticmethod
-    async def create(machinery: Machinery, spec_object: Obj) -> Controller:
+    async def create(machinery: Machinery, spec_object: Json) -> Controller:
         """A controller with everything looked up that is looked up only once; `ConfigError` or `UnknownKind` if not."""
         spec = spec_object["spec"]
         if not spec.get("hooks"):
@@ -138,14 +140,14 @@ class Controller:
 
     # Triggers
 
-    def _enqueue(self, parent: Obj) -> None:
+    def _enqueue(self, parent: Json) -> None:
         if self._concerns_us(parent):
             self._queue.add(key_of(parent))
 
-    def _concerns_us(self, parent: Obj) -> bool:
+    def _concerns_us(self, parent: Json) -> bool:
         return self._selects_parent(labels_of(parent)) or self._finalizer in finalizers_of(parent)
 
-    def _parent_updated(self, old: Obj, new: Obj) -> None:
+    def _parent_updated(self, old: Json, new: Json) -> None:
         same = (
             generation_of(old) == generation_of(new)
             and labels_of(old) == labels_of(new)
@@ -154,7 +156,7 @@ class Controller:
         if not (self._ignore_status and same and not terminating(new)):
             self._enqueue(new)
 
-    def _child_added(self, child: Obj) -> None:
+    def _child_added(self, child: Json) -> None:
         if terminating(child) or controller_ref(child) is not None:
             self._child_deleted(child)
             return
@@ -169,7 +171,7 @@ class Controller:
             if selector(labels_of(child)):
                 self._enqueue(parent)
 
-    def _child_deleted(self, child: Obj) -> None:
+    def _child_deleted(self, child: Json) -> None:
         ref = controller_ref(child)
         resource = self._parent_resource
         if ref is None or (group_of(ref["apiVersion"]), ref["kind"]) != (resource.group, resource.kind):
@@ -216,7 +218,7 @@ class Controller:
 
     # One run
 
-    async def _run(self, parent: Obj) -> None:
+    async def _run(self, parent: Json) -> None:
         """The steps of MC-10.3; every exception ends the run at the step that raised it."""
         if not self._concerns_us(parent):
             return
@@ -246,7 +248,7 @@ class Controller:
         if errors:
             raise SyncError(f"can't reconcile children for {where}: {aggregate(errors)}")
 
-    async def _sync_finalizer(self, parent: Obj) -> Obj:
+    async def _sync_finalizer(self, parent: Json) -> Json:
         wanted = "finalize" in self._hooks
         if wanted == (self._finalizer in finalizers_of(parent)) or (wanted and terminating(parent)):
             return parent
@@ -257,24 +259,24 @@ class Controller:
             where = f"{parent['kind']} {namespace_of(parent)}/{name_of(parent)}"
             raise SyncError(f"can't sync finalizer for {where}: {error}") from error
 
-    async def _finalizer_removed(self, parent: Obj, where: str) -> Obj:
+    async def _finalizer_removed(self, parent: Json, where: str) -> Json:
         try:
             return await self._api.change(self._parent_resource, parent, self._without_finalizer)
         except ApiError as error:
             raise SyncError(f"can't remove finalizer for {where}: {error}") from error
 
-    def _with_finalizer(self, parent: Obj) -> Obj | None:
+    def _with_finalizer(self, parent: Json) -> Json | None:
         if self._finalizer in finalizers_of(parent):
             return None
         return {**parent, "metadata": {**meta(parent), "finalizers": [*finalizers_of(parent), self._finalizer]}}
 
-    def _without_finalizer(self, parent: Obj) -> Obj | None:
+    def _without_finalizer(self, parent: Json) -> Json | None:
         if self._finalizer not in finalizers_of(parent):
             return None
         others = [name for name in finalizers_of(parent) if name != self._finalizer]
         return {**parent, "metadata": {**meta(parent), "finalizers": others}}
 
-    def _may_finalize(self, parent: Obj) -> bool:
+    def _may_finalize(self, parent: Json) -> bool:
         names = finalizers_of(parent)
         return (
             "finalize" in self._hooks
@@ -282,7 +284,7 @@ class Controller:
             and not any(name in names for name in COLLECTOR_FINALIZERS)
         )
 
-    def _selector(self, parent: Obj) -> Match:
+    def _selector(self, parent: Json) -> Match:
         if self._generate_selector:
             return label_selector({"matchLabels": {"controller-uid": uid_of(parent)}})
         spec = (parent.get("spec") or {}).get("selector") or {}
@@ -290,7 +292,7 @@ class Controller:
             raise SyncError(".spec.selector must have either matchLabels, matchExpressions, or both")
         return label_selector(spec)
 
-    async def _claim(self, parent: Obj, selector: Match) -> ObjectMap:
+    async def _claim(self, parent: Json, selector: Match) -> ObjectMap:
         claimer = Claimer(self._api, parent, self._parent_resource, selector)
         namespace = namespace_of(parent) if self._parent_resource.namespaced else ""
         observed: ObjectMap = {}
@@ -302,7 +304,7 @@ class Controller:
             group.update({key_of(child): child for child in claimed})
         return observed
 
-    async def _call_hook(self, parent: Obj, observed: ObjectMap, related: ObjectMap) -> SyncAnswer:
+    async def _call_hook(self, parent: Json, observed: ObjectMap, related: ObjectMap) -> SyncAnswer:
         finalizing = "finalize" in self._hooks and (terminating(parent) or not self._selects_parent(labels_of(parent)))
         hook = self._hooks.get("finalize" if finalizing else "sync")
         if hook is None:
@@ -331,11 +333,11 @@ class Controller:
             methods[resource.group, resource.kind] = method
         return methods
 
-    async def _write_status(self, parent: Obj, status: Obj, where: str) -> bool:
+    async def _write_status(self, parent: Json, status: Json, where: str) -> bool:
         """Replace the status; False, and the run ends well, when the parent is gone or somebody keeps changing it."""
         wanted = {**status, "observedGeneration": generation_of(parent)}
 
-        def edit(live: Obj) -> Obj | None:
+        def edit(live: Json) -> Json | None:
             if canonical(live.get("status")) == canonical(wanted):
                 return None
             return {**live, "status": wanted}
@@ -366,9 +368,9 @@ def _desired(answer: SyncAnswer, namespace: str) -> ObjectMap:
     return desired
 
 
-def _as_sent_to_hooks(spec_object: Obj) -> Obj:
+def _as_sent_to_hooks(spec_object: Json) -> Json:
     """The controller as hooks see it: every `updateStrategy` with the `statusChecks` that decoding adds (MC-1.1)."""
-    seen: Obj = copy(spec_object)
+    seen: Json = deepcopy(spec_object)
     for child in seen["spec"].get("childResources") or []:
         if child.get("updateStrategy") is not None:
             child["updateStrategy"].setdefault("statusChecks", {})

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from app.cli.apply import Obj
+from app.kube.base import Json
 
 from .cache import Handler, Informer, Informers
 from .children import ObjectMap, SyncError
@@ -31,12 +31,12 @@ class Related:
 
     def __init__(
         self,
-        controller: Obj,
+        controller: Json,
         hook: Webhook | None,
         discovery: Discovery,
         informers: Informers,
         parents: Informer,
-        enqueue: Callable[[Obj], None],
+        enqueue: Callable[[Json], None],
     ) -> None:
         self._controller = controller
         self._hook = hook
@@ -44,10 +44,10 @@ class Related:
         self._informers = informers
         self._parents = parents
         self._enqueue = enqueue
-        self._rules: dict[tuple[str, int], tuple[float, list[Obj | None]]] = {}
+        self._rules: dict[tuple[str, int], tuple[float, list[Json | None]]] = {}
         self._used: dict[tuple[str, str], tuple[Informer, Handler]] = {}
         self._namespaces = informers.use(discovery.resource("v1", "namespaces"))
-        self._changes: asyncio.Queue[tuple[Obj, ...]] = asyncio.Queue()
+        self._changes: asyncio.Queue[tuple[Json, ...]] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> asyncio.Task[None]:
@@ -64,7 +64,7 @@ class Related:
             self._informers.release(informer)
         self._informers.release(self._namespaces)
 
-    async def objects(self, parent: Obj) -> ObjectMap:
+    async def objects(self, parent: Json) -> ObjectMap:
         """All objects that the rules for this parent select."""
         found: ObjectMap = {}
         for rule in await self._rules_for(parent):
@@ -83,7 +83,7 @@ class Related:
                     group[key_of(obj)] = obj
         return found
 
-    async def _rules_for(self, parent: Obj) -> list[Obj | None]:
+    async def _rules_for(self, parent: Json) -> list[Json | None]:
         if self._hook is None:
             return []
         key = (uid_of(parent), generation_of(parent))
@@ -105,10 +105,10 @@ class Related:
             informer.add_handler(handler)
         return used[0]
 
-    def _changed(self, obj: Obj) -> None:
+    def _changed(self, obj: Json) -> None:
         self._changes.put_nowait((obj,))
 
-    def _updated(self, old: Obj, new: Obj) -> None:
+    def _updated(self, old: Json, new: Json) -> None:
         self._changes.put_nowait((old, new))
 
     async def _wake(self) -> None:
@@ -124,7 +124,7 @@ class Related:
                 if any(self._matches(rule, form) for rule in rules for form in forms):
                     self._enqueue(parent)
 
-    def _matches(self, rule: Obj | None, obj: Obj) -> bool:
+    def _matches(self, rule: Json | None, obj: Json) -> bool:
         if rule is None:
             raise ProcessDies("null in relatedResources")
         try:
@@ -136,7 +136,7 @@ class Related:
             return False
         return self._selects(rule, obj, resource.namespaced)
 
-    def _selects(self, rule: Obj, obj: Obj, namespaced: bool) -> bool:
+    def _selects(self, rule: Json, obj: Json, namespaced: bool) -> bool:
         namespace = rule.get("namespace")
         if namespaced and namespace and namespace_of(obj) != namespace:
             return False
@@ -151,7 +151,7 @@ class Related:
         return home is not None and label_selector(chosen)(labels_of(home))
 
 
-def check_rule(rule: Obj) -> None:
+def check_rule(rule: Json) -> None:
     """Refuse combinations that mean nothing (spec 6)."""
     selectors = [name for name in ("labelSelector", "namespaceSelector") if rule.get(name) is not None]
     if rule.get("names") and selectors:
@@ -162,5 +162,5 @@ def check_rule(rule: Obj) -> None:
         raise SyncError(f"related rule cannot have both namespace and namespaceSelector specified: {_shown(rule)}")
 
 
-def _shown(rule: Obj) -> str:
+def _shown(rule: Json) -> str:
     return ", ".join(f"{key}={value!r}" for key, value in rule.items())

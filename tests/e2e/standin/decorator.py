@@ -8,7 +8,8 @@ from functools import partial
 
 import httpx
 
-from app.cli.apply import Obj, meta
+from app.cli.apply import meta
+from app.kube.base import Json
 
 from .api import ApiError
 from .cache import Handler, Informer
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 class Decorator:
     """A DecoratorController as its spec was when it started."""
 
-    def __init__(self, machinery: Machinery, spec_object: Obj, hook: Webhook) -> None:
+    def __init__(self, machinery: Machinery, spec_object: Json, hook: Webhook) -> None:
         self.name = name_of(spec_object)
         self._machinery = machinery
         self._object = spec_object
@@ -39,7 +40,7 @@ class Decorator:
             self._informers[resource.name] = machinery.informers.use(resource), handler
 
     @staticmethod
-    async def create(machinery: Machinery, spec_object: Obj) -> Decorator:
+    async def create(machinery: Machinery, spec_object: Json) -> Decorator:
         """A decorator with everything looked up that is looked up only once; `ConfigError` or `UnknownKind` if not."""
         spec = spec_object["spec"]
         hooks = spec.get("hooks") or {}
@@ -68,10 +69,10 @@ class Decorator:
             self._machinery.informers.release(informer)
         await self._hook.close()
 
-    def _enqueue(self, plural: str, obj: Obj) -> None:
+    def _enqueue(self, plural: str, obj: Json) -> None:
         self._queue.add(f"{plural} {key_of(obj)}")
 
-    def _updated(self, plural: str, _old: Obj, new: Obj) -> None:
+    def _updated(self, plural: str, _old: Json, new: Json) -> None:
         self._enqueue(plural, new)
 
     async def _work(self) -> None:
@@ -103,7 +104,7 @@ class Decorator:
             self._queue.forget(key)
 
 
-def _decorated(obj: Obj, labels: dict[str, str | None], annotations: dict[str, str | None]) -> Obj | None:
+def _decorated(obj: Json, labels: dict[str, str | None], annotations: dict[str, str | None]) -> Json | None:
     """The object with them, `None` where it has them already; null takes one away."""
     metadata = dict(meta(obj))
     for field, wanted in (("labels", labels), ("annotations", annotations)):

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from app.cli.apply import Obj
+from app.kube.base import Json
 
 from .api import Api, ApiError
 from .objects import name_of, namespace_of, uid_of
@@ -29,12 +29,12 @@ class Recorder:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._queue: asyncio.Queue[tuple[Obj, str, str, str]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[Json, str, str, str]] = asyncio.Queue()
         self._buckets: dict[str, tuple[float, float]] = {}
         self._written: dict[tuple[str, ...], tuple[str, int]] = {}
         self._messages: dict[tuple[str, ...], set[str]] = {}
 
-    def event(self, obj: Obj, kind: str, reason: str, message: str) -> None:
+    def event(self, obj: Json, kind: str, reason: str, message: str) -> None:
         """Record an event of type `kind` on `obj`."""
         self._queue.put_nowait((obj, kind, reason, message))
 
@@ -49,14 +49,14 @@ class Recorder:
             except (ApiError, httpx.HTTPError) as error:
                 log.info("event %s on %s dropped: %s", reason, name_of(obj), error)
 
-    def _allowed(self, obj: Obj) -> bool:
+    def _allowed(self, obj: Json) -> bool:
         tokens, then = self._buckets.get(uid_of(obj), (BURST, time.monotonic()))
         now = time.monotonic()
         tokens = min(BURST, tokens + (now - then) * REFILL)
         self._buckets[uid_of(obj)] = (tokens - 1 if tokens >= 1 else tokens, now)
         return tokens >= 1
 
-    async def _write(self, obj: Obj, kind: str, reason: str, message: str) -> None:
+    async def _write(self, obj: Json, kind: str, reason: str, message: str) -> None:
         group = (uid_of(obj), kind, reason)
         messages = self._messages.setdefault(group, set())
         messages.add(message)
@@ -84,7 +84,7 @@ class Recorder:
         self._written[key] = (name, 1)
 
 
-def _event(obj: Obj, kind: str, reason: str, message: str) -> dict[str, Any]:
+def _event(obj: Json, kind: str, reason: str, message: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Event",

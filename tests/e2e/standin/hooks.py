@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
-from app.cli.apply import Obj
+from app.kube.base import Json
 
 from .api import Api, ApiError
 from .objects import name_of, namespace_of
@@ -52,8 +52,8 @@ class ConfigError(Exception):
 class SyncAnswer:
     """A decoded answer of `sync` or `finalize`."""
 
-    status: Obj = field(default_factory=dict)
-    children: list[Obj | None] = field(default_factory=list)
+    status: Json = field(default_factory=dict)
+    children: list[Json | None] = field(default_factory=list)
     resync_after: float = 0.0
     finalized: bool = False
 
@@ -104,7 +104,7 @@ class Webhook:
         """Close idle connections."""
         await self._client.aclose()
 
-    async def call(self, parent: Obj, body: bytes) -> bytes:
+    async def call(self, parent: Json, body: bytes) -> bytes:
         """The body of an accepted answer."""
         key = (str(parent["kind"]), namespace_of(parent), name_of(parent))
         known = self._known(key)
@@ -148,7 +148,7 @@ class Webhook:
             self._refuse("the stand-in writes labels and annotations only")
         return decoded.get("labels") or {}, decoded.get("annotations") or {}
 
-    def decode_customize(self, body: bytes) -> list[Obj | None]:
+    def decode_customize(self, body: bytes) -> list[Json | None]:
         """The rules of a `customize` answer, or `HookError`."""
         decoded, unknown = self._decode(body, "CustomizeHookResponse", _CUSTOMIZE_FIELDS)
         rules = decoded.get("relatedResources") or []
@@ -166,10 +166,10 @@ class Webhook:
             return None
         return entry[0], entry[1]
 
-    def _decode(self, body: bytes, type_name: str, fields: Mapping[str, tuple[type, ...]]) -> tuple[Obj, list[str]]:
+    def _decode(self, body: bytes, type_name: str, fields: Mapping[str, tuple[type, ...]]) -> tuple[Json, list[str]]:
         pairs: list[tuple[str, Any]] = []
 
-        def remember(found: list[tuple[str, Any]]) -> Obj:
+        def remember(found: list[tuple[str, Any]]) -> Json:
             # The outermost object is closed last, so its keys, repeated ones included, are what stays here.
             nonlocal pairs
             pairs = found
@@ -262,7 +262,7 @@ def webhook_url(webhook: Mapping[str, Any]) -> str:
     return f"{scheme}://{service['name']}.{service['namespace']}:{service.get('port') or 80}{path}"
 
 
-async def resolve(api: Api, webhook: Mapping[str, Any], endpoints: list[Obj]) -> Connection:
+async def resolve(api: Api, webhook: Mapping[str, Any], endpoints: list[Json]) -> Connection:
     """CA bundle and credentials of a hook: its own fields, or those of the endpoint that its host names (MC-1.6)."""
     fields = ("caBundle", "clientTLS", "authorization", "basicAuth")
     chosen: Mapping[str, Any] = webhook
@@ -311,7 +311,7 @@ async def _ca_bundle(api: Api, spec: Mapping[str, Any]) -> str:
     return base64.b64decode(data[key]).decode() if kind == "Secret" else str(data[key])
 
 
-async def _read(api: Api, kind: str, ref: Mapping[str, Any], what: str) -> Obj:
+async def _read(api: Api, kind: str, ref: Mapping[str, Any], what: str) -> Json:
     path = f"/api/v1/namespaces/{ref['namespace']}/{kind.lower()}s/{ref['name']}"
     try:
         return dict(await api.request("GET", path))
@@ -321,7 +321,7 @@ async def _read(api: Api, kind: str, ref: Mapping[str, Any], what: str) -> Obj:
         raise ConfigError(f"{what}: failed to get {kind} {ref['namespace']}/{ref['name']}: {text}") from error
 
 
-def _secret_value(secret: Obj, key: str) -> str:
+def _secret_value(secret: Json, key: str) -> str:
     data = secret.get("data") or {}
     if key not in data:
         raise ConfigError(f'secret {namespace_of(secret)}/{name_of(secret)} does not contain key "{key}"')

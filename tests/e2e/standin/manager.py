@@ -8,7 +8,8 @@ from functools import partial
 
 import httpx
 
-from app.cli.apply import Obj, canonical
+from app.cli.apply import canonical
+from app.kube.base import Json
 
 from .api import Api, ApiError
 from .cache import Handler
@@ -37,7 +38,7 @@ class Manager:
         self._interval = discovery_interval
         self._selects = selects
         self._machinery = Machinery(api, workers)
-        self._running: dict[str, tuple[Controller | Decorator, Obj]] = {}
+        self._running: dict[str, tuple[Controller | Decorator, Json]] = {}
         self._queue = WorkQueue()
 
     async def run(self) -> None:
@@ -75,14 +76,14 @@ class Manager:
                 log.info("discovery failed: %s", error)
             await asyncio.sleep(0.5)
 
-    def _changed(self, plural: str, obj: Obj) -> None:
+    def _changed(self, plural: str, obj: Json) -> None:
         if self._selects(labels_of(obj)):
             self._queue.add(f"{plural} {key_of(obj)}")
 
-    def _updated(self, plural: str, _old: Obj, new: Obj) -> None:
+    def _updated(self, plural: str, _old: Json, new: Json) -> None:
         self._changed(plural, new)
 
-    async def _reconcile(self, key: str, obj: Obj | None) -> None:
+    async def _reconcile(self, key: str, obj: Json | None) -> None:
         if obj is None:
             await self._stop(key)
             return
@@ -108,7 +109,7 @@ class Manager:
             await controller.stop()
             self._event(obj, "Normal", "Stopped", f"Stopped controller: {controller.name}")
 
-    async def _parent_has_status(self, obj: Obj) -> bool:
+    async def _parent_has_status(self, obj: Json) -> bool:
         """Whether the parent's CRD has a status subresource; a missing CRD is an error without an Event (MC-2.6)."""
         parent = obj["spec"]["parentResource"]
         crd = f"{parent['resource']}.{group_of(parent['apiVersion'])}"
@@ -118,5 +119,5 @@ class Manager:
             for version in found["spec"]["versions"]
         )
 
-    def _event(self, obj: Obj, kind: str, reason: str, message: str) -> None:
+    def _event(self, obj: Json, kind: str, reason: str, message: str) -> None:
         self._machinery.recorder.event(obj, kind, reason, message)

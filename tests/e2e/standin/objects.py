@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.cli.apply import Obj, meta
+from app.cli.apply import meta
+from app.kube.base import Json
 
 
 def name_of(obj: Mapping[str, Any]) -> str:
@@ -58,7 +59,7 @@ def terminating(obj: Mapping[str, Any]) -> bool:
     return bool(meta(obj).get("deletionTimestamp"))
 
 
-def controller_ref(obj: Mapping[str, Any]) -> Obj | None:
+def controller_ref(obj: Mapping[str, Any]) -> Json | None:
     """The owner reference that says `controller: true`, if any."""
     for ref in meta(obj).get("ownerReferences") or []:
         if ref.get("controller"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import orjson
 
-from app.cli.apply import Obj
+from app.kube.base import Json
 
 from .children import ObjectMap
 from .objects import gvk_key
 
 
-def hook_request(controller: Obj, parent: Obj, children: ObjectMap, related: ObjectMap, finalizing: bool) -> bytes:
+def hook_request(controller: Json, parent: Json, children: ObjectMap, related: ObjectMap, finalizing: bool) -> bytes:
     """The body of a `sync` or `finalize` call; keys below the first level are sorted."""
     return _body(
         controller=controller,
@@ -21,12 +21,12 @@ def hook_request(controller: Obj, parent: Obj, children: ObjectMap, related: Obj
     )
 
 
-def customize_request(controller: Obj, parent: Obj) -> bytes:
+def customize_request(controller: Json, parent: Json) -> bytes:
     """The body of a `customize` call."""
     return _body(controller=controller, parent=parent)
 
 
-def decorator_request(controller: Obj, obj: Obj) -> bytes:
+def decorator_request(controller: Json, obj: Json) -> bytes:
     """The body of a `sync` call of a DecoratorController that attaches nothing and asks for nothing."""
     return _body(controller=controller, object=obj, attachments={}, related={}, finalizing=False)
 
@@ -36,5 +36,5 @@ def _body(**parts: object) -> bytes:
     return b"{" + b",".join(members) + b"}"
 
 
-def _by_kind(objects: ObjectMap) -> dict[str, dict[str, Obj]]:
+def _by_kind(objects: ObjectMap) -> dict[str, dict[str, Json]]:
     return {gvk_key(*kind): group for kind, group in objects.items()}

@@ -328,7 +328,7 @@ def test_the_merged_spec_is_judged_by_the_same_rules(case: str) -> None:
 
 
 @pytest.mark.parametrize(("inline", "valid"), [("{}", False), ("a: 1", True), ({"a": 1}, True)])
-def test_a_scheduler_configuration_may_be_text(inline: Any, valid: bool) -> None:
+def test_accepts_a_scheduler_configuration_as_string(inline: Any, valid: bool) -> None:
     """One that came from a ConfigMap is in the merged spec as it stood there."""
     assert (check_document({"router": {"scheduler": {"config": {"inline": inline}}}}) == []) is valid
 

@@ -57,7 +57,7 @@ def test_groups_and_the_endpoint_picker() -> None:
     assert found[picker] == "preset kserve-config-llm-scheduler"
 
 
-def test_nothing_is_said_where_nothing_is_made() -> None:
+def test_no_warning_without_children() -> None:
     assert sources(service(baseRefs=[{"name": "gone"}])) == {}
 
 

@@ -94,7 +94,7 @@ WARNED: dict[str, tuple[Json, str]] = {
     ),
     "a server of another kind": (
         {"parallelism": {"tensor": 8}, "template": main(command=["python3", "serve.py"])},
-        r"spec\.parallelism: accepted, no effect; container main does not pass its args on to vLLM",
+        r"spec\.parallelism: accepted, no effect; container main does not pass its args to vLLM",
     ),
     "nothing that brings the model": (
         {"storageInitializer": {"enabled": False}, "template": {"containers": [{"name": "main", "args": ["--x"]}]}},
@@ -151,23 +151,6 @@ WARNED: dict[str, tuple[Json, str]] = {
     "a scheduler beside a pool of one's own": (
         {"router": {"route": {}, "scheduler": {"pool": {"ref": {"name": "p"}}, "replicas": 2}}},
         r"spec\.router\.scheduler: .*remove replicas",
-    ),
-    "a picker that is not made": (
-        {
-            "router": {
-                "route": {},
-                "scheduler": {
-                    "pool": {
-                        "spec": {
-                            "selector": {"matchLabels": {"a": "b"}},
-                            "targetPorts": [{"number": 8000}],
-                            "endpointPickerRef": {"name": "mine"},
-                        }
-                    }
-                },
-            }
-        },
-        r"endpointPickerRef\.name: the Service mine is yours to make.*demo-epp-service",
     ),
     "a scheme that a base may allow": (
         {"model": {"uri": "ftp://b/m"}, "baseRefs": [{"name": "b"}]},
@@ -274,6 +257,7 @@ def test_a_complete_service_has_no_warnings() -> None:
 TOKEN: Json = {"env": [{"name": "A"}, {"name": "HF_TOKEN", "value": "x"}]}
 INITIALIZER: Json = {"initContainers": [{"name": "storage-initializer", **TOKEN}]}
 SECRET = "serving.kserve.io/storageSecretName"
+ADAPTED: Json = {"uri": "pvc://claim/m", "lora": {"adapters": [{"name": "a", "uri": "hf://a/b"}]}}
 
 
 def advice(parent: Json) -> list[str]:
@@ -285,6 +269,9 @@ def advice(parent: Json) -> list[str]:
     [
         (service(template=main(**TOKEN)), "spec.template.containers[0].env[1]"),
         (service(prefill={"template": main(**TOKEN)}), "spec.prefill.template.containers[0].env[1]"),
+        (service(worker=main(**TOKEN)), "spec.worker.containers[0].env[1]"),
+        (service(template=main(**TOKEN), model=ADAPTED), "spec.template.containers[0].env[1]"),
+        (service(template=main(**TOKEN), notes={SECRET: ""}), "spec.template.containers[0].env[1]"),
         (service(template=main(**TOKEN), notes={SECRET: "hf"}), ""),
         (service(template={**main(**TOKEN), **INITIALIZER}), ""),
         (service(template=main(**TOKEN), storageInitializer={"enabled": False}), ""),
@@ -294,7 +281,7 @@ def advice(parent: Json) -> list[str]:
 )
 def test_token_that_the_download_does_not_get(parent: Json, path: str) -> None:
     """A gated model: the variable is on the server, and the storage initializer downloads."""
-    found = [text for text in advice(parent) if "does not get this token" in text]
+    found = [text for text in advice(parent) if "does not get this HF_TOKEN" in text]
     assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
     assert all(SECRET in text for text in found)
 

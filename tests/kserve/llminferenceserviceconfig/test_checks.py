@@ -103,7 +103,7 @@ def test_rules_of_the_schema_do_apply() -> None:
     assert fields(config(parallelism={"tensor": 0})) == [("spec.parallelism.tensor", "Invalid")]
 
 
-def test_an_address_that_is_no_url() -> None:
+def test_rejects_an_invalid_url() -> None:
     """The API's own types could not hold it, in a config no more than in a service."""
     assert fields(config(model={"uri": "hf://{{ .Name }}/x"})) == [("spec.model.uri", "Invalid")]
 

@@ -150,7 +150,7 @@ def test_rules_with_names() -> None:
     assert [rule.get("name") for rule in rules(made)] == [None, "chat"]
 
 
-def test_a_pool_of_ones_own() -> None:
+def test_objectives_of_a_users_pool() -> None:
     """Its name stands in the objective, and in the rules that have the header."""
     pool = {
         "apiVersion": "inference.networking.k8s.io/v1",
@@ -191,7 +191,7 @@ def test_where_it_has_no_effect(parent: Json, optional: frozenset[str], reason: 
     assert made.says("RouterReady") == synced(critical("", router=parent["spec"]["router"])).says("RouterReady")
 
 
-def test_without_a_criticality_nothing_is_said() -> None:
+def test_no_condition_without_criticality() -> None:
     assert synced(critical("")).condition("CriticalityApplied") is None
 
 

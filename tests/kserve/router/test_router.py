@@ -98,7 +98,28 @@ def test_where_the_route_leads(router: Json, kind: str, name: str) -> None:
     assert (backend["kind"], backend["name"]) == (kind, name)
 
 
-def test_a_gateway_of_ones_own() -> None:
+PICKER = {
+    "selector": {"matchLabels": {"a": "b"}},
+    "targetPorts": [{"number": 8000}],
+    "endpointPickerRef": {"name": "mine", "port": {"number": 9002}},
+}
+
+
+def test_service_of_the_endpoint_picker_has_the_name_in_the_pool() -> None:
+    """And keeps it while the router cannot be reconciled."""
+    spec = {**PICKER, "appProtocol": "kubernetes.io/h2c"}
+    made = cluster({"route": {}, "scheduler": {"pool": {"spec": spec}}}, gateway())
+    assert made.names - WORKLOAD_OBJECTS - ROUTER_OBJECTS == {("Service", "mine")}
+    assert ("Service", "demo-epp-service") not in made.names
+    assert made.child("InferencePool", "demo-inference-pool")["spec"]["appProtocol"] == "kubernetes.io/h2c"
+    assert made.answer["status"]["router"]["scheduler"]["service"]["name"] == "mine"
+    made.related = []
+    made.sync()
+    assert made.says("HTTPRoutesReady") == "RefsInvalid"
+    assert ("Service", "mine") in made.names
+
+
+def test_uses_a_users_gateway() -> None:
     """Replaces the default one, which need not exist; without a namespace it is the service's."""
     refs = [{"name": "a", "namespace": "infra"}, {"name": "b"}]
     made = cluster({"route": {}, "gateway": {"refs": refs}}, gateway("a", "infra"), gateway("b", "default"))
@@ -234,21 +255,21 @@ def test_a_gateway_that_is_not_programmed() -> None:
         ({"parents": [{"conditions": [{"type": "Accepted", "status": "False"}]}]}, "InferencePoolNotReady"),
     ],
 )
-def test_a_pool_of_ones_own(status: Json, says: str) -> None:
+def test_reports_the_state_of_a_users_pool(status: Json, says: str) -> None:
     """It is judged like a managed one; there is no endpoint picker to wait for."""
     made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}, gateway(), own_pool(status=status))
     assert made.says("InferencePoolReady") == says
     assert made.says("SchedulerWorkloadReady") is None
 
 
-def test_a_pool_of_ones_own_that_is_not_there() -> None:
+def test_reports_a_missing_users_pool() -> None:
     """The reason says that it cannot be found."""
     made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "gone"}}}}, gateway())
     assert made.says("InferencePoolReady") == "InferencePoolFetchError"
     assert made.says("Ready") == "InferencePoolFetchError"
 
 
-def test_a_pool_of_ones_own_that_selects_other_pods() -> None:
+def test_reports_a_users_pool_that_selects_other_pods() -> None:
     """Nothing makes our pods match it, so the message says which labels are missing."""
     router = {"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}
     pool = own_pool(selector={"app": "x", "kserve.io/component": "workload"})
@@ -293,7 +314,7 @@ def test_permissions() -> None:
     assert template["serviceAccountName"] == "demo-epp-sa"
 
 
-def test_an_account_of_ones_own_must_exist() -> None:
+def test_a_users_account_must_exist() -> None:
     """Until it does, nothing of the scheduler and after it is made."""
     router = {**MANAGED, "scheduler": {"template": {"serviceAccountName": "mine"}}}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine", "namespace": "default"}}
@@ -328,7 +349,7 @@ def test_a_scheduler_added_later_is_found_by_the_route() -> None:
     assert pools == {made.child("InferencePool", "demo-inference-pool")["apiVersion"].partition("/")[0]}
 
 
-def test_routes_of_ones_own_replace_the_managed_one() -> None:
+def test_users_routes_replace_the_managed_one() -> None:
     """The managed route is deleted; the user's own decides the URL and the condition."""
     made = cluster({"route": {}}, gateway(), own_route(status=accepted(DEFAULT_PARENT)))
     made.parent["spec"]["router"] = {"route": {"http": {"refs": [{"name": "mine"}]}}}

@@ -41,6 +41,7 @@ def plan(
         "ns",
         SchedulerSpec(template=template, **spec),
         scheduler.config_text(config, disaggregated=disaggregated, adapters=adapters),
+        service=NAMES.scheduler_service,
         managed_account=rbac,
         observed=observed,
     )
@@ -99,7 +100,7 @@ def test_the_default_configuration_follows_the_topology(disaggregated: bool, han
     ("config", "text"),
     [({"b": [1, 2], "a": {"z": 1, "y": "ü"}}, '{"a":{"y":"ü","z":1},"b":[1,2]}'), ("a: 1\n", "a: 1\n")],
 )
-def test_a_configuration_of_ones_own(config: Any, text: str) -> None:
+def test_uses_a_users_configuration(config: Any, text: str) -> None:
     """JSON of a spec is compact with sorted keys, the text of a ConfigMap stands as it is."""
     assert args_of(plan(config=config, args=["--v", "1"])) == ["--v", "1", "--config-text", text]
 
@@ -114,7 +115,7 @@ def test_a_configuration_in_the_template(flag: str) -> None:
 
 
 @pytest.mark.parametrize("args", [["--config-text=x"], ["--config-file"]])
-def test_what_is_no_configuration(args: list[str]) -> None:
+def test_ignores_other_arguments(args: list[str]) -> None:
     """Only a flag with its value as the next argument is one."""
     assert args_of(plan(args=args))[len(args)] == "--config-text"
 

@@ -303,7 +303,7 @@ def test_users_may_write_templates() -> None:
     assert {"name": "EVENTS", "value": "tcp://demo-epp-service:5557"} in main(Cluster(service(template=pod)))["env"]
 
 
-def test_quotes_in_a_model_name_are_only_text() -> None:
+def test_keeps_quotes_in_a_model_name() -> None:
     """Each string is rendered on its own, so nothing has to be escaped."""
     assert served_as(Cluster(service(model={"uri": "hf://a/b", "name": 'a"b\\c'}))) == 'a"b\\c'
 

@@ -72,7 +72,7 @@ def test_routes_have_what_the_api_server_would_add() -> None:
     [
         (
             {"endpointPickerRef": {"name": "epp"}},
-            {"endpointPickerRef": {"name": "epp", "kind": "Service", "failureMode": "FailClose"}},
+            {"endpointPickerRef": {"group": "", "name": "epp", "kind": "Service", "failureMode": "FailClose"}},
         ),
         ({"selector": {}}, {}),
         ({}, {}),

@@ -200,5 +200,5 @@ def test_what_is_added_leaves_no_quarrel_and_is_added_once() -> None:
     assert parallelism_conflicts(done) == []
 
 
-def test_nothing_is_asked_where_nothing_is_said() -> None:
+def test_adds_nothing_without_parallelism() -> None:
     assert demand(None) is demand({}) is None

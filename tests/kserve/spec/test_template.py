@@ -115,14 +115,14 @@ def test_errors_name_the_line(text: str, line: int, message: str) -> None:
 
 
 @given(st.text(max_size=60) | st.text(alphabet='{}-.| `"()abif end or', max_size=40))
-def test_any_text_renders_or_fails_cleanly(text: str) -> None:
+def test_any_string_renders_or_raises_template_error(text: str) -> None:
     """No input makes anything but a string or a TemplateError."""
     with contextlib.suppress(TemplateError):
         assert isinstance(render(text), str)
 
 
 @given(st.text(max_size=60).filter(lambda text: "{{" not in text))
-def test_text_without_actions_is_left_alone(text: str) -> None:
+def test_leaves_strings_without_actions(text: str) -> None:
     """Only actions change anything."""
     assert render(text) == text
 

@@ -151,7 +151,7 @@ def test_the_number_and_the_size_of_bases_are_bounded() -> None:
     assert (found["reason"], f"more than {MAX_COMBINED_BYTES} bytes" in found["message"]) == ("CombineBaseError", True)
 
 
-def test_actions_of_all_texts_count_together() -> None:
+def test_bounds_actions_of_all_strings_together() -> None:
     """Small texts add up; the next one after the bound is not read any more."""
     texts = ["{{ .Name }}" * 100] * (MAX_SPEC_ACTIONS // 100)
     spec: Json = {"template": {"containers": [{"name": "main", "args": texts}]}}
@@ -171,7 +171,7 @@ PIECE = st.sampled_from(tuple(WORDS.split())) | st.text(max_size=3)
 
 
 @given(st.lists(PIECE, max_size=60), st.integers(min_value=1, max_value=300))
-def test_no_text_passes_its_bounds(pieces: list[str], times: int) -> None:
+def test_no_string_exceeds_its_bounds(pieces: list[str], times: int) -> None:
     """Whatever is asked for: a string within the bounds, or a TemplateError, and never more work than allowed."""
     meter = Meter()
     text = " ".join(pieces) * times
@@ -284,7 +284,7 @@ OURS = _templates(presets.PRESETS)
 
 
 @pytest.mark.parametrize(("text", "actions"), OURS.items())
-def test_a_text_of_a_preset_counts_where_a_user_writes_it(text: str, actions: int) -> None:
+def test_counts_a_presets_string_in_a_users_spec(text: str, actions: int) -> None:
     """Only the presets' own are free. A long one with few actions is over the bound of bytes first."""
     texts = [text] * (MAX_SPEC_ACTIONS // actions + 1)
     (error,) = admit(service(template={"containers": [{"name": "main", "args": texts}]})).errors

@@ -237,7 +237,7 @@ def test_an_account_of_the_pods_own_is_asked() -> None:
     assert env("hf://a/b", *accounts, template={"serviceAccountName": "mine"}) == [HF]
 
 
-def test_without_an_account_there_are_no_credentials() -> None:
+def test_no_credentials_without_account() -> None:
     """Not even the annotation counts then."""
     assert env("hf://a/b", notes={"serving.kserve.io/storageSecretName": "s"}) == []
 
@@ -327,7 +327,7 @@ def test_of_several_secrets_the_first_key_counts() -> None:
 
 
 @pytest.mark.parametrize("uri", ["gs://bucket/llama", "hdfs://models/llama"])
-def test_what_the_cluster_put_into_an_account_is_no_credential(uri: str) -> None:
+def test_ignores_secrets_that_the_cluster_created(uri: str) -> None:
     """With a file that is not there, Workload Identity would be off."""
     generated = [{"name": "default-token-x7f2"}, {"name": "default-dockercfg-q8"}]
     found = pod(uri, account("default", secrets=generated))
@@ -390,6 +390,30 @@ def test_pods_that_cannot_download_hear_what_is_missing(uri: str, secrets: list[
     found = cluster.condition("Ready")
     assert found is not None
     assert said in found["message"]
+
+
+DENIED: Json = {"name": "storage-initializer", "state": {"terminated": {"exitCode": 1, "message": "401 gated"}}}
+RUNNING: Json = {"name": "storage-initializer", "state": {"running": {}}}
+
+
+@pytest.mark.parametrize("initializer", [DENIED, RUNNING], ids=["failed", "running"])
+@pytest.mark.parametrize("side", ["template", "worker", "prefill"])
+def test_ready_names_a_token_that_the_download_does_not_get(initializer: Json, side: str) -> None:
+    """After what the download itself reports; nothing once the Secret is named."""
+    main = {"containers": [{"name": "main", "env": [{"name": "HF_TOKEN", "value": "x"}]}]}
+    spec: Json = {"template": {"template": main}, "worker": {"worker": main, "parallelism": DP}}.get(
+        side, {"prefill": {"template": main}}
+    )
+    pod = {**WAITING, "status": {"phase": "Pending", "initContainerStatuses": [initializer]}}
+    for notes in (None, {"serving.kserve.io/storageSecretName": "s"}):
+        cluster = Cluster(service(uri="hf://a/b", notes=notes, **spec), account("default"), pod)
+        cluster.settle()
+        found = cluster.condition("Ready")
+        assert found is not None
+        assert found["reason"] != "TokenNotForDownload"
+        download, _, hint = found["message"].partition("; the init container ")
+        assert "init container storage-initializer" in download
+        assert ("HF_TOKEN" in hint and "serving.kserve.io/storageSecretName" in hint) is (notes is None)
 
 
 @pytest.mark.parametrize("uri", ["gs://b/m", "https://h.example.com/m.tar", "https://a.blob.core.windows.net/c/m"])

@@ -47,7 +47,7 @@ def missing(cluster: Cluster) -> str:
     return message if "caBundle" in message or "ca-bundle" in message or "too large" in message else ""
 
 
-def test_every_service_has_a_copy_of_its_own() -> None:
+def test_every_service_has_a_copy() -> None:
     """A child has one owner: services of one namespace must not ask for the same. Other keys are not copied."""
     cluster = copying(source())
     cluster.settle()
@@ -90,7 +90,7 @@ def test_a_common_bundle_that_comes_later_restarts_nothing() -> None:
         ([source(**{"cabundle.crt": "x" * 2**18})], "too large to be copied"),
     ],
 )
-def test_without_a_source_there_is_no_copy(related: list[Json], said: str) -> None:
+def test_no_copy_without_source(related: list[Json], said: str) -> None:
     cluster = copying(*related)
     cluster.settle()
     assert said in missing(cluster)

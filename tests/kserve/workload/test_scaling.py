@@ -205,6 +205,19 @@ def test_what_a_horizontal_pod_autoscaler_says() -> None:
     assert message.startswith("HorizontalPodAutoscaler demo-kserve-hpa: why; VariantAutoscalings are not declared")
 
 
+def test_a_metric_that_nobody_serves() -> None:
+    """Where the workload variant autoscaler is installed, the adapter is missing."""
+    made = synced(service(scaling=HPA))
+    says(
+        made,
+        "HorizontalPodAutoscaler",
+        "demo-kserve-hpa",
+        condition("ScalingActive", "False", "FailedGetExternalMetric"),
+    )
+    message = (made.condition("ScalingReady") or {})["message"]
+    assert message.endswith("why; install Prometheus and the kustomize component prometheus-adapter")
+
+
 def test_what_a_scaled_object_says() -> None:
     """KEDA's condition ``Ready``, which begins as unknown."""
     made = synced(service(scaling=KEDA), settings(**PROMETHEUS))

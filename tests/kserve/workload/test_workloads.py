@@ -350,7 +350,7 @@ def test_group_accounts() -> None:
     assert found["workerTemplate"]["spec"]["serviceAccountName"] == "w"
 
 
-def test_an_account_that_is_no_longer_named() -> None:
+def test_resets_an_account_that_is_no_longer_set() -> None:
     """The API server would bring the old name back, so the default one is named, and again at every sync."""
     cluster = synced(service(template={"serviceAccountName": "mine"}), account("mine"))
     del cluster.parent["spec"]["template"]
@@ -363,7 +363,7 @@ def test_an_account_that_is_no_longer_named() -> None:
 
 
 @pytest.mark.parametrize(("declared", "sent"), [(True, "default"), (False, None)])
-def test_a_managed_account_that_is_no_longer_needed(declared: bool, sent: str | None) -> None:
+def test_resets_a_managed_account_that_is_not_needed(declared: bool, sent: str | None) -> None:
     """It goes where it is a child, and the pods leave it; otherwise nobody takes it away, and they stay."""
     init = [{"name": "llm-d-routing-sidecar", "image": "r:1"}]
     cluster = synced(service(template={"initContainers": init}), optional=OPTIONAL_KINDS | RBAC_KINDS)

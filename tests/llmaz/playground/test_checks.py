@@ -185,7 +185,7 @@ def test_suggests_a_valid_backend_name(name: str, example: str) -> None:
     assert str(error).endswith(f"for example {example}")
 
 
-def test_the_right_port_is_no_surprise() -> None:
+def test_no_warning_for_the_default_port() -> None:
     """Saying what is so anyway is fine."""
     assert admit(PLAYGROUND, backend(args=["--port", "8080", "--port=8080"])).warnings == []
 

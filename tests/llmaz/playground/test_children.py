@@ -222,7 +222,7 @@ MISSING: dict[str, tuple[Json, list[Json], str]] = {
 
 
 @pytest.mark.parametrize(("item", "related", "reason"), MISSING.values(), ids=MISSING.keys())
-def test_what_cannot_be_decided_is_said(item: Json, related: list[Json], reason: str) -> None:
+def test_reports_ambiguous_specs(item: Json, related: list[Json], reason: str) -> None:
     """Nothing is made, and both conditions say why (LZ-T03, LZ-T10)."""
     answer = sync(PLAYGROUND, item, *related)
     assert answer["children"] == []

@@ -107,7 +107,7 @@ def foreign(**metadata: Any) -> Json:
     }
 
 
-def test_row_1_somebody_elses_service() -> None:
+def test_reports_a_foreign_service() -> None:
     """Nothing is made while a Service of that name belongs to nobody or to another."""
     for metadata in ({}, {"ownerReferences": [{"kind": "X", "name": "x", "uid": "other", "controller": True}]}):
         answer = sync(PLAYGROUND, playground(), model(), runtime(), foreign(**metadata))
@@ -143,6 +143,22 @@ def test_ready_when_the_service_is() -> None:
     told = of_service(True, ("Ready", "True", "ServiceReady"))
     answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[seen(told)])
     assert state(answer, "Ready") == ("True", "PlaygroundReady")
+
+
+@pytest.mark.parametrize("service_ready", ["True", "False"])
+def test_an_autoscaler_that_cannot_scale(service_ready: str) -> None:
+    """It is a cause once the Service is ready, with what to install."""
+    elastic = {
+        "elasticConfig": {"minReplicas": 1, "maxReplicas": 3, "scaleTrigger": {"hpa": {"metrics": []}}},
+    }
+    told = of_service(service_ready == "True", ("Ready", service_ready, "ServiceNotReady"))
+    made = child(sync(PLAYGROUND, playground(**elastic), model(), runtime()), "HorizontalPodAutoscaler")
+    failing = status(("AbleToScale", "True", "R"), ("ScalingActive", "False", "FailedGetResourceMetric"))
+    children = [seen(told, **elastic), observed(made, status=failing)]
+    answer = sync(PLAYGROUND, playground(**elastic), model(), runtime(), children=children)
+    failed = service_ready == "True"
+    assert state(answer, "Ready") == ("False", "FailedGetResourceMetric" if failed else "ServiceNotReady")
+    assert ("metrics-server: install it" in condition(answer, "Ready")["message"]) is failed
 
 
 def test_ready_waits_for_a_changed_service() -> None:

@@ -207,7 +207,7 @@ def test_observed_selector_is_kept() -> None:
         assert child(answer, "Service")["spec"]["selector"] == selector
 
 
-def test_an_account_that_is_no_longer_named() -> None:
+def test_resets_an_account_that_is_no_longer_set() -> None:
     """The API server would bring the old name back, so the default account is named, and stays so."""
     named = service(worker=pods(serviceAccountName="mine"))
     before = observed(child(sync(SERVICE, named, model()), "Deployment"))

@@ -327,8 +327,8 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         "HF_TOKEN replaces the value",
     ),
     ("LK-V-I61", {**PERSONAPLEX, "env": [{"name": "NO_TORCH_COMPILE"}]}, "NO_TORCH_COMPILE replaces the value"),
-    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "has no metric of its own"),
-    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no metric of its own"),
+    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "has no default metric"),
+    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no default metric"),
     ("LK-V-I63", {"evictionProtection": True}, "unless the Model's accelerator is metal"),
     (
         "LK-V-K07",
@@ -355,7 +355,7 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
-def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
+def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
     """A warning, and never a refusal: manifests are shared between runtimes."""
     assert errors(service(**spec)) == [], rule
     assert [text for text in warned(service(**spec)) if words in text], (rule, warned(service(**spec)))

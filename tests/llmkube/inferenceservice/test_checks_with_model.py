@@ -64,7 +64,9 @@ def judge(model: dict[str, Any], service: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(("rule", "model", "service", "words"), CASES)
-def test_what_does_not_fit_is_said(rule: str, model: dict[str, Any], service: dict[str, Any], words: str) -> None:
+def test_warns_of_conflicts_with_the_model(
+    rule: str, model: dict[str, Any], service: dict[str, Any], words: str
+) -> None:
     assert [text for text in judge(model, service) if words in text], rule
 
 

@@ -77,7 +77,7 @@ def test_flags_of_a_missing_draft_are_left_out() -> None:
     assert '--speculative-config {"model":"org/new",' in args(sync(speculating("org/new"), model(), children=before))
 
 
-def test_a_text_that_was_passed_on_stays() -> None:
+def test_keeps_an_unresolved_draft_model() -> None:
     """Without a Model of that name, and without a change, nothing is held up."""
     before = applied(sync(speculating(), model()), Deployment=RUNNING)
     answer = sync(speculating(image="new"), model(), children=before)
@@ -86,13 +86,13 @@ def test_a_text_that_was_passed_on_stays() -> None:
 
 
 @pytest.mark.parametrize("record", ['{"kind":"Deployment","spec":[]}', '{"kind":"Other"}', "x"])
-def test_a_record_that_users_broke_is_none(record: str) -> None:
+def test_ignores_a_broken_record(record: str) -> None:
     before = running(model("draft", source=DRAFT_URL))
     before[0]["metadata"]["annotations"] = {"metacontroller.k8s.io/last-applied-configuration": record}
     assert "--speculative-config" not in args(sync(speculating(), model(), children=before))
 
 
-def test_a_draft_that_does_not_exist_has_a_condition_of_its_own() -> None:
+def test_a_missing_draft_model_has_a_condition() -> None:
     """It says so while the service starts, while its pods run and after the Model was deleted (LK-B-08)."""
     before = sync(speculating(), model())
     invalid = condition(before, "SpeculativeInvalid")
@@ -191,7 +191,7 @@ def test_llamacpp_waits_for_its_draft_model(related: tuple[Json, ...], phase: st
     assert applied(kept, before, Deployment=RUNNING) == before
 
 
-def test_without_the_models_volume_there_is_no_draft() -> None:
+def test_no_draft_model_without_the_models_volume() -> None:
     parent = drafting(draftModelRef="d")
     parent["spec"] |= {"skipModelInit": True, "extraArgs": ["-m", "/x.gguf"]}
     assert "--spec-type draft-simple -m /x.gguf" in args(sync(parent, model(), model("d", source=DRAFT_URL)))

@@ -55,7 +55,7 @@ def test_a_projector_of_the_users_own_switches_ours_off() -> None:
 
 
 @pytest.mark.parametrize(("format_", "path"), [("safetensors", ROOT), ("gguf", f"{ROOT}/a.bin")])
-def test_vllm_loads_the_directory_of_what_is_no_gguf(format_: str, path: str) -> None:
+def test_vllm_loads_the_directory_of_other_formats(format_: str, path: str) -> None:
     answer = sync(service(runtime="vllm"), staged("org/name", "a.bin", "config.json", format=format_))
     assert container(answer)["args"][0] == path
 
@@ -70,7 +70,7 @@ def test_without_a_cache_each_pod_fetches_all() -> None:
 
 
 @pytest.mark.parametrize("runtime", ["vllm", "tgi"])
-def test_a_revision_is_said_to_the_server_that_fetches(runtime: str) -> None:
+def test_passes_the_revision_to_the_server(runtime: str) -> None:
     """Upstream writes it behind the name, where no server takes it."""
     answer = sync(service(runtime=runtime), model(source="hf://org/name@v1", format="safetensors"))
     assert "org/name" in container(answer)["args"]

@@ -224,7 +224,7 @@ def test_a_pull_secret_is_sent_once() -> None:
     assert pod_spec(answer)["imagePullSecrets"] == [{"name": "a"}, {"name": "b"}]
 
 
-def test_empty_texts_are_not_sent() -> None:
+def test_omits_empty_strings() -> None:
     """The API server does not store them: they would look like a change at every sync."""
     options = {"type": "spc_t", "role": ""}
     answer = sync(

@@ -24,7 +24,8 @@ def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
         assert answer["children"] == []
         return
     expected = ["Deployment", "Service"]
-    if parent["spec"].get("autoscaling") and not parent["spec"].get("suspend"):
+    autoscaling, server = parent["spec"].get("autoscaling"), runtime(parent["spec"].get("runtime", ""))
+    if autoscaling and (autoscaling.get("metrics") or server.metric) and not parent["spec"].get("suspend"):
         expected.append("HorizontalPodAutoscaler")
     assert kinds(answer) == expected
     assert {child["metadata"]["namespace"] for child in answer["children"]} == {"ns1"}
@@ -71,7 +72,7 @@ def test_no_model_no_loss(parent: Json, model: Json, trouble: str) -> None:
 
 @quick
 @given(services, models)
-def test_user_text_stays_data(parent: Json, model: Json) -> None:
+def test_user_input_stays_data(parent: Json, model: Json) -> None:
     """User text is an argument or a variable, each of its own; the one shell script is the same for everybody."""
     for child in sync(parent, model)["children"]:
         if child["kind"] != "Deployment":

@@ -291,6 +291,47 @@ def test_the_autoscalers_wish_counts() -> None:
     assert (answer["status"]["phase"], answer["status"]["desiredReplicas"]) == ("Ready", 4)
 
 
+def without_metric(seconds: int, reason: str = "FailedGetPodsMetric") -> Json:
+    """The status of an autoscaler that cannot read its metric for so many seconds."""
+    began = ago(seconds)
+    fails = {"type": "ScalingActive", "status": "False", "reason": reason, "message": "no such API"}
+    able = {"type": "AbleToScale", "status": "True", "reason": "SucceededGetScale", "lastTransitionTime": began}
+    return {"conditions": [able, {**fails, "lastTransitionTime": began}]}
+
+
+def autoscaled(ready: int, hpa_status: Json) -> Json:
+    """The answer for a service of one pod with an autoscaler."""
+    parent = service(replicas=1, autoscaling={"maxReplicas": 5})
+    deployment, svc, hpa = deployed(parent, ready=ready)
+    return sync(parent, model(), children=(deployment, svc, {**hpa, "status": hpa_status}))
+
+
+def test_an_autoscaler_without_its_metric_is_a_cause() -> None:
+    """Of a service whose pods are ready: with the autoscaler's words and what to install."""
+    answer = autoscaled(1, without_metric(120))
+    ready = condition(answer, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "FailedGetPodsMetric")
+    assert ready["message"] == (
+        "HorizontalPodAutoscaler s cannot scale: no such API; install Prometheus and the kustomize component "
+        "prometheus-adapter"
+    )
+    assert (answer["status"]["phase"], "resyncAfterSeconds" in answer) == ("Ready", False)
+    cpu = condition(autoscaled(1, without_metric(120, "FailedGetResourceMetric")), "Ready")
+    assert "install it" in cpu["message"]
+
+
+def test_an_autoscaler_has_a_minute() -> None:
+    """A new pod is scraped after a while, and Prometheus may restart."""
+    answer = autoscaled(1, without_metric(59))
+    assert (condition(answer, "Ready")["status"], answer["resyncAfterSeconds"]) == ("True", 65)
+
+
+def test_an_autoscaler_is_judged_last() -> None:
+    """Pods that are not ready have no metric; and one whose target has no pods does not scale on purpose."""
+    assert "HorizontalPodAutoscaler" not in condition(autoscaled(0, without_metric(540)), "Ready")["message"]
+    assert condition(autoscaled(1, without_metric(540, "ScalingDisabled")), "Ready")["status"] == "True"
+
+
 def test_a_status_behind_the_spec_is_not_believed() -> None:
     """Pods are not counted as ready for a spec that the Deployment's controller has not seen."""
     (deployment, svc) = deployed(service(), ready=1)
@@ -406,7 +447,7 @@ def test_pods_of_others_are_not_looked_at() -> None:
     assert condition(answer, "Ready")["message"] == "0 of 1 pods are ready"
 
 
-def test_metal_that_nobody_looks_for_says_so() -> None:
+def test_reports_a_metal_service_without_endpoint_slices() -> None:
     """Where EndpointSlices are not asked for, no agent can ever be heard of."""
     settings = Settings(llmkube_watch_endpoint_slices=False)
     answer = sync(service(), model(hardware=METAL), settings=settings)

@@ -324,7 +324,7 @@ def test_a_child_that_never_comes_is_a_name_conflict() -> None:
     assert "resyncAfterSeconds" not in gone
 
 
-def test_a_child_deleted_by_hand_is_no_conflict() -> None:
+def test_recreates_a_deleted_child() -> None:
     """A Service that vanishes from a ready service is on its way back, however old the service is."""
     (deployment, svc) = running()
     ready = sync(service(), model(), children=(deployment, svc))
@@ -394,7 +394,7 @@ def test_nothing_is_asked_for_that_a_spec_cannot_need(spec: Json, settings: Sett
     assert [rule["resource"] for rule in customize(service(**spec), settings)] == wanted
 
 
-def test_source_text_is_no_shell_text() -> None:
+def test_quotes_the_source_in_scripts() -> None:
     """The script of the init container is the same for every source; the source is a value in its environment."""
     evil = f"{HTTP_SOURCE}?`id`;reboot"
     plain = child(sync(service(), model()), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
@@ -403,7 +403,7 @@ def test_source_text_is_no_shell_text() -> None:
     assert {"name": "MODEL_SOURCE", "value": evil} in other["env"]
 
 
-def test_a_change_that_is_not_made_is_no_success() -> None:
+def test_reports_a_change_that_is_not_applied() -> None:
     """The pods that are ready are the old ones: first the change is on its way, then the API server has refused it."""
     children = running()
     parent = service(generation=2, image="example.com/other:1")

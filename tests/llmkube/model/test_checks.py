@@ -108,7 +108,11 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M32", {"hardware": {"memoryBudget": "1Gi", "memoryFraction": 0.5}}, "no effect beside memoryBudget"),
     ("LK-V-M33", {"hardware": {"accelerator": "cuda", "memoryBudget": "1Gi"}}, "unless accelerator is metal"),
     ("LK-V-M33", {"hardware": {"memoryFraction": 0.5}}, "unless accelerator is metal"),
-    ("LK-V-M12", {"source": "org/name", "files": ["a", "b"], "sha256": A}, "sha256: no effect: it is that of one file"),
+    (
+        "LK-V-M12",
+        {"source": "org/name", "files": ["a", "b"], "sha256": A},
+        "sha256: no effect: it is the checksum of one file",
+    ),
     ("LK-V-M39", {"source": "s3://bucket/m.gguf"}, "only public buckets"),
     ("LK-V-M39", {"source": "org/name", "sourceSecretRef": {"name": "s"}}, "the server fetches the repository"),
     ("LK-V-M39", {"source": "pvc://c/m", "sourceSecretRef": {"name": "s"}}, "nothing is downloaded"),
@@ -131,7 +135,7 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
-def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) -> None:
+def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
     """A warning, and never a refusal: manifests with such fields exist."""
     assert errors(model(**spec)) == [], rule
     found = [text for text in warned(model(**spec)) if words in text]
@@ -148,7 +152,7 @@ def test_what_does_nothing_is_said(rule: str, spec: dict[str, Any], words: str) 
         {"hardware": {"accelerator": "metal", "memoryBudget": "24Gi", "gpu": {"layers": 32}}},
     ],
 )
-def test_nothing_is_said_of_what_works(spec: dict[str, Any]) -> None:
+def test_no_warning_for_valid_specs(spec: dict[str, Any]) -> None:
     assert errors(model(**spec)) == []
     assert warned(model(**spec)) == []
 
@@ -272,7 +276,7 @@ def test_the_operators_hosts_are_those_of_repositories_and_buckets_too() -> None
     of_hub = model("hf://org/name/m.gguf")
     assert "host huggingface.co is not among those" in errors(of_hub, SETTINGS)[0]
     assert errors(of_hub, Settings(llmkube_allowed_source_hosts=("huggingface.co",))) == []
-    assert "that of a bucket stands in a Secret" in errors(model("s3://bucket/m.gguf"), SETTINGS)[0]
+    assert "the host of a bucket is in a Secret" in errors(model("s3://bucket/m.gguf"), SETTINGS)[0]
     assert errors(model("s3://bucket/m.gguf")) == []
 
 

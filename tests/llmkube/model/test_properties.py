@@ -107,7 +107,7 @@ def test_it_comes_to_rest_and_loses_no_claim(
 
 @quick
 @given(specs, operators)
-def test_user_text_is_never_shell_text(spec: Json, settings: Settings) -> None:
+def test_user_input_is_never_shell_code(spec: Json, settings: Settings) -> None:
     """The script is the same for every Model; what a user wrote is a variable's value, a volume's path, or a name."""
     for child in sync(model(**spec), settings=settings)["children"]:
         if child["kind"] == "Job":

@@ -170,7 +170,7 @@ def test_scripts_have_what_their_source_needs() -> None:
     assert "MODEL_FILES" not in with_token["command"][2]
 
 
-def test_a_wrong_list_of_files_has_a_reason_of_its_own() -> None:
+def test_a_wrong_list_of_files_has_a_reason() -> None:
     answer = sync(model("org/name", files=["*.gguf"]))
     assert (condition(answer, "Degraded") or {})["reason"] == "InvalidFileSet"
     assert answer["status"]["phase"] == "Failed"
@@ -196,7 +196,7 @@ def test_a_local_source_is_copied_from_its_node() -> None:
         (model(), Settings(llmkube_model_cache_path="")),
     ],
 )
-def test_what_nobody_downloads_has_no_children(document: Json, settings: Settings) -> None:
+def test_no_children_without_download(document: Json, settings: Settings) -> None:
     assert sync(document, settings=settings)["children"] == []
 
 
@@ -219,13 +219,16 @@ def test_a_typing_error_in_the_access_mode_means_one_writer() -> None:
     assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
 
 
-def test_a_size_that_is_none_is_said_and_takes_nothing_away() -> None:
+def test_reports_an_invalid_size_and_keeps_children() -> None:
     """An operator's mistake stops new claims, not what is there."""
     settings = Settings(llmkube_model_cache_size="big")
     answer = sync(model(), settings=settings)
     assert answer["children"] == []
     assert answer["status"]["phase"] == "Failed"
-    assert "'big' is no quantity" in (condition(answer, "Ready") or {})["message"]
+    assert (
+        "MODELHOOKS_LLMKUBE_MODEL_CACHE_SIZE must be a quantity, not 'big'"
+        in (condition(answer, "Ready") or {})["message"]
+    )
     job, _ = made(model())
     assert [item["kind"] for item in sync(model(), [observed(job)], settings=settings)["children"]] == ["Job"]
 
@@ -436,7 +439,7 @@ def test_a_claim_of_our_own_that_is_being_deleted_stays_the_models() -> None:
     assert ready["message"].endswith("PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0")
 
 
-def test_a_claim_of_somebody_else_is_not_mistaken_for_an_earlier_models() -> None:
+def test_leaves_foreign_claims() -> None:
     first = sync(model(), related=[claim_object("m-cache", "Bound")])
     assert (child(first, "PersistentVolumeClaim") or {})["metadata"]["name"] == "m-cache"
 
@@ -465,12 +468,12 @@ OLD = "2020-01-01T00:00:00Z"
         (BOUND, {"active": 1}, OLD, "DownloadStarted", "downloads the file"),
         (UNBOUND, {"active": 1}, OLD, "DownloadStarted", "the file; PersistentVolumeClaim m-cache has no volume yet"),
         (BOUND, {}, EARLIER, "DownloadStarted", "downloads the file"),
-        (BOUND, {}, OLD, "JobWithoutPods", "has no pod: a quota or a policy of the API server refuses it"),
+        (BOUND, {}, OLD, "JobWithoutPods", "has no pod: a quota or an admission policy rejects it"),
         (BOUND, {"failed": 1}, OLD, "DownloadStarted", "downloads the file"),
         (BOUND, job_status("Suspended"), OLD, "JobSuspended", "is suspended"),
     ],
 )
-def test_what_holds_up_a_job_is_said(
+def test_reports_what_holds_up_a_job(
     claim_status: Json, job_counts: Json, created: str, reason: str, words: str
 ) -> None:
     """Its claim, or that it has no pods: both show without the pods themselves."""
@@ -484,7 +487,7 @@ def test_what_holds_up_a_job_is_said(
     assert ready["message"].endswith(words) or words in (first if reason != "DownloadStarted" else rest)
 
 
-def test_a_claim_that_never_comes_is_said_beside_its_job() -> None:
+def test_reports_an_unbound_claim_beside_its_job() -> None:
     """A quota on storage refuses the claim, not the Job."""
     job, _ = made(model())
     first = sync(model(), [observed(job, {"active": 1})])
@@ -567,7 +570,7 @@ def test_the_header_of_the_file_is_in_the_status() -> None:
 
 
 @pytest.mark.parametrize("number", [4, 33, 77, -1, None])
-def test_a_quantization_that_nobody_knows_is_left_out(number: int | None) -> None:
+def test_omits_an_unknown_quantization(number: int | None) -> None:
     status = downloaded(model(), gguf={**HEADER, "fileType": number})
     assert "quantization" not in status
     assert "quantization" not in status["gguf"]
@@ -664,7 +667,7 @@ def test_a_new_job_leaves_the_files_that_pods_serve_and_those_of_the_source_befo
     assert kept(sync(model(status={"cacheKey": "no key; rm -rf /"}), related=[using_pod("m-cache")])) == ""
 
 
-def test_a_job_that_is_there_keeps_what_it_was_told() -> None:
+def test_an_existing_job_keeps_its_arguments() -> None:
     """A Job is not changed, so the answer does not say otherwise, whatever happens to the pods."""
     first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
     there = [observed(item) for item in first["children"]]
@@ -714,7 +717,7 @@ def test_all_files_stay_where_pods_are_not_seen() -> None:
 
 
 @pytest.mark.parametrize("message", ["", "null", "no json", '{"size":"x"}', "[]"])
-def test_an_unreadable_report_is_none(message: str) -> None:
+def test_ignores_an_unreadable_report(message: str) -> None:
     job, _ = made(model())
     answer = sync(model(), [observed(job, job_status("Complete"))], [job_pod(job, 0, message)])
     assert answer["status"]["phase"] == "Ready"
@@ -765,7 +768,7 @@ def test_failed_downloads_back_off(attempt: int, seconds: int) -> None:
     assert (child(due, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}-{attempt + 1}"
 
 
-def test_the_last_attempts_words_are_said_while_the_job_tries_again() -> None:
+def test_reports_the_last_attempt_while_the_job_retries() -> None:
     job, claim = made(model())
     children = [observed(job, {"active": 1, "failed": 1}), observed(claim, {"phase": "Bound"})]
     answer = sync(model(), children, [job_pod(job, 1, "cannot connect (curl 7)")])
@@ -807,7 +810,7 @@ def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
         (False, "Container model-downloader for pod ns1/p failed with exit code 65 matching FailJob rule at index 0"),
     ],
 )
-def test_a_wrong_checksum_has_a_reason_of_its_own(pods: bool, message: str) -> None:
+def test_a_wrong_checksum_has_a_reason(pods: bool, message: str) -> None:
     """From the pod's exit code; where pods are not watched, from the Job's own message."""
     job, _ = made(model(sha256=SHA))
     related = [job_pod(job, 65, "wrong SHA-256")] if pods else []

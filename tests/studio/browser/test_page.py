@@ -359,7 +359,7 @@ def test_an_empty_page_says_what_to_do(studio: Studio) -> None:
     expect(studio.page.locator(".empty")).to_contain_text("open an example")
 
 
-def test_what_goes_wrong_is_said_as_text(studio: Studio) -> None:
+def test_shows_errors_as_text(studio: Studio) -> None:
     """The studio's own words; and they go when it answers again."""
     studio.write(example("llmkube/quickstart"))
     studio.show("Compare")

@@ -1,7 +1,7 @@
-"""What templates may cost: bounds on their texts, on the work of evaluating them and on what they render to.
+"""Limits of templates: their length, the work of evaluating them, and the size of their output.
 
-They hold wherever a text comes from: a service, a config that it names, or annotations that an action prints. Every
-bound is checked before the work that it bounds is done, so the cost of a spec has a ceiling whatever is in it.
+They apply to strings of a service, of its configs, and of annotations that an action prints. Every limit is checked
+before the work that it limits, so the cost of any spec has a ceiling.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TemplateError(Exception):
 
 
 class ReadError(TemplateError):
-    """A text that is no template."""
+    """A string that is not a valid template."""
 
 
 class RefusedError(TemplateError):
@@ -64,7 +64,7 @@ class Meter:
         self.rendered += amount
         if self.rendered > MAX_RENDERED_SPEC_BYTES:
             raise SpentError(
-                f"the texts of the spec render to more than {MAX_RENDERED_SPEC_BYTES} bytes; "
+                f"the strings of the spec render to more than {MAX_RENDERED_SPEC_BYTES} bytes; "
                 "print fewer or shorter fields"
             )
 

@@ -1,7 +1,6 @@
-"""What a template's field paths refer to: a service's metadata, its spec, and facts of the installation.
+"""Data of templates: a service's metadata, its spec, and facts of the installation.
 
-Paths use Go's field names (``.Spec.Parallelism.DataLocal``); which of them exist, and which are optional, the types
-say.
+Paths use Go's field names (``.Spec.Parallelism.DataLocal``); the types define which exist, and which are optional.
 Source: KS-2.6.
 """
 
@@ -45,13 +44,13 @@ _METADATA = {
 }
 
 _GIVEN_LATER = frozenset({"Name", "Namespace", "UID", "Generation"})
-"""What every stored object has, and a manifest may lack."""
+"""Metadata that every stored object has, and a manifest may lack."""
 
 
 @cache
 def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, Any]]:
     """JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
-    found = {}
+    go_fields = {}
     for alias, (name, shape) in fields(model).items():
         go_name = _ACRONYMS.get(alias) or alias[:1].upper() + alias[1:]
         default = model.model_fields[name].default
@@ -61,19 +60,19 @@ def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, Any]]:
             zero = {}
         elif "list[" in annotation:
             zero = []
-        found[go_name] = (alias, shape, zero)
-    return found
+        go_fields[go_name] = (alias, shape, zero)
+    return go_fields
 
 
 class UnknownFieldError(TemplateError):
-    """A field path that no service can have, whatever its spec says."""
+    """A field path that does not exist in the API."""
 
 
 class ServiceData:
     """The data that one service's templates are rendered with.
 
-    ``guessed`` says whether anything was asked for that may be different when the service is synced: what its spec
-    has not set itself, the installation's settings, metadata that it does not have yet; of a ``sample``, everything.
+    ``guessed`` is True once a template reads a value that may be different when the service is synced: a field that its
+    spec does not set, a setting of the installation, missing metadata; of a ``sample``, every value.
     """
 
     def __init__(
@@ -140,10 +139,10 @@ def _pool(metadata: ObjectMeta, spec: Json) -> str:
 def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:
     """Go down the types as long as they are ours, then down plain JSON."""
     for position, name in enumerate(names):
-        known = _go_fields(model)
-        if name not in known:
-            raise _unknown(path, tuple(known))
-        alias, shape, zero = known[name]
+        fields = _go_fields(model)
+        if name not in fields:
+            raise _unknown(path, tuple(fields))
+        alias, shape, zero = fields[name]
         item = value.get(alias)
         rest = names[position + 1 :]
         if shape.model is not None and not shape.container:
@@ -164,7 +163,7 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
 
 
 def _is_final(value: Any) -> bool:
-    """Whether a service's own spec sets the value, and no base can change it; only a model's name is a base's first."""
+    """Report whether a service's spec sets the value for good; only a model's name can come from a base first."""
     inner = value.value if isinstance(value, Pointer) else value
     return isinstance(inner, (str, int, float)) and (isinstance(value, Pointer) or bool(value))
 
@@ -175,17 +174,17 @@ def _below(value: Any, names: Sequence[str], path: Sequence[str], meter: Meter, 
     ``type_name`` is the Kubernetes type of ``value``, where it has one: its fields exist even when they are not set.
     """
     for name in names:
-        known = _kubernetes_fields(type_name).get(name.lower()) if type_name else None
+        fields = _kubernetes_fields(type_name).get(name.lower()) if type_name else None
         if not isinstance(value, Mapping):
             raise TemplateError(f"{_dotted(path)}: {name} is not a field of a {type(value).__name__}")
         key = name if name in value else _in_any_case(name, value, meter)
         if key is not None:
             value = value[key]
-        elif known is not None:
-            value = _zero(known)
+        elif fields is not None:
+            value = _zero(fields)
         else:
             raise TemplateError(f"{_dotted(path)}: {name} is not set")
-        type_name = known if known is not None and known in TYPES else ""
+        type_name = fields if fields is not None and fields in TYPES else ""
     return value
 
 
@@ -202,7 +201,7 @@ def _kubernetes_fields(type_name: str) -> dict[str, str]:
 
 
 def _zero(type_: str) -> Any:
-    """What Go prints for an unset field; numbers and structs of pods are nearly all pointers."""
+    """Return Go's output for an unset field; numbers and structs of pods are nearly all pointers."""
     if type_.startswith("[]"):
         return []
     if type_.startswith("{}"):
@@ -214,5 +213,5 @@ def _dotted(path: Sequence[str]) -> str:
     return "." + ".".join(path)
 
 
-def _unknown(path: Sequence[str], known: Sequence[str]) -> UnknownFieldError:
-    return UnknownFieldError(f"{_dotted(path)} does not exist; the fields are {', '.join(known)}")
+def _unknown(path: Sequence[str], names: Sequence[str]) -> UnknownFieldError:
+    return UnknownFieldError(f"{_dotted(path)} does not exist; the fields are {', '.join(names)}")

@@ -16,7 +16,7 @@ from app.kserve.spec.template.bounds import Meter, TemplateError, size
 
 
 class Data(Protocol):
-    """What a template's field paths refer to."""
+    """Resolves the field paths of a template."""
 
     def field(self, path: Sequence[str], meter: Meter) -> Any:
         """The value of ``.A.B``. Raises :class:`TemplateError`."""
@@ -24,14 +24,14 @@ class Data(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an expression is evaluated with."""
+    """Context of an evaluation."""
 
     data: Data
     meter: Meter
 
 
 class Pointer:
-    """An optional value or an object that is set: true in conditions whatever is in it, as in Go."""
+    """A set pointer, which is true in conditions whatever its value, as in Go."""
 
     __slots__ = ("value",)
 
@@ -205,7 +205,7 @@ def _joined(separator: str, end: str) -> Callable[..., str]:
 
 
 def shell_quoted(meter: Meter, value: Any) -> str:
-    """A value as one word for a shell in a container's command, whatever characters it has.
+    """Quote a value as one word for a shell in a container's command.
 
     Kubernetes expands ``$(NAME)`` in commands before the shell sees them, and reads ``$$`` as ``$``.
     """
@@ -215,12 +215,12 @@ def shell_quoted(meter: Meter, value: Any) -> str:
 def _shutdown_timeout(pod: Any, pre_stop: Any) -> int:
     """Seconds that a server has for its requests when its pod ends, after ``pre_stop`` and with some to spare."""
     grace = pod.get("terminationGracePeriodSeconds") if isinstance(pod, dict) else None
-    whole = grace if isinstance(grace, int) else _GRACE
-    return max(0, whole - int(pre_stop) - min(5, whole))
+    seconds = grace if isinstance(grace, int) else _GRACE
+    return max(0, seconds - int(pre_stop) - min(5, seconds))
 
 
 _GRACE = 60
-"""Seconds of a pod that says nothing of them."""
+"""Default grace period of a pod, in seconds."""
 
 
 def _kv_transfer_config(_offloading: Any) -> str:

@@ -1,10 +1,10 @@
-"""The template language of presets and configs: the part of Go's ``text/template`` that one string needs.
+"""The template language of presets and configs: a subset of Go's ``text/template``.
 
 Field paths, ``if``/``else if``/``else``/``end``, pipelines and parentheses, literals, trim markers, comments, and the
 functions of :mod:`app.kserve.spec.template.functions`. Loops, variables and nested templates are refused by name. Each
-string of a spec is a template of its own; results are inserted as they are.
+string of a spec is a separate template; results are inserted unchanged.
 
-Reading takes one pass over the text, and what it may find is bounded (:mod:`app.kserve.spec.template.bounds`).
+Parsing is one pass over the string, with limits (:mod:`app.kserve.spec.template.bounds`).
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Template:
         self.text = text
         if len(text) > MAX_TEMPLATE_CHARACTERS:
             raise RefusedError(
-                f"a text with actions may have at most {MAX_TEMPLATE_CHARACTERS} characters, this one has {len(text)}"
+                f"a string with actions may have at most {MAX_TEMPLATE_CHARACTERS} characters, this one has {len(text)}"
             )
         parser = _Parser(text)
         self._nodes = parser.parse()
         self.actions = parser.actions
-        """How many there are, those of branches that are not taken included."""
+        """Number of actions, including those of branches that are not taken."""
 
     def render(self, data: Data, meter: Meter) -> str:
         """The string with every action evaluated. Raises :class:`TemplateError`."""
@@ -65,7 +65,7 @@ class Template:
 
 
 class _Output:
-    """What was rendered so far."""
+    """Output so far."""
 
     __slots__ = ("pieces", "size")
 
@@ -122,12 +122,12 @@ _COMMENT = re.compile(r"-?\s*/\*")
 _AFTER_COMMENT = re.compile(r"\s*-?\}\}")
 _TRIM_BEFORE = re.compile(r"-\s")
 _TRIMMED = " "
-"""What trim markers take away. Upstream renders a spec as JSON text, where a line break is two letters, and stays."""
+"""Characters that trim markers remove. Upstream renders a spec as JSON, where a newline is two letters, and is kept."""
 _BLOCKS = ("range", "with", "define", "template", "block", "break", "continue")
 
 
 class _Action(NamedTuple):
-    """An action with the text before it; the last one of a text has no source and line 0."""
+    """An action and the literal before it; the last one has no source and line 0."""
 
     literal: str
     source: str
@@ -212,20 +212,20 @@ class _Parser:
 
 
 def _end_of_action(text: str, start: int, line: int) -> int:
-    """Where the action ends, its closing braces included; braces within its strings and comment do not end it."""
+    """Return the end of the action, after its closing braces; braces in strings and comments do not end it."""
     comment = _COMMENT.match(text, start)
     if comment is not None:
         close = text.find("*/", comment.end())
         end = _AFTER_COMMENT.match(text, close + 2) if close >= 0 else None
         if end is None:
-            raise ReadError("unclosed comment: */ and }} are missing, or something stands between them", line)
+            raise ReadError("unclosed comment: must end with */}}", line)
         return end.end()
     position = start
-    while (found := _STOP.search(text, position)) is not None:
-        mark = found.group()
+    while (match := _STOP.search(text, position)) is not None:
+        mark = match.group()
         if mark == "}}":
-            return found.end()
-        string = (_RAW if mark == "`" else _QUOTED).match(text, found.start())
+            return match.end()
+        string = (_RAW if mark == "`" else _QUOTED).match(text, match.start())
         if string is None:
             break
         position = string.end()

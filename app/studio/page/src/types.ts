@@ -74,7 +74,7 @@ export interface Fix {
   edits: readonly Edit[];
 }
 
-/** One thing that `modelhooks validate` has to say. */
+/** A finding of `modelhooks validate`. */
 export interface Finding {
   /** The document's name. */
   document: string;
@@ -123,13 +123,13 @@ export interface Edge {
   label: string;
 }
 
-/** Parents, what they read, what they lead to, and the pods. */
+/** Parents, the objects that they read, their children, and the pods. */
 export interface Graph {
   nodes: readonly Node[];
   edges: readonly Edge[];
 }
 
-/** Which graph: with ``scenes`` the one in which they end, else the one in which everything runs. */
+/** The graph in which ``scenes`` end; without scenes the one in which everything runs. */
 export interface GraphRequest {
   documents: readonly Document[];
   /** The namespace of objects without one. */
@@ -140,7 +140,7 @@ export interface GraphRequest {
   scenes?: readonly string[];
 }
 
-/** Of which object, and which values. */
+/** The object and the values whose sources are requested. */
 export interface OriginsRequest {
   documents: readonly Document[];
   /** The namespace of objects without one. */
@@ -205,10 +205,10 @@ export interface Step {
   parents: readonly ParentStatus[];
 }
 
-/** The life of what the manifests lead to, until nothing changes any more. */
+/** The simulated run of the manifests, until nothing changes. */
 export interface Simulation {
   steps: readonly Step[];
-  /** Scenes that change nothing here, and why. */
+  /** Scenes without an effect here, and why. */
   notes: readonly string[];
   /** Position of the step to show first: what goes wrong, else the last. */
   opens: number;

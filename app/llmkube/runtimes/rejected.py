@@ -13,12 +13,12 @@ from app.workload.engine import Engine, engine_of
 
 
 def service_engine(spec: InferenceServiceSpec, default_image: str) -> Engine | None:
-    """The engine of a service's image; ``None`` where it is not known, or a command starts something else."""
+    """Return the engine of a service's image; ``None`` if it is unknown, or a command starts something else."""
     return None if spec.command else engine_of(spec.image or default_image)
 
 
-def refused(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
-    """Warn of options and values that are left out or renamed, because the engine would end with them (LK-V-I77)."""
+def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
+    """Warn of options and values that the engine rejects, which are left out or renamed (LK-V-I77)."""
     engine = service_engine(spec, runtime.image)
     if engine is None:
         return
@@ -32,8 +32,8 @@ def refused(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
             yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
     for position, argument in enumerate(spec.extra_args if "extraArgs" in runtime.fields else ()):
         if not engine.knows(argument):
-            here = SPEC.child("extraArgs").index(position)
-            yield advice(here, f"{engine} has no option {argument.partition('=')[0]}, and ends with it")
+            argument_path = SPEC.child("extraArgs").index(position)
+            yield advice(argument_path, f"{engine} has no option {argument.partition('=')[0]}, and ends with it")
 
 
 def _hint(option: Flag, engine: Engine) -> str:

@@ -1,0 +1,117 @@
+"""Alerts and dashboard about models, judged by promtool; tests/world/test_kube_state_metrics.py has their metrics."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.families import RESOURCES
+from app.kube.base import Json
+from tests.e2e.test_monitoring import Case, check_alert, judged, promtool, write
+from tests.service import ROOT
+
+pytestmark = pytest.mark.e2e
+
+COMPONENT = ROOT / "manifests" / "components" / "kube-state-metrics"
+PAGE = ROOT / "docs" / "troubleshooting.md"
+
+
+def document(name: str) -> Json:
+    loaded: Json = yaml.safe_load((COMPONENT / name).read_text())
+    return loaded
+
+
+GROUPS = document("prometheusrule.yaml")["spec"]["groups"]
+RULES = {rule["alert"]: rule for group in GROUPS for rule in group["rules"]}
+STATE = yaml.safe_load(document("custom-resource-state.yaml")["data"]["config.yaml"])["spec"]["resources"]
+WORKLOADS = {("apps", "Deployment"), ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
+
+
+def not_ready(reason: str, owner: str = "") -> tuple[str, dict[str, str]]:
+    """The series of a Ready that is false, and its labels."""
+    labels = {"customresource_kind": "Playground", "namespace": "team", "name": "chat", "type": "Ready"}
+    labels |= {"reason": reason} | ({"owner": owner} if owner else {})
+    return f"modelhooks_condition{{{_written(labels)}}}", labels
+
+
+def _written(labels: dict[str, str]) -> str:
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
+
+
+def since() -> str:
+    _, labels = not_ready("")
+    kept = {name: value for name, value in labels.items() if name != "reason"}
+    return f"modelhooks_condition_since_seconds{{{_written(kept)}}}"
+
+
+def case(reason: str, quiet: str, fires: str) -> Case:
+    series, labels = not_ready(reason)
+    return Case({series: "0x60", since(): "0x60"}, quiet, fires, labels)
+
+
+WAITING = {"namespace": "team", "owner_kind": "Service", "owner": "chat"}
+CASES = {
+    "ModelNotReady": case("ImagePullBackOff", "14m", "16m"),
+    "ModelRestarting": case("OOMKilled", "3m", "6m"),
+    "ModelDownloadFailing": case("InitContainerFailed", "4m", "6m"),
+    "ModelTemplateWaiting": Case(
+        {f"modelhooks_kept_template_info{{{_written(WAITING)}}}": "1x1600"}, "23h", "25h", WAITING
+    ),
+}
+
+
+def test_every_alert_has_a_case() -> None:
+    assert CASES.keys() == RULES.keys()
+
+
+def test_the_rules_are_valid(tmp_path: Path) -> None:
+    promtool("check", "rules", "--lint=all", "--lint-fatal", write(tmp_path, "rules.yaml", {"groups": GROUPS}))
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_an_alert_fires_when_it_should_and_says_so(tmp_path: Path, alert: str) -> None:
+    check_alert(tmp_path, GROUPS, alert, CASES[alert])
+
+
+QUIET = {
+    "stopped on purpose": {not_ready("Suspended")[0]: "0x180", since(): "0x180"},
+    "a Service of a Playground": {not_ready("OOMKilled", "chat")[0]: "0x180", since(): "0x180"},
+    "ready": {not_ready("PlaygroundReady")[0]: "1x180", since(): "0x180"},
+    "not ready for a moment": {not_ready("RollingOut")[0]: "1x50 0x10 1x120", since(): "0x50 3000x10 3600x120"},
+}
+
+
+@pytest.mark.parametrize("series", QUIET.values(), ids=QUIET)
+def test_no_alert_without_a_reason(tmp_path: Path, series: dict[str, str]) -> None:
+    times = ("10m", "55m", "150m")
+    alerts = [{"alertname": alert, "eval_time": time} for alert in RULES for time in times]
+    judged(tmp_path, GROUPS, series, alerts)
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_a_runbook_is_on_the_page(alert: str) -> None:
+    """At the heading of the alert's name; and the page knows every reason that the alert names."""
+    page, _, anchor = RULES[alert]["annotations"]["runbook_url"].partition("#")
+    assert page.endswith(f"/modelhooks/blob/main/{PAGE.relative_to(ROOT)}")
+    assert f"\n### {alert}\n" in PAGE.read_text()
+    assert anchor == alert.lower()
+    for names in re.findall(r'reason[=!]~"([^"]*)"', RULES[alert]["expr"]):
+        assert all(f"`{name}`" in PAGE.read_text() for name in names.split("|"))
+
+
+def test_every_kind_has_its_metrics() -> None:
+    """Those with conditions, and the workloads that keep a template; the account may read all of them."""
+    kinds = {(one["groupVersionKind"]["group"], one["groupVersionKind"]["kind"]) for one in STATE}
+    judged_kinds = {(r.group, r.kind) for r in RESOURCES if r.children or r.kind in ("OpenModel", "BackendRuntime")}
+    assert kinds == judged_kinds | WORKLOADS
+    versions = {(r.group, r.kind): r.version for r in RESOURCES}
+    for one in STATE:
+        kind = one["groupVersionKind"]
+        assert kind["version"] == versions.get((kind["group"], kind["kind"]), "v1")
+    role = next(yaml.safe_load_all((COMPONENT / "rbac.yaml").read_text()))
+    readable = {(group, name) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
+    assert {(group, f"{kind.lower()}s") for group, kind in kinds} <= readable
