@@ -13,19 +13,22 @@ from tests.e2e import binaries
 from tests.e2e.binaries import Package
 from tests.world import traefik
 
-_PACKAGES: dict[str, Package] = {
-    "lws": ("lws", "sigs.k8s.io/lws/cmd"),
-    "epp": ("picker", "."),
-    "extproc": ("picker", "./extproc"),
+_PACKAGES: dict[str, dict[str, Package]] = {
+    "lws": {"lws": ("lws", "sigs.k8s.io/lws/cmd")},
+    "picker": {"epp": ("picker", "."), "extproc": ("picker", "./extproc")},
 }
-PROGRAMS = (*_PACKAGES, "traefik")
+"""By the directory of the cache that has them."""
+_DIRECTORIES = {program: name for name, packages in _PACKAGES.items() for program in packages}
+PROGRAMS = (*_DIRECTORIES, "traefik")
 REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"
 """Whether what is missing is built, rather than its tests skipped."""
 
 
 def program(name: str) -> Path:
     """The path of one of `PROGRAMS`; built when the cache does not have it."""
-    return traefik.program() if name == "traefik" else binaries.built("world", {name: _PACKAGES[name]}) / name
+    if name == "traefik":
+        return traefik.program()
+    return binaries.built(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]) / name
 
 
 def missing(*names: str) -> str | None:
@@ -41,7 +44,7 @@ def missing(*names: str) -> str | None:
 def _is_built(name: str) -> bool:
     if name == "traefik":
         return traefik.is_built()
-    return binaries.build_directory("world", {name: _PACKAGES[name]}).is_dir()
+    return binaries.build_directory(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]).is_dir()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
@@ -215,7 +214,8 @@ class Left:
         self._apply(*(_as_written(child, {"controller-uid": uid}, uid) for child in children))
 
     def _apply(self, *items: Json) -> None:
-        self._cluster.kubectl("apply", "-n", self._namespace, "-f", "-", input=yaml.safe_dump_all(items))
+        together = {"apiVersion": "v1", "kind": "List", "items": items}
+        self._cluster.kubectl("apply", "-n", self._namespace, "-f", "-", input=json.dumps(together))
 
     def sets(self) -> list[Json]:
         found: list[Json] = self._cluster.get(SETS, "-n", self._namespace)["items"]
@@ -248,8 +248,8 @@ def _is_written(item: Json) -> bool:
     """Whether a recorded object belongs to the service's namespace or to none, and is not its child."""
     return (
         item["metadata"].get("namespace", "default") == "default"
-        and item["kind"] not in ("LeaderWorkerSet", "GatewayClass")
-        and (item["apiVersion"], item["kind"]) != ("v1", "Service")
+        and "ownerReferences" not in item["metadata"]
+        and item["kind"] != "GatewayClass"
     )
 
 
@@ -268,9 +268,9 @@ def test_taking_over_restarts_no_pod(installation: Installation, cluster: Contro
     config = next(item for case in recorded["llmaz"] for item in case["objects"] if item["kind"] == "ConfigMap")
     with global_config(cluster, config):
         installation.metacontroller.stop()
-        left = [Left(cluster, case) for case in recorded["kserve"]]
-        left += [Left(cluster, case) for case in recorded["llmaz"] if config in case["objects"]]
         try:
+            left = [Left(cluster, case) for case in recorded["kserve"]]
+            left += [Left(cluster, case) for case in recorded["llmaz"] if config in case["objects"]]
             wait_until(lambda: all(each.is_up() for each in left), "every group has its leader", 120, 1)
             before = {each.name: each.pods() for each in left}
         finally:
