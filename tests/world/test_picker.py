@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -35,6 +35,7 @@ class Pickers:
         self.cluster, self.namespace, self.service = cluster, namespace, service
         self._workdir = workdir
         self._opened = ExitStack()
+        self._servers: dict[str, ModelServer] = {}
         self.processes: list[Process] = []
         self._ports: list[tuple[int, int]] = []
         self._deployment = f"{service}-kserve-router-scheduler"
@@ -109,30 +110,35 @@ class Pickers:
     def log(self) -> str:
         return "\n".join(process.tail(100_000) for process in self.processes)
 
-    def endpoints(self, component: str = "workload") -> set[str]:
-        """Addresses of the service's ready pods, without those that are being deleted."""
+    def _endpoints(self, component: str) -> dict[str, str]:
+        """Addresses of the service's ready pods by their names, without those that are being deleted."""
         found = f"app.kubernetes.io/name={self.service},app.kubernetes.io/component=llminferenceservice-{component}"
         items = self.cluster.get("pods", "-n", self.namespace, "-l", found)["items"]
         return {
-            f"{item['status']['podIP']}:{PORT}"
+            item["metadata"]["name"]: f"{item['status']['podIP']}:{PORT}"
             for item in items
             if "deletionTimestamp" not in item["metadata"]
             and any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"].get("conditions", []))
         }
 
-    def serve(self, *endpoints: str) -> list[ModelServer]:
-        """Model servers at these addresses."""
-        return [self._opened.enter_context(ModelServer(each.partition(":")[0])) for each in endpoints]
-
     def wait_endpoints(
-        self, count: int, component: str = "workload", *, but: frozenset[str] = frozenset()
-    ) -> list[str]:
-        def there() -> bool:
-            found = self.endpoints(component)
-            return len(found) == count and not found & but
+        self, count: int, component: str = "workload", *, but: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """The addresses of so many ready pods by their names, none of which is among others."""
 
-        wait_until(there, f"{count} ready pods", 60, 0.5)
-        return sorted(self.endpoints(component))
+        def there() -> bool:
+            found = self._endpoints(component)
+            return len(found) == count and not found.keys() & (but or {}).keys()
+
+        wait_until(there, f"{count} ready pods", 120, 0.5)
+        return self._endpoints(component)
+
+    def serve(self, endpoints: Mapping[str, str]) -> list[ModelServer]:
+        """The model servers at these addresses; kwok gives an address to a pod after another."""
+        for each in endpoints.values():
+            if each not in self._servers:
+                self._servers[each] = self._opened.enter_context(ModelServer(each.partition(":")[0]))
+        return [self._servers[each] for each in endpoints.values()]
 
 
 @pytest.fixture(scope="module")
@@ -160,40 +166,43 @@ routed = pytest.mark.parametrize("pickers", [("routed", "routed-chat")], indirec
 @routed
 def test_it_prefers_the_less_loaded_server_and_follows_a_rollout(pickers: Pickers) -> None:
     old = pickers.wait_endpoints(2)
-    first, second = pickers.serve(*old)
+    servers = pickers.serve(old)
     pickers.start()
     pickers.wait_serving()
-    wait_until(lambda: pickers.pick().get(DESTINATION) in old, "a ready pod is picked", 30, 0.5)
-    for loaded, idle, expected in ((first, second, old[1]), (second, first, old[0])):
-        loaded.waiting, idle.waiting = 50, 0
-        wait_until(lambda: picks(pickers, 5) == {expected}, f"{expected} alone, the other is busy", 30, 0.5)  # noqa: B023
+    wait_until(lambda: pickers.pick().get(DESTINATION) in old.values(), "a ready pod is picked", 60, 0.5)
+    for busy, expected in zip(servers, reversed(old.values()), strict=True):
+        for server in servers:
+            server.waiting = 50 if server is busy else 0
+        wait_until(lambda: picks(pickers) == {expected}, f"{expected} alone, the other is busy", 60, 0.5)  # noqa: B023
     variable = [{"name": "main", "env": [{"name": "EXAMPLE", "value": "changed"}]}]
     pickers.change({"template": {"containers": variable}})
-    new = pickers.wait_endpoints(2, but=frozenset(old))
-    pickers.serve(*new)
-    wait_until(lambda: picks(pickers, 6) <= set(new), "only new pods are picked", 30, 0.5)
+    new = pickers.wait_endpoints(2, but=old)
+    for server in pickers.serve(new):
+        server.waiting = 0
+    wait_until(lambda: picks(pickers) <= set(new.values()), "only new pods are picked", 60, 0.5)
 
 
-def picks(pickers: Pickers, count: int) -> set[str | None]:
+def picks(pickers: Pickers) -> set[str | None]:
     """The pods that some chats go to, too short for a cache of prompts to decide."""
-    return {pickers.pick().get(DESTINATION) for _ in range(count)}
+    return {pickers.pick().get(DESTINATION) for _ in range(4)}
 
 
 @pytest.mark.parametrize("pickers", [("prefill-decode", "split-chat")], indirect=True, ids=["prefill-decode"])
 def test_it_names_one_server_for_prefill_and_one_for_decode(pickers: Pickers) -> None:
     decode = pickers.wait_endpoints(1)
     prefill = pickers.wait_endpoints(2, "workload-prefill")
-    servers = pickers.serve(*decode, *prefill)
-    servers[1].waiting = 50
+    pickers.serve(decode)
+    busy, _ = pickers.serve(prefill)
+    busy.waiting = 50
     pickers.start()
     pickers.wait_serving()
-    expected = (decode[0], prefill[1])
+    expected = (*decode.values(), list(prefill.values())[1])
 
     def pair() -> tuple[str | None, str | None]:
         answer = pickers.pick()
         return answer.get(DESTINATION), answer.get(PREFILLER)
 
-    wait_until(lambda: pair() == expected, f"{expected} for decode and prefill", 30, 0.5)
+    wait_until(lambda: pair() == expected, f"{expected} for decode and prefill", 60, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -202,12 +211,12 @@ def test_it_names_one_server_for_prefill_and_one_for_decode(pickers: Pickers) ->
 def test_it_starts_with_every_default_configuration(pickers: Pickers) -> None:
     """And picks with a model that is an adapter, and with an objective."""
     found = pickers.wait_endpoints(2 if pickers.service == "chat-with-adapters" else 1)
-    pickers.serve(*found)
+    pickers.serve(found)
     pickers.start()
     pickers.wait_serving()
     body = json.dumps({"model": "legal-de", "prompt": "Hello"})
     header = f"x-gateway-inference-objective={pickers.service}"
-    wait_until(lambda: pickers.pick(header, body=body).get(DESTINATION) in found, "a ready pod is picked", 30, 0.5)
+    wait_until(lambda: pickers.pick(header, body=body).get(DESTINATION) in found.values(), "a pod is picked", 60, 0.5)
 
 
 @routed
