@@ -30,7 +30,7 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 
 test: unit browser ## all tests; those that need Go, npm or Chromium where they are at hand
 	$(BIN)/python -m tests.e2e.binaries
-	$(BIN)/python -m pytest -m 'e2e or world and not node' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'e2e or world' $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
 unit: $(STAMP) ## the tests that need no cluster
@@ -49,8 +49,7 @@ node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as
 
 world-test: $(STAMP) ## the tests beside real controllers and gateways of other projects; they must run
 	$(BIN)/python -m tests.world.programs
-	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m 'world and not node' $(PYTEST_ARGS)
-	MODELHOOKS_WORLD=required $(BIN)/python -m tests.node -k gateway
+	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m world $(PYTEST_ARGS)
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check

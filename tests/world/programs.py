@@ -11,7 +11,6 @@ from pathlib import Path
 
 from tests.e2e import binaries
 from tests.e2e.binaries import Package
-from tests.world import traefik
 
 _PACKAGES: dict[str, dict[str, Package]] = {
     "lws": {"lws": ("lws", "sigs.k8s.io/lws/cmd")},
@@ -19,15 +18,13 @@ _PACKAGES: dict[str, dict[str, Package]] = {
 }
 """By the directory of the cache that has them."""
 _DIRECTORIES = {program: name for name, packages in _PACKAGES.items() for program in packages}
-PROGRAMS = (*_DIRECTORIES, "traefik")
+PROGRAMS = tuple(_DIRECTORIES)
 REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"
 """Whether what is missing is built, rather than its tests skipped."""
 
 
 def program(name: str) -> Path:
     """The path of one of `PROGRAMS`; built when the cache does not have it."""
-    if name == "traefik":
-        return traefik.program()
     return binaries.built(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]) / name
 
 
@@ -42,8 +39,6 @@ def missing(*names: str) -> str | None:
 
 
 def _is_built(name: str) -> bool:
-    if name == "traefik":
-        return traefik.is_built()
     return binaries.build_directory(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]).is_dir()
 
 
