@@ -6,8 +6,6 @@ list arrives in one review. The answer is always HTTP 200 with the uid of the re
 An object is decoded, converted and encoded before the next one. Only its annotations and its spec are decoded at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

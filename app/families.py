@@ -1,12 +1,8 @@
 """Every kind that the service answers for."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from app.conversion import Convert
 from app.hooks.decorator import Decorator
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kserve.conversion import convert
 from app.kserve.kinds import KINDS as KSERVE
 from app.kube.resource import CustomResource
@@ -14,7 +10,7 @@ from app.llmaz.kinds import KINDS as LLMAZ
 from app.llmaz.labels import LABELS
 from app.llmkube.kinds import KINDS as LLMKUBE
 
-KINDS: tuple[Kind[Any, Any], ...] = (*LLMKUBE, *LLMAZ, *KSERVE)
+KINDS: tuple[AnyKind, ...] = (*LLMKUBE, *LLMAZ, *KSERVE)
 
 RESOURCES: tuple[CustomResource, ...] = tuple(kind.resource for kind in KINDS)
 

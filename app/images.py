@@ -3,8 +3,6 @@
 An engine's image changes only together with the catalogue of its release (``app/workload/engines``).
 """
 
-from __future__ import annotations
-
 LLAMACPP = "ghcr.io/ggml-org/llama.cpp:server-v0.7.0"
 LLAMACPP_CUDA = "ghcr.io/ggml-org/llama.cpp:server-cuda-v0.7.0"
 LLAMACPP_VULKAN = (
@@ -26,10 +24,16 @@ STORAGE_INITIALIZER = "kserve/storage-initializer:v0.17.0"
 MODEL_LOADER = "inftyai/model-loader:v0.0.10"
 """Downloads models of llmaz from hubs, where its ConfigMap names no image."""
 
-LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.4.0"
-"""The server of KServe's presets, with vLLM 0.11.2."""
-ROUTING_SIDECAR = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.4.0"
-ENDPOINT_PICKER = "ghcr.io/llm-d/llm-d-inference-scheduler:v0.4.0"
+LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.8.0"
+"""The server of KServe's presets, with vLLM 0.23.0."""
+ROUTING_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0"
+ENDPOINT_PICKER = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
+TOKENIZER = "ghcr.io/llm-d/llm-d-uds-tokenizer:vllm-v0.19.1"
+
+LLM_D_V017 = "ghcr.io/llm-d/llm-d-cuda:v0.4.0"
+"""The server of the presets of KServe v0.17, with vLLM 0.11.2."""
+ROUTING_SIDECAR_V017 = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.4.0"
+ENDPOINT_PICKER_V017 = "ghcr.io/llm-d/llm-d-inference-scheduler:v0.4.0"
 
 LLMAZ_RUNTIMES = {
     "llamacpp": LLAMACPP,

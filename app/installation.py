@@ -1,7 +1,5 @@
 """The names that our manifests give to the service, and the names derived from a kind's."""
 
-from __future__ import annotations
-
 from app.kube.resource import CustomResource
 
 NAME = "modelhooks"

@@ -18,7 +18,7 @@ from app import conversion
 from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import Decorator, answer_decorate
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -86,7 +86,7 @@ class Service(FastAPI):
         self._add_conversion()
         self._add_operations()
 
-    def _add_sync(self, kind: Kind[Any, Any]) -> None:
+    def _add_sync(self, kind: AnyKind) -> None:
         settings, clock = self.settings, self._clock
 
         def sync(body: bytes) -> SyncAnswer:
@@ -96,7 +96,7 @@ class Service(FastAPI):
         endpoint = Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(resource))
         self._add(f"{resource.hook_path}/sync", endpoint, lambda: openapi.sync(resource))
 
-    def _add_customize(self, kind: Kind[Any, Any]) -> None:
+    def _add_customize(self, kind: AnyKind) -> None:
         def customize(body: bytes) -> Plain:
             return Plain(answer_customize(kind, body, self.settings))
 
@@ -105,7 +105,7 @@ class Service(FastAPI):
             endpoint = Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
             self._add(f"{resource.hook_path}/customize", endpoint, lambda: openapi.customize(resource))
 
-    def _add_admission(self, kind: Kind[Any, Any]) -> None:
+    def _add_admission(self, kind: AnyKind) -> None:
         def admit(body: bytes) -> protocol.Answer:
             return review.answer(kind, body, self.settings)
 

@@ -4,21 +4,19 @@ An image that lacks a dependency, or has wheels of another Python, may start and
 of each kind finds that while other replicas serve, and builds what is built lazily.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import Any
 
 import orjson
 
 from app.admission import review
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.kind import AnyKind, answer_customize, answer_sync
+from app.kube.base import Json
 from app.settings import Settings
 
 UID = "self-test"
 
 
-def check(kind: Kind[Any, Any], settings: Settings, now: datetime) -> None:
+def check(kind: AnyKind, settings: Settings, now: datetime) -> None:
     """Review, customize and sync an object of the kind with an empty spec. Raises if an answer is not valid."""
     resource = kind.resource
     metadata = {"name": UID, "uid": UID, "generation": 1} | ({"namespace": UID} if resource.namespaced else {})
@@ -33,7 +31,7 @@ def check(kind: Kind[Any, Any], settings: Settings, now: datetime) -> None:
         raise ValueError("a sync has no children")
 
 
-def _review(kind: Kind[Any, Any], document: dict[str, Any]) -> bytes:
+def _review(kind: AnyKind, document: Json) -> bytes:
     resource = kind.resource
     request = {
         "uid": UID,

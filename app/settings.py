@@ -212,6 +212,10 @@ class Settings(BaseModel):
     kserve_config_prefix: str = "kserve-"
     """First part of the well-known presets' names."""
 
+    kserve_presets: Literal["v0.20", "v0.17"] = "v0.20"
+    """Edition of the built-in presets: the values of that release of KServe. Pods that run keep theirs until their user
+    changes them."""
+
     kserve_versioned_config: bool = True
     """A service keeps the preset versions that it started with."""
 

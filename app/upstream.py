@@ -1,7 +1,5 @@
 """The upstream versions that this release follows: the table of docs/compatibility.md and of ``--version``."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

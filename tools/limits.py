@@ -16,7 +16,7 @@ def page(text: str) -> str:
     """Return a page with its table of limits brought up to date."""
     rows = ["| Limit | Value | Beyond it |", "|---|---|---|"]
     for name, description in documented(ast.parse(inspect.getsource(limits)).body):
-        meaning, consequence = (" ".join(part.split()) for part in description.split("\n\n"))
+        meaning, consequence = " ".join(description.split()).split(" → ")
         rows.append(f"| {meaning.rstrip('.')} | {shown(name, getattr(limits, name))} | {consequence} |")
     return _TABLE.sub(lambda _: "\n".join(rows) + "\n", text, count=1)
 

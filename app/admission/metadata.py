@@ -1,7 +1,5 @@
 """The metadata of an object under review."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -11,6 +9,7 @@ import orjson
 from msgspec import Raw
 
 from app.kube import field
+from app.kube.base import Json
 from app.kube.correction import wrong_type
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObjectMeta
@@ -91,7 +90,7 @@ def _members(parts: MetadataParts) -> Iterator[tuple[str, Raw]]:
         yield info.encode_name, getattr(parts, info.name)
 
 
-def _wrong_types(document: dict[str, Any]) -> Iterator[field.Error]:
+def _wrong_types(document: Json) -> Iterator[field.Error]:
     for key in ("labels", "annotations"):
         value = document[key]
         if value is not None and not isinstance(value, dict):

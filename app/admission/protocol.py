@@ -4,16 +4,14 @@ Source: HTTP-1. Every review is answered with HTTP 200 and its own uid; a denial
 with one cause per mistake *and* all of them in its message: kubectl prints the causes only for a single object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from app.kube import field
+from app.kube.base import Json
 from app.kube.review import Envelope
 from app.limits import MAX_SHOWN_ERRORS, MAX_WARNING_CHARACTERS, MAX_WARNINGS
 
@@ -105,9 +103,7 @@ def refuse(uid: str, message: str) -> Answer:
     return _answer(uid, {"allowed": False, "status": status}, (), frozenset({"BadRequest"}))
 
 
-def _answer(
-    uid: str, response: dict[str, Any], warnings: Sequence[str], reasons: frozenset[str] = frozenset()
-) -> Answer:
+def _answer(uid: str, response: Json, warnings: Sequence[str], reasons: frozenset[str] = frozenset()) -> Answer:
     body, shown = {"uid": uid, **response}, [_one_line(text) for text in warnings[:MAX_WARNINGS]]
     if shown:
         body["warnings"] = shown

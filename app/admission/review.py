@@ -1,9 +1,4 @@
-"""The verdict on one object: every rule of its kind, the ratchet for updates, and the warnings.
-
-A bad object is an answer, never an HTTP error. The same functions serve ``modelhooks validate``.
-"""
-
-from __future__ import annotations
+"""The verdict on one object: the rules of its kind, the ratchet for updates, and the warnings."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,14 +13,14 @@ from app.admission import protocol
 from app.admission.metadata import decode_metadata
 from app.errors import ProtocolError
 from app.hooks import response
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
 from app.hooks.reader import Fault, Reading
 from app.kube import field
 from app.kube.decode import SPEC, decode_rest
 from app.kube.modelfields import check_embedded
 from app.kube.objects import ObjectMeta
-from app.kube.resource import Resource
+from app.kube.resource import AnyResource, Resource
 from app.limits import MAX_SHOWN_ERRORS
 from app.settings import Settings
 
@@ -38,7 +33,7 @@ class Verdict:
     warnings: list[field.Advice]
 
 
-def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.Answer:
+def answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.Answer:
     """Answer a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
@@ -53,7 +48,7 @@ def answer(kind: Kind[Any, Any], body: bytes, settings: Settings) -> protocol.An
     return _answer_object(kind, request, request.object, settings)
 
 
-def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
+def _answer_other(kind: AnyKind, request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
     """Answer other operations than creations and updates: never refused, a deletion may have warnings."""
     if request.operation == "DELETE" and kind.admission.deleted is not None and request.kind.kind == kind.resource.kind:
         return protocol.allow(request.uid, kind.admission.deleted(request.name, settings))
@@ -63,7 +58,7 @@ def _answer_other(kind: Kind[Any, Any], request: protocol.AdmissionRequest, sett
 
 
 def _answer_object(
-    kind: Kind[Any, Any], request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, settings: Settings
+    kind: AnyKind, request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, settings: Settings
 ) -> protocol.Answer:
     metadata, errors = _metadata(reviewed, created=request.old_object is None)
     mismatch = _mismatch(request, reviewed, metadata)
@@ -97,7 +92,7 @@ def _mismatch(request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObj
 
 
 def judge(
-    kind: Kind[Any, Any],
+    kind: AnyKind,
     metadata: ObjectMeta,
     reviewed: protocol.ReviewedObject,
     old: protocol.ReviewedObject | None,
@@ -121,7 +116,7 @@ def judge(
 class _Old:
     """The object before an update, read on first use."""
 
-    def __init__(self, kind: Kind[Any, Any], document: protocol.ReviewedObject) -> None:
+    def __init__(self, kind: AnyKind, document: protocol.ReviewedObject) -> None:
         self._kind = kind
         self._document = document
 
@@ -134,14 +129,14 @@ class _Old:
         return _read(self._kind, self._document)
 
     @property
-    def resource(self) -> Resource[Any, Any] | None:
+    def resource(self) -> AnyResource | None:
         """The typed object, for rules about changes; ``None`` if the current schema refuses it."""
         if self.reading.spec is None:
             return None
         return Resource(self.metadata, self.reading.spec, self._kind.resource.status())
 
 
-def _read(kind: Kind[Any, Any], reviewed: protocol.ReviewedObject) -> Reading[Any]:
+def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> Reading[Any]:
     """Read a spec. Raises :class:`ProtocolError` if it is not valid JSON."""
     reading = kind.read(reviewed.spec)
     if reading.fault is Fault.JSON:
@@ -150,10 +145,10 @@ def _read(kind: Kind[Any, Any], reviewed: protocol.ReviewedObject) -> Reading[An
 
 
 def _judge(
-    kind: Kind[Any, Any],
+    kind: AnyKind,
     metadata: ObjectMeta,
     reading: Reading[Any],
-    old: Resource[Any, Any] | None,
+    old: AnyResource | None,
     settings: Settings,
 ) -> Verdict:
     errors, warnings = [*reading.errors], reading.warnings
@@ -174,12 +169,9 @@ def _judge(
 
 
 def _rest(
-    kind: Kind[Any, Any], metadata: ObjectMeta, reading: Reading[Any], settings: Settings
+    kind: AnyKind, metadata: ObjectMeta, reading: Reading[Any], settings: Settings
 ) -> tuple[list[field.Error], list[field.Advice]]:
-    """Apply the rules to the part of a spec that the schema accepts, and list its unknown fields.
-
-    Skipped if the schema's errors alone fill the answer, and for a spec that could not be read.
-    """
+    """Apply the rules to the part of a spec that the schema accepts, and list its unknown fields."""
     if reading.document is None or len(reading.errors) >= MAX_SHOWN_ERRORS:
         return [], []
     spec = decode_rest(reading.document, kind.resource.spec, reading.errors)
@@ -204,11 +196,8 @@ SMALL = 32 * 1024
 _NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def too_large(kind: Kind[Any, Any], resource: Resource[Any, Any], spec: bytes, settings: Settings) -> list[field.Error]:
-    """Return an error for each child that could not be stored, as a sync does.
-
-    Children that depend on other objects, such as a service's base, are only known to a sync.
-    """
+def too_large(kind: AnyKind, resource: AnyResource, spec: bytes, settings: Settings) -> list[field.Error]:
+    """Return an error for each child that could not be stored, of those that depend on no other object."""
     metadata = resource.metadata
     annotations = sum(len(key) + len(value) for key, value in (metadata.annotations or {}).items())
     if len(spec) + annotations < SMALL and b"{{" not in spec:

@@ -1,9 +1,4 @@
-"""Labels on parents, which a CompositeController cannot write: the hook of a DecoratorController. Source: MC-9.
-
-Each decorator is a separate kustomize component, and nothing else depends on its labels.
-"""
-
-from __future__ import annotations
+"""Labels on parents, which a CompositeController cannot write: the hook of a DecoratorController. Source: MC-9."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,13 +39,10 @@ class Decorator:
 
     @property
     def hook_path(self) -> str:
-        """Path of the hooks, with ``/sync`` below it."""
         return f"/{self.family}/{self.name}"
 
 
 class DecorateRequest(msgspec.Struct):
-    """One call of a decorator's sync hook."""
-
     object: Parent
 
 

@@ -1,7 +1,5 @@
 """Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -25,10 +23,7 @@ _VALUES = (b",", b"{", b"[", b"\\u00")
 
 
 def check_recorded(children: msgspec.Struct) -> None:
-    """Raise :class:`app.hooks.response.TooLarge` for records that are too large to be read in time.
-
-    A user who may edit a child may write anything into its record.
-    """
+    """Raise :class:`app.hooks.response.TooLarge` for records, which users may edit, that are too large to read."""
     texts = [child.metadata.annotations for _, group in observed_children(children) for child in group.values()]
     size = sum(memoryview(text).nbytes for text in texts)
     if size > MAX_RECORDED_BYTES:
@@ -46,7 +41,7 @@ class Kept(dict[str, Any]):
     """A child of an answer as it was last applied, independent of the parent's present spec."""
 
 
-def as_json(children: Iterable[Any]) -> list[Json]:
+def as_json(children: Iterable[object]) -> list[Json]:
     """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON; :class:`Kept` ones as they are."""
     return [child if isinstance(child, Kept) else msgspec.to_builtins(child) for child in children]
 
@@ -64,7 +59,6 @@ def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | N
 
 
 def keep_or_stop(children: msgspec.Struct, *, stop: bool) -> list[Kept]:
-    """As :func:`keep`; ``stop`` stops everything that has replicas."""
     return keep(children, (lambda _: True) if stop else None)
 
 
@@ -75,21 +69,21 @@ def keep_stopped(child: ObservedObject) -> Kept:
     return Kept(last, spec={**(spec if isinstance(spec, dict) else {}), "replicas": 0})
 
 
-def is_scaled_to_zero(spec: bytes | Raw | dict[str, Any], *path: str) -> bool:
+def is_scaled_to_zero(spec: bytes | Raw | Json, *path: str) -> bool:
     """Report whether a spec has ``replicas: 0`` below that path, even if the rest is invalid."""
-    value: Any = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    value: object = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     for key in (*path, "replicas"):
         value = value.get(key) if isinstance(value, dict) else None
     return type(value) in (int, float) and value == 0
 
 
-def is_true(spec: bytes | Raw | dict[str, Any], name: str) -> bool:
+def is_true(spec: bytes | Raw | Json, name: str) -> bool:
     """Report whether a field of a spec is true, even if the rest is invalid."""
     value = spec if isinstance(spec, dict) else _loaded(bytes(spec))
     return isinstance(value, dict) and value.get(name) is True
 
 
-def _loaded(raw: bytes) -> Any:
+def _loaded(raw: bytes) -> object:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -122,10 +116,7 @@ def keep_child(child: ObservedObject) -> Kept:
 
 
 def _with_running_template(child: ObservedObject, kept: Json | None) -> Json | None:
-    """Return the record with the running pod template, limited to the recorded fields.
-
-    The desired state is not known, so a forged record must not add anything.
-    """
+    """Return the record with the running pod template, limited to the recorded fields, as it may be forged."""
     recorded = template_of(kept or {})
     if kept is None or recorded is None:
         return kept
@@ -147,10 +138,7 @@ def desired_replicas(wanted: int, start: int | None, child: ObservedObject | Non
 
 
 def kept_replicas(child: ObservedObject | None) -> int | None:
-    """Return the observed number if the field was sent before, else ``None``.
-
-    Omitting a field that was sent deletes it, and the API server would use 1.
-    """
+    """Return the observed number if the field was sent before: omitting it would delete it, and 1 is the default."""
     spec = (last_applied(child) or {}).get("spec") if child is not None else None
     return spec_replicas(child) if child is not None and isinstance(spec, dict) and "replicas" in spec else None
 

@@ -1,16 +1,16 @@
 """The fields in which a kept pod template may differ from the plan, and the functions that walk them.
 
 A kept template comes from a record or from a running workload, so a user who may edit the workload may have forged it,
-and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes and resources of
-containers in the plan may differ. In some other fields values of the plan may be missing. Everything else must equal
-the plan. Source: docs/decisions/0017 and docs/security.md.
+and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes, resources and
+``runAsNonRoot`` of containers in the plan may differ, and the time that a pod has to end. In some other fields values
+of the plan may be missing. Everything else must equal the plan. Source: docs/decisions/0017 and docs/security.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -20,7 +20,7 @@ from app.kube.objects import ObservedObject, ObservedWorkload
 from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import without_nulls
 
-Allowed = Callable[[Any, Any], bool]
+Allowed = Callable[[object, object], bool]
 """Report whether the kept value, the first argument, may replace the planned one. ``None`` means absent."""
 
 
@@ -31,11 +31,11 @@ class Named:
     fields: Mapping[str, Rule]
 
 
-Rule = Allowed | Mapping[str, Any] | Named
+Rule = Allowed | Mapping[str, "Rule"] | Named
 """A field without a rule must equal the plan."""
 
 
-def covers(value: Any, part: Any) -> bool:
+def covers(value: object, part: object) -> bool:
     """Report whether Metacontroller's merge of ``part`` into ``value`` changes nothing."""
     if isinstance(value, dict) and isinstance(part, dict):
         return all(key in value and covers(value[key], item) for key, item in part.items())
@@ -47,27 +47,48 @@ def covers(value: Any, part: Any) -> bool:
     return bool(value == part)
 
 
-def _any(_kept: Any, _planned: Any) -> bool:
+def _any(_kept: object, _planned: object) -> bool:
     return True
 
 
-def _part(kept: Any, planned: Any) -> bool:
+def _part(kept: object, planned: object) -> bool:
     """Allow a part of the plan, or nothing: less is sent, and other running values are not changed."""
     return kept is None or covers(planned, kept)
 
 
-def _variables(kept: Any, planned: Any) -> bool:
+def _variables(kept: object, planned: object) -> bool:
     """Allow literal values and fields of the pod; other sources, such as Secrets, only if the plan has them."""
-    sources = [item["valueFrom"] for item in planned or () if "valueFrom" in item]
+    variables = planned if isinstance(planned, list) else ()
+    sources = [item["valueFrom"] for item in variables if "valueFrom" in item]
     return kept is None or (isinstance(kept, list) and all(_reads_no_more(item, sources) for item in kept))
 
 
-def _reads_no_more(variable: Any, sources: Sequence[Json]) -> bool:
+def _reads_no_more(variable: object, sources: Sequence[Json]) -> bool:
     if not isinstance(variable, dict):
         return False
     source = variable.get("valueFrom") or {}
     is_pod_field = isinstance(source, dict) and source.keys() <= {"fieldRef", "resourceFieldRef"}
     return is_pod_field or any(covers(planned, source) for planned in sources)
+
+
+def _volumes(kept: Any, planned: Any) -> bool:
+    """Allow a part of the plan, with other sizes of empty directories."""
+    return kept is None or covers(_without_sizes(planned), _without_sizes(kept))
+
+
+def _without_sizes(volumes: Any) -> Any:
+    if not isinstance(volumes, list) or not all(isinstance(volume, dict) for volume in volumes):
+        return volumes
+    return [
+        {**volume, "emptyDir": {key: value for key, value in volume["emptyDir"].items() if key != "sizeLimit"}}
+        if isinstance(volume.get("emptyDir"), dict)
+        else volume
+        for volume in volumes
+    ]
+
+
+def _true(kept: Any, _planned: Any) -> bool:
+    return kept is True
 
 
 _PROBE: Mapping[str, Rule] = {
@@ -84,11 +105,14 @@ _CONTAINER: Mapping[str, Rule] = {
     **dict.fromkeys(("startupProbe", "livenessProbe", "readinessProbe"), _PROBE),
     "env": _variables,
     "resources": {"limits": _any, "requests": _any},
-    "volumeMounts": _part,
+    **dict.fromkeys(("volumeMounts", "lifecycle"), _part),
+    "securityContext": {"runAsNonRoot": _any, "readOnlyRootFilesystem": _true},
 }
 _POD: Mapping[str, Rule] = {
     **dict.fromkeys(("containers", "initContainers"), Named(_CONTAINER)),
-    **dict.fromkeys(("volumes", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
+    **dict.fromkeys(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
+    "volumes": _volumes,
+    "terminationGracePeriodSeconds": _any,
 }
 _TEMPLATE: Mapping[str, Rule] = {"metadata": _part, "spec": _POD}
 _GROUP: Mapping[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}
@@ -97,8 +121,7 @@ TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"
 """The field of a kind's spec whose changes replace pods. The core Service has no field of that name."""
 
 
-def template_of(workload: Mapping[str, Any]) -> Json | None:
-    """Return the pod template of a workload, ``None`` if absent."""
+def template_of(workload: Json) -> Json | None:
     spec = workload.get("spec")
     template = spec.get(TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
     return template if isinstance(template, dict) else None
@@ -115,7 +138,7 @@ def running_template(child: ObservedObject) -> Json | None:
     return template_of({"kind": child.kind, "spec": without_nulls(spec)})
 
 
-def as_it_runs(recorded: Any, running: Any) -> Any:
+def as_it_runs(recorded: object, running: object) -> Any:
     """Return the recorded fields with their running values, which changes nothing; ``None`` for no field."""
     if isinstance(recorded, dict) and isinstance(running, dict):
         parts = {key: as_it_runs(value, running.get(key)) for key, value in recorded.items()}
@@ -138,13 +161,11 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field in which a kept template differs from the plan."""
-
     path: str
     allowed: bool
 
 
-def differences(kept: Any, planned: Any, rule: Rule | None, path: str = "") -> Iterator[Difference]:
+def differences(kept: object, planned: object, rule: Rule | None, path: str = "") -> Iterator[Difference]:
     """Return every field that differs, as in ``spec.containers[main].image``."""
     if kept == planned:
         return
@@ -154,7 +175,7 @@ def differences(kept: Any, planned: Any, rule: Rule | None, path: str = "") -> I
             yield from differences(*values, rule.get(key), f"{path}.{key}" if path else key)
     elif isinstance(rule, Named) and kept is not None and planned is not None:
         containers, plans = _by_name(kept), _by_name(planned)
-        if containers.keys() != plans.keys() or len(containers) != len(kept):
+        if containers.keys() != plans.keys() or not isinstance(kept, list) or len(containers) != len(kept):
             yield Difference(path, allowed=False)
             return
         for name, item in containers.items():
@@ -163,7 +184,7 @@ def differences(kept: Any, planned: Any, rule: Rule | None, path: str = "") -> I
         yield Difference(path, kept is None if isinstance(rule, Named) else callable(rule) and rule(kept, planned))
 
 
-def part_to_keep(running: Any, planned: Any, rule: Rule | None) -> Any:
+def part_to_keep(running: object, planned: object, rule: Rule | None) -> Any:
     """Return the part of a running template that may be sent: fields of the plan, and fields that may differ.
 
     ``None`` for nothing. Other fields stay unchanged, because no record has them.
@@ -184,7 +205,7 @@ def part_to_keep(running: Any, planned: Any, rule: Rule | None) -> Any:
     return running if rule(running, planned) and is_sendable({"": running}) else _common(running, planned)
 
 
-def _common(running: Any, planned: Any) -> Any:
+def _common(running: object, planned: object) -> object:
     """Return the part of the second value that the first has, too."""
     if isinstance(running, dict) and isinstance(planned, dict):
         parts = {key: _common(running[key], value) for key, value in planned.items() if key in running}
@@ -197,7 +218,7 @@ def _common(running: Any, planned: Any) -> Any:
     return planned if running == planned else None
 
 
-def claim(running: Any, planned: Any) -> Any:
+def claim(running: object, planned: object) -> Any:
     """Return the record with which the merge removes running values that the plan lacks; ``None`` for nothing.
 
     An item of a list is claimed by its key and a map by its name, without their contents. Only labels, annotations and
@@ -210,17 +231,18 @@ def claim(running: Any, planned: Any) -> Any:
         return None
     key = merge_key([*running, *planned]) if running else None
     planned_items = {str(item[key]): item for item in planned} if key else {}
-    claims = {}
+    items: dict[str, Json] = {}
     for item in running if key else ():
         claimed = claim(item, planned_items[str(item[key])]) if str(item[key]) in planned_items else {}
         if claimed is not None:
-            claims[str(item[key])] = {**claims.get(str(item[key]), {}), **claimed, key: item[key]}
-    return list(claims.values()) or None
+            items[str(item[key])] = {**items.get(str(item[key]), {}), **claimed, str(key): item[key]}
+    return list(items.values()) or None
 
 
-def _claim_of(key: str, running: Any, planned: Any) -> Any:
-    if key in _AS_THEY_RUN:
-        return {name: text for name, text in running.items() if name not in (planned or {})} or None
+def _claim_of(key: str, running: object, planned: object) -> object:
+    if key in _AS_THEY_RUN and isinstance(running, dict):
+        names = planned if isinstance(planned, dict) else ()
+        return {name: text for name, text in running.items() if name not in names} or None
     if key in _ACCOUNTS:
         return running if planned is None and running else None
     if planned is not None:
@@ -234,8 +256,7 @@ _AS_THEY_RUN = frozenset({"labels", "annotations"})
 _ACCOUNTS = frozenset({"serviceAccountName", "serviceAccount"})
 
 
-def union(value: Any, claimed: Any) -> Any:
-    """Merge a template and a claim."""
+def union(value: object, claimed: object) -> Any:
     if isinstance(value, dict) and isinstance(claimed, dict):
         return {**value, **{key: union(value.get(key), item) for key, item in claimed.items()}}
     if isinstance(value, list) and isinstance(claimed, list) and value and claimed:
@@ -269,11 +290,11 @@ def _closed(pods: Json, running: Json) -> Json:
     return {**pods, "spec": {**defaults, **spec}}
 
 
-def _is_map(value: Any) -> bool:
+def _is_map(value: object) -> TypeGuard[Json | None]:
     return value is None or isinstance(value, dict)
 
 
-def _by_name(containers: Any) -> dict[str, Json]:
+def _by_name(containers: object) -> dict[str, Json]:
     """Return containers by name, without unnamed ones."""
     items = containers if isinstance(containers, list) else ()
     return {item["name"]: item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)}

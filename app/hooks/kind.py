@@ -1,7 +1,4 @@
-"""A kind: its description, its decoders and its functions. Everything else is generic.
-
-The functions that answer the hooks are pure; the command line and the routes call the same ones.
-"""
+"""A kind: its description, its decoders and its functions. Everything else is generic."""
 
 from __future__ import annotations
 
@@ -19,6 +16,7 @@ from app.hooks import response
 from app.hooks.kept import check_recorded, keep
 from app.hooks.memo import remembered
 from app.hooks.protocol import (
+    AnyRequest,
     CustomizeRequest,
     Parent,
     RelatedRule,
@@ -38,7 +36,7 @@ from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObjectMeta
 from app.kube.origin import Origin
 from app.kube.rawchecks import check_text
-from app.kube.resource import CustomResource, Resource
+from app.kube.resource import AnyResource, CustomResource, Resource
 from app.kube.stored import Decoder
 from app.settings import Settings
 
@@ -48,19 +46,15 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Hooks(Generic[SpecT, StatusT]):
-    """The functions behind Metacontroller's hooks."""
-
     children: type[msgspec.Struct]
     related: type[msgspec.Struct]
-    sync: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, datetime], SyncResponse]
+    sync: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings, datetime], SyncResponse]
     """Build the children and the status of a parent with a valid spec."""
     invalid: Callable[[Resource[SpecT | None, StatusT], Sequence[fields.Error], datetime], StatusT]
     """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
-    invalid_children: Callable[[SyncRequest[Any, Any]], Sequence[Json]] = lambda request: keep(request.children)
+    invalid_children: Callable[[AnyRequest], Sequence[Json]] = lambda request: keep(request.children)
     """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
-    template_inputs: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], Mapping[str, Any]] = (
-        lambda *_: {}
-    )
+    template_inputs: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], Mapping[str, Any]] = lambda *_: {}
     """Return the inputs of pod templates besides the parent's spec, which is valid."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""
@@ -87,13 +81,11 @@ class Admission(Generic[SpecT, StatusT]):
 class Offline(Generic[SpecT, StatusT]):
     """Functions that only the command line and the studio use."""
 
-    explain: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[Origin]] | None = None
+    explain: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], list[Origin]] | None = None
     """Sources of pod values that do not show when fields are changed one by one, such as built-in presets."""
-    cross_object_warnings: (
-        Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings], list[fields.Advice]] | None
-    ) = None
+    cross_object_warnings: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], list[fields.Advice]] | None = None
     """Warnings about conflicts with the related objects."""
-    fit: Callable[[Resource[SpecT, StatusT], SyncRequest[Any, Any], Settings, str], Fit] | None = None
+    fit: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings, str], Fit] | None = None
     """Compare the model with its GPUs. The last argument: the memory of a GPU where no object names it."""
 
 
@@ -117,7 +109,7 @@ class Kind(Generic[SpecT, StatusT]):
         object.__setattr__(self, "decoder", Decoder(body))
         object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
 
-    def request(self, body: bytes) -> SyncRequest[Any, Any]:
+    def request(self, body: bytes) -> AnyRequest:
         """Decode a sync request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
         request: SyncBody[Any, Any] = decode(self.decoder, body)
         request.parent = _upgraded(self, request.parent)
@@ -150,7 +142,7 @@ AnyKind = Kind[Any, Any]
 """A kind whose specification and status types do not matter to the caller."""
 
 
-def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
+def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
     request = kind.request(body)
     try:
@@ -165,8 +157,8 @@ def answer_sync(kind: Kind[Any, Any], body: bytes, settings: Settings, now: date
 
 
 def _encoded(
-    kind: Kind[Any, Any],
-    request: SyncRequest[Any, Any],
+    kind: AnyKind,
+    request: AnyRequest,
     answer: SyncResponse,
     waiting: list[str],
     settings: Settings,
@@ -185,7 +177,7 @@ def _encoded(
     return encoded or response.encode(answer, namespace, waiting)
 
 
-def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Settings, now: datetime) -> SyncResponse:
+def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) -> SyncResponse:
     """Build the desired children and status. A parent with errors keeps every child and reports them."""
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
@@ -196,9 +188,9 @@ def sync(kind: Kind[Any, Any], request: SyncRequest[Any, Any], settings: Setting
 
 
 def _keeping(
-    kind: Kind[Any, Any],
-    request: SyncRequest[Any, Any],
-    resource: Resource[Any, Any] | None,
+    kind: AnyKind,
+    request: AnyRequest,
+    resource: AnyResource | None,
     errors: Sequence[fields.Error],
     now: datetime,
 ) -> SyncResponse:
@@ -206,9 +198,7 @@ def _keeping(
     return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.invalid_children(request))
 
 
-def _checked(
-    kind: Kind[Any, Any], parent: Parent, settings: Settings
-) -> tuple[Resource[Any, Any] | None, list[fields.Error]]:
+def _checked(kind: AnyKind, parent: Parent, settings: Settings) -> tuple[AnyResource | None, list[fields.Error]]:
     """Return the typed parent and its errors. A valid spec is not checked again.
 
     Raises :class:`ProtocolError` for a spec with numbers or strings that no API server sends.
@@ -222,7 +212,7 @@ def _checked(
 Validated = tuple[KubeModel | None, list[fields.Error]]
 
 
-def _validated(kind: Kind[Any, Any], text: bytes, metadata: ObjectMeta, settings: Settings) -> Validated:
+def _validated(kind: AnyKind, text: bytes, metadata: ObjectMeta, settings: Settings) -> Validated:
     """Decode and validate a spec. The result depends on the arguments only, so it may be cached."""
     reading = kind.read(text)
     if reading.fault is Fault.JSON:
@@ -237,7 +227,7 @@ def _is_valid(result: Validated) -> bool:
     return not result[1]
 
 
-def answer_customize(kind: Kind[Any, Any], body: bytes, settings: Settings) -> bytes:
+def answer_customize(kind: AnyKind, body: bytes, settings: Settings) -> bytes:
     """Answer a customize hook. It never fails for a mistake in the spec: deletion waits for it too (MC-6)."""
     request = decode(_CUSTOMIZE, body)
     if kind.hooks.customize is None:
@@ -260,7 +250,7 @@ def _in_version_of(original: Parent, rule: RelatedRule, parent: Parent) -> Relat
     return msgspec.structs.replace(rule, api_version=original.api_version)
 
 
-def _upgraded(kind: Kind[Any, Any], parent: Parent) -> Parent:
+def _upgraded(kind: AnyKind, parent: Parent) -> Parent:
     """Convert the parent to the stored version, the one that Metacontroller sends; other clients may not."""
     for older in kind.older:
         if older.upgrade is not None and older.resource.api_version == parent.api_version:

@@ -5,13 +5,11 @@ models and configs. Only time depends on the cache: a key is the complete input 
 object's identity, and a cached value is never changed. See docs/decisions/0006.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from app.limits import MAX_MEMO_ENTRY_BYTES, MEMO_BYTES
 
@@ -28,7 +26,7 @@ class Memo:
 
     def __init__(self, budget: int = MEMO_BYTES) -> None:
         self._budget = budget
-        self._entries: dict[Hashable, tuple[Any, int]] = {}
+        self._entries: dict[Hashable, tuple[object, int]] = {}
         self._held = 0
         self._lock = threading.Lock()
 
@@ -36,12 +34,12 @@ class Memo:
     def held(self) -> int:
         return self._held
 
-    def get(self, key: Hashable) -> Any:
+    def get(self, key: Hashable) -> object:
         """Return the value of the key, else ``None``. Does not delay the eviction of the entry."""
         entry = self._entries.get(key)
         return None if entry is None else entry[0]
 
-    def put(self, key: Hashable, value: Any, size: int) -> None:
+    def put(self, key: Hashable, value: object, size: int) -> None:
         """Add a value, unless the key has one or it is too large."""
         if size > min(MAX_MEMO_ENTRY_BYTES, self._budget):
             return
@@ -75,7 +73,7 @@ def remembered(key: tuple[Hashable, ...], make: Callable[[], ValueT], keep: Call
 _SCALARS = frozenset({type(None), bool, int, float})
 
 
-def footprint(value: Any) -> int:
+def footprint(value: object) -> int:
     """Return the memory of a value with everything in it, in bytes. An object that occurs twice counts twice."""
     total, stack = 0, [value]
     while stack:
@@ -85,10 +83,10 @@ def footprint(value: Any) -> int:
             total += 32
             continue
         total += sys.getsizeof(item) + 16
-        if kind is dict:
+        if isinstance(item, dict):
             stack.extend(item.keys())
             stack.extend(item.values())
-        elif kind in (list, tuple, set, frozenset):
+        elif isinstance(item, (list, tuple, set, frozenset)):
             stack.extend(item)
         elif hasattr(item, "__dict__"):
             stack.append(item.__dict__)

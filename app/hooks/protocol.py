@@ -1,7 +1,4 @@
-"""Metacontroller's hook protocol, version v2: its requests and answers (MC-1).
-
-Only what a decision needs is decoded; ``managedFields`` never.
-"""
+"""Metacontroller's hook protocol, version v2: its requests and answers (MC-1). ``managedFields`` are never decoded."""
 
 from __future__ import annotations
 
@@ -22,7 +19,6 @@ RelatedT = TypeVar("RelatedT", bound=msgspec.Struct)
 ObjectT = TypeVar("ObjectT")
 
 ABSENT = Raw(b"null")
-"""An absent field: the same as null."""
 
 
 class Parent(Observed):
@@ -40,7 +36,7 @@ RelatedResource = Parent
 
 
 class NoObjects(msgspec.Struct):
-    """For kinds without children, or without related objects."""
+    pass
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -50,9 +46,9 @@ class Inputs(msgspec.Struct, frozen=True):
     settled: bool = False
     """True if the status is about the parent's current generation: then a difference is not the user's."""
     latest: bool = True
-    """True if templates are never kept."""
+    """Templates are never kept."""
     requested: bool = False
-    """True if the parent's annotation requests that; children of our kinds get the annotation, too."""
+    """The parent's annotation requests that; children of our kinds get the annotation, too."""
 
 
 class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
@@ -76,6 +72,10 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
     children: ChildrenT
     related: RelatedT | None = None
     inputs: Inputs = field(default_factory=Inputs)
+
+
+AnyRequest = SyncRequest[Any, Any]
+"""A request of some kind; its own types are in the kind's functions."""
 
 
 class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"}):
@@ -115,14 +115,13 @@ class RelatedRule(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     resource: str
     namespace: str = ""
     names: tuple[str, ...] = ()
-    label_selector: dict[str, Any] | None = None
+    label_selector: Json | None = None
 
 
 class SyncResponse(msgspec.Struct):
     """A sync hook's answer. Built by the kinds; :func:`app.hooks.response.encode` is the only way out."""
 
-    status: Any
-    """A status struct, or a map."""
+    status: object
     children: Sequence[Json]
     resync_after_seconds: float | None = None
 
@@ -138,7 +137,7 @@ class SyncAnswer:
 
 
 ByName = dict[str, ObjectT] | None
-"""The objects of one kind by namespace and name; ``None`` where it is not declared, or was not asked for."""
+"""The objects of one kind by namespace and name; ``None`` if it is not declared, or was not requested."""
 
 
 def get(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> ObjectT | None:
@@ -147,12 +146,10 @@ def get(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> 
 
 
 def sorted_values(group: Mapping[str, ObjectT] | None) -> list[ObjectT]:
-    """Return all objects of one kind, sorted by key."""
     return [] if not group else [group[key] for key in sorted(group)]
 
 
 def specs(group: Mapping[str, Parent] | None) -> dict[str, Raw]:
-    """Return the specs of one kind's objects, by key."""
     return {key: item.spec for key, item in (group or {}).items()}
 
 
@@ -166,7 +163,6 @@ def observed_children(children: msgspec.Struct) -> Iterable[tuple[str, Mapping[s
 
 @lru_cache(maxsize=64)
 def _keys(children: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
-    """Attribute and outer key of each child kind."""
     return tuple((info.name, info.encode_name) for info in msgspec.structs.fields(children))
 
 

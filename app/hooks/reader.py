@@ -4,8 +4,6 @@ Sync, customize, admission, related objects and the command line use it, so they
 are checked before anything is decoded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -42,7 +40,7 @@ class Reading(Generic[ModelT]):
     """A decoded spec and the errors of its schema. Never changed, because it may be cached."""
 
     type: type[ModelT]
-    document: Any = None
+    document: object = None
     """The decoded JSON; ``None`` if it could not be decoded."""
     spec: ModelT | None = None
     """``None`` if the schema refuses the document."""
@@ -53,11 +51,9 @@ class Reading(Generic[ModelT]):
     doubts: list[Advice] = field(default_factory=list)
     """Unknown fields of embedded types."""
     text: bytes = b""
-    """The JSON that was decoded."""
 
     @property
     def warnings(self) -> list[Advice]:
-        """Return a warning for each unknown field."""
         return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN_FIELDS), *self.doubts]
 
 
@@ -101,17 +97,14 @@ class _Loader(yaml.SafeLoader):
         """Keep such a key, so that constructing the document fails."""
 
 
-def read_yaml(text: str, of: Callable[[Any], ValueT | str]) -> ValueT | str:
-    """Return ``of`` of an operator's YAML, or its error; cached, because every sync reads it.
-
-    The document itself is not cached: with anchors it may contain itself.
-    """
+def read_yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
+    """Return ``of`` of an operator's YAML, or its error. Only the result is cached: a document may contain itself."""
     if len(text) > MAX_YAML_BYTES:
         return f"is longer than {MAX_YAML_BYTES} characters"
     return remembered((of, text), partial(_yaml, text, of), lambda _: True)
 
 
-def _yaml(text: str, of: Callable[[Any], ValueT | str]) -> ValueT | str:
+def _yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
     try:
         return of(_Loader(text).get_single_data())
     except (yaml.YAMLError, ValueError, RecursionError):

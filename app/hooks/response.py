@@ -3,8 +3,6 @@
 The rules are MC-0, MC-1.2, MC-3.2 and MC-3.5. A refusal is a bug in this project: status 500, nothing is applied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec
@@ -38,7 +36,7 @@ def encode(response: SyncResponse, namespace: str, waiting: Sequence[str] = ()) 
 
 
 class TooLarge(ResponseError):
-    """The answer exceeds :data:`MAX_ANSWER_BYTES`."""
+    pass
 
 
 def unstorable(response: SyncResponse) -> list[field.Error]:

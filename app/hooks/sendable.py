@@ -5,8 +5,6 @@ without a common key is replaced as a whole, with everything in it: nothing can 
 int64. In an answer these values are a bug, so those that users embed are checked at admission.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +34,7 @@ def merge_key(items: Sequence[object]) -> str | None:
     return None
 
 
-def merge_key_clash(items: Sequence[Any]) -> tuple[str, Any] | None:
+def merge_key_clash(items: Sequence[Any]) -> tuple[str, object] | None:
     """Return the merge key of the list and a duplicate value, or ``None``."""
     if len(items) < 2:
         return None
@@ -130,8 +128,8 @@ def check(value: object, path: Path) -> list[Error]:
 
     Nulls do not count: they are removed before a value is sent.
     """
-    found = faults(without_nulls(value, in_lists=True)) if value is not None else ()
-    return [fault.error(path) for fault in sorted(found, key=lambda fault: not fault.key)]
+    in_order = faults(without_nulls(value, in_lists=True)) if value is not None else ()
+    return [fault.error(path) for fault in sorted(in_order, key=lambda fault: not fault.key)]
 
 
 def clashes(value: object, path: Path) -> list[Error]:

@@ -10,11 +10,8 @@ recorded template, or without a record of Metacontroller the observed one.
 Source: docs/decisions/0017 and docs/migration.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import orjson
@@ -63,11 +60,8 @@ WAITS = f"note: a newer pod template waits for the next change to the pods, or f
 """Note in ``Ready`` of a parent with a kept template, with the fields that differ."""
 
 
-def inputs(parent: Parent, family: str, template_inputs: Mapping[str, Any], settings: Settings) -> Inputs:
-    """Build the inputs of a sync. ``template_inputs``: the kind's inputs besides the spec, JSON or structs.
-
-    Empty inputs do not count, so that a release may add inputs.
-    """
+def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], settings: Settings) -> Inputs:
+    """Build the inputs of a sync. Empty ones do not count, so that a release may add inputs."""
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
     requested = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
@@ -109,7 +103,7 @@ def _waiting(kept: Json, desired: Json) -> list[str]:
     return [f"{desired['kind']} {desired['metadata']['name']}: {path}" for path in paths]
 
 
-def noted(status: Any, waiting: Sequence[str]) -> Json:
+def noted(status: object, waiting: Sequence[str]) -> Json:
     """Return the status with :data:`WAITS` and the fields in the message of its ``Ready``."""
     result: Json = msgspec.to_builtins(status)
     rest = len(waiting) - MAX_NOTED_FIELDS
@@ -122,7 +116,7 @@ def noted(status: Any, waiting: Sequence[str]) -> Json:
     return result
 
 
-def stays(child: ObservedObject, desired: Mapping[str, Any], parent_inputs: Inputs) -> bool:
+def stays(child: ObservedObject, desired: Json, parent_inputs: Inputs) -> bool:
     """Report whether the recorded template of a child is kept if the desired one differs."""
     template, recorded = template_of(desired), _recorded(child)
     if template is None or not _is_unchanged(child, template, parent_inputs):
@@ -142,14 +136,13 @@ def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) 
     return unchanged or child.annotations.get(KEPT) == _digest(template)
 
 
-def _may_stay(template: Json, desired: Mapping[str, Any]) -> bool:
+def _may_stay(template: Json, desired: Json) -> bool:
     """Report whether a template differs from the desired one only in fields that a release may change."""
     rule = FIELDS[TEMPLATES[desired["kind"]]]
     return all(difference.allowed for difference in differences(template, template_of(desired), rule))
 
 
-def without_template(desired: Mapping[str, Any]) -> Json:
-    """Return a workload without its pod template."""
+def without_template(desired: Json) -> Json:
     field_ = TEMPLATES[desired["kind"]]
     return {**desired, "spec": {key: value for key, value in desired.get("spec", {}).items() if key != field_}}
 
@@ -219,7 +212,7 @@ def _recorded(child: ObservedObject) -> Json | None:
     return template if isinstance(spec, dict) and spec.get("containers") else None
 
 
-def _digest(template: Any) -> str:
+def _digest(template: object) -> str:
     return _shortened(orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + "".join(MUST_NOT_WAIT).encode())
 
 
@@ -242,10 +235,7 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 def _is_settled(parent: Parent) -> bool:
-    """Report whether the previous operator's status is about the parent's current generation.
-
-    If not, the user has changed something since and expects it to roll out.
-    """
+    """Report whether the status is about the current generation; if not, the user expects a change to roll out."""
     try:
         status = _STATUS.decode(parent.status)
     except (msgspec.DecodeError, RecursionError):

@@ -4,8 +4,6 @@ A request's size tells little about the memory that decoding takes: half of an o
 skipped, and three bytes of a list of empty objects become a hundred. So large requests are scanned once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from app.kserve.names import MAIN
+from app.kserve.lora import is_loaded
+from app.kserve.modeluri import parse
+from app.kserve.names import MAIN, TOKENIZER
+from app.kserve.sources import Provider, provider
+from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins
 from app.kube.base import Json
 from app.kube.objects import ObjectMeta
 
 TLS_SETTING = "enableLLMInferenceServiceTLS"
 NO_TLS = f"{TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
 NO_CLAIM = "no ResourceClaimTemplate is made; claim devices in template.resourceClaims"
+
+NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 
 _DEVICES = "serving.kserve.io/exp-dra-"
 
@@ -22,25 +29,29 @@ def device_annotations(metadata: ObjectMeta) -> list[str]:
 
 
 _SIDECARS = {
-    "precise-prefix-cache-scorer": "tokenizer",
+    PRECISE: "tokenizer",
     "token-producer": "tokenizer",
-    "predicted-latency-producer": "latency predictor",
+    PREDICTED_LATENCY: "latency predictor",
 }
 """Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
 
 
-def plugins_without_server(inline: Any, pod: Json | None) -> Iterator[tuple[int, str]]:
-    """Yield position and problem of each plugin whose server is not a container of the endpoint picker's pod.
-
-    A configuration that is written as a string is not parsed: deep nesting would make that cost seconds.
-    """
-    plugins = inline.get("plugins") if isinstance(inline, dict) else None
-    if any(container.get("name") != MAIN for container in (pod or {}).get("containers") or ()):
+def plugins_without_server(config: Any, pod: Json | None) -> Iterator[str]:
+    """Yield a problem for each plugin whose server is no container of the endpoint picker's pod."""
+    names = {container.get("name") for container in (pod or {}).get("containers") or ()}
+    if names - {MAIN, TOKENIZER}:
         return
-    for position, plugin in enumerate(plugins if isinstance(plugins, list) else ()):
-        kind = plugin.get("type") if isinstance(plugin, dict) else None
-        if isinstance(kind, str) and kind in _SIDECARS:
-            yield (
-                position,
-                f"{kind} needs a {_SIDECARS[kind]}, which is not added here; add it to scheduler.template",
-            )
+    for plugin in plugins(document_of(config)):
+        server = _SIDECARS.get(str(plugin.get("type")))
+        if server is not None and server not in names:
+            yield f"{plugin['type']} needs a {server}, and no container has one; add one to scheduler.template"
+
+
+def tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
+    """Report whether a plugin of the endpoint picker asks a tokenizer that nothing brings the model's files."""
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    pod, config = (scheduler.template, scheduler.config) if scheduler is not None else (None, None)
+    has_tokenizer = any(container.get("name") == TOKENIZER for container in (pod or {}).get("containers") or ())
+    asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of((config or {}).get("inline"))))
+    is_image = spec.model is not None and provider(parse(spec.model.uri)) is Provider.IMAGE
+    return has_tokenizer and asks and (is_image or not is_loaded(spec))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
@@ -215,16 +214,6 @@ def with_adapters(container: Json, lora: LoRASpec, served: Sequence[tuple[str, s
         ("--max-cpu-loras", lora.max_cpu_adapters),
     )
     flags = ["--enable-lora", *(f"{flag}={value}" for flag, value in limits if value is not None)]
-    modules = [_module(name, path, container) for name, path in served]
-    return with_arguments(container, [*flags, _MODULES, *modules])
-
-
-_PLAIN = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9._/@:+-]*")
-
-
-def _module(name: str, path: str, container: Mapping[str, Any]) -> str:
-    """``name=path``, which no shell changes; a name with other characters as JSON, quoted for scripts that use eval."""
-    if _PLAIN.fullmatch(name) and _PLAIN.fullmatch(path.lstrip("/")):
-        return f"{name}={path}"
-    text = json.dumps({"name": name, "path": path}, separators=(",", ":"), ensure_ascii=False)
-    return word(text, container)
+    modules = [{"name": name, "path": path} for name, path in served]
+    texts = [json.dumps(module, separators=(",", ":"), ensure_ascii=False) for module in modules]
+    return with_arguments(container, [*flags, _MODULES, *(word(text, container) for text in texts)])

@@ -55,8 +55,12 @@ GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 
 # Annotations.
 
+PICKER_VERSION = "app.kubernetes.io/version"
+"""On the endpoint picker's pods."""
 STOP = "serving.kserve.io/stop"
 MODEL_ROUTING = "serving.kserve.io/model-based-routing-enabled"
+ROUTING_GROUP = "serving.kserve.io/routing-group"
+"""Label of a managed route: the group whose requests it divides."""
 """Under ``spec.annotations``: whether the route has rules about a header with the model's name."""
 POOL_MIGRATED = "serving.kserve.io/inference-pool-migrated"
 MODEL_URI = "serving.kserve.io/model-uri"
@@ -82,6 +86,8 @@ MODEL_HEADER = "X-Gateway-Model-Name"
 # Containers, volumes, paths.
 
 MAIN = "main"
+TOKENIZER = "tokenizer"
+"""Container of the endpoint picker's pods that tokenizes prompts."""
 ROUTING_SIDECAR = "llm-d-routing-sidecar"
 STORAGE_INITIALIZER = "storage-initializer"
 MODELCAR = "modelcar"

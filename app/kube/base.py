@@ -14,13 +14,13 @@ from pydantic_core import CoreSchema
 from app.kube.rules import Rule, Schema, as_schema
 
 FORMS: dict[str, Callable[[str], str]] = {}
-"""The message for a string that does not match, by regular expression: no message shows the expression itself."""
+"""The message for a string that does not match, by regular expression."""
 
 
 def pattern(expression: str, form: str, suggestion: Callable[[str], str] = lambda _: "") -> str:
-    """A regular expression for a field, with the message for a value that does not match.
+    """Return the expression of a field, and set the message for values that do not match.
 
-    ``form`` is "must be …, for example …"; ``suggestion`` adds what to write instead of a value, where that is known.
+    ``form`` is "must be …, for example …"; ``suggestion`` adds what to write instead of a value, if that is known.
     """
     FORMS[expression] = lambda text: form + suggestion(text)
     return expression
@@ -69,15 +69,15 @@ class KubeModel(BaseModel):
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
 
-def with_types(**types: Any) -> Callable[[type[ModelT]], type[ModelT]]:
-    """Class decorator that gives fields of a variant other types: ``name=int | None`` or ``name=(type, Field(...))``.
+def with_types(**types: object) -> Callable[[type[ModelT]], type[ModelT]]:
+    """Give fields of a variant other types, as a class decorator: ``name=int | None`` or ``name=(type, Field(...))``.
 
-    For types that are wider than in the base, as in a partial object: a subclass cannot declare them. Without a
+    For types that are wider than the base's, as in a partial object: a subclass cannot declare them. Without a
     ``Field``, the field keeps its description and markers from the base, but is optional.
     """
 
     def build(variant: type[ModelT]) -> type[ModelT]:
-        fields: dict[str, Any] = {
+        fields: Json = {
             name: type_ if isinstance(type_, tuple) else (type_, _optional(variant.model_fields[name]))
             for name, type_ in types.items()
         }
@@ -96,11 +96,11 @@ def _optional(field: FieldInfo) -> FieldInfo:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedType:
-    """Marks a field that holds one of Kubernetes' own types, passed on untouched.
+    """Marks a field with one of Kubernetes' own types, passed on unchanged.
 
-    ``name`` is the Go type without package, for example ``Probe``; the CRD has an open object there, and
-    :mod:`app.kube.embedded` knows which fields the type has. ``optional`` names fields that the type requires and this
-    place does not, such as ``containers`` of a pod spec that presets complete.
+    ``name`` is the Go type without package, such as ``Probe``. The CRD has an open object there, and
+    :mod:`app.kube.embedded` knows the type's fields. ``optional`` names fields that the type requires and this place
+    does not, such as ``containers`` of a pod spec that presets complete.
     """
 
     name: str
@@ -116,7 +116,7 @@ class IntFormat:
 
     bits: int
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         limit = 1 << (self.bits - 1)
         return {"ge": -limit, "le": limit - 1, **handler(source)}
 
@@ -150,7 +150,7 @@ DateTime = Annotated[str, StringFormat("date-time"), Meta(extra_json_schema={"fo
 
 
 Json = dict[str, Any]
-"""A JSON object that we pass on without looking inside."""
+"""A JSON object that is passed on as it is."""
 
 EnvVar = Annotated[Json, EmbeddedType("EnvVar")]
 Toleration = Annotated[Json, EmbeddedType("Toleration")]

@@ -1,7 +1,5 @@
 """Conditions and the times in them: apimachinery's rules, without mutation. The clock itself is always an argument."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -13,11 +11,10 @@ from msgspec import Meta
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
-"""Of the forms that Python reads, the one that Go reads too."""
 
 
 def rfc3339(moment: datetime) -> str:
-    """``metav1.Time``: UTC, whole seconds."""
+    """Return a time as ``metav1.Time``: UTC, whole seconds."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
@@ -32,23 +29,23 @@ def parse_rfc3339(text: str) -> datetime | None:
 
 
 def seconds_since(text: str | None, now: datetime) -> float | None:
-    """Age in seconds of a time written by Kubernetes, or ``None`` without one."""
+    """Return the age in seconds of a time written by Kubernetes, or ``None`` without one."""
     moment = parse_rfc3339(text) if text else None
     return None if moment is None else (now - moment).total_seconds()
 
 
 MESSAGE_MAX = 32768
-"""Longest message the condition schema accepts, in characters."""
+"""Maximum length of a condition's message, in characters."""
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that move a terminal's cursor, or turn the direction of what follows."""
+"""Characters that move a terminal's cursor, or turn the direction of text."""
 
 
 def _escaped(match: re.Match[str]) -> str:
     return match.group().encode("unicode_escape").decode()
 
 
-def printable(status: Any) -> Any:
+def printable(status: object) -> Any:
     """Return a status as JSON whose strings can be shown: escaped, and no longer than a message may be.
 
     Names and messages come from other objects of the cluster, which their owners may give any characters.
@@ -65,10 +62,7 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """``metav1.Condition``; ``last_transition_time`` is RFC 3339 and moves only with ``status``.
-
-    The limits are the schema's. Decoding does not enforce them on conditions that others wrote.
-    """
+    """``metav1.Condition``; ``last_transition_time`` is RFC 3339 and moves only with ``status``."""
 
     type: Annotated[
         str, Meta(description="What the condition is about, in PascalCase.", extra_json_schema={"maxLength": 316})
@@ -116,8 +110,6 @@ def was_ready(conditions: Iterable[Condition] | None, generation: int | None) ->
 
 
 class _Transition(Protocol):
-    """The fields that every form of a condition has."""
-
     @property
     def type(self) -> str: ...
     @property
@@ -134,7 +126,7 @@ ConditionT = TypeVar("ConditionT", bound=_Transition)
 def since(
     conditions: Iterable[_Transition] | None, type_: str, status: ConditionStatus, reasons: Sequence[str] = ()
 ) -> str | None:
-    """When the condition took that status; ``None`` where it has another, or a reason that is not among ``reasons``."""
+    """Return when the condition took that status; ``None`` for another status or reason than the given ones."""
     for condition in conditions or ():
         if condition.type == type_:
             holds = condition.status == status and (not reasons or condition.reason in reasons)
@@ -143,17 +135,14 @@ def since(
 
 
 class Ledger(Generic[ConditionT]):
-    """The conditions of one status by type, while they are computed again.
-
-    Starts from what was last written, so that foreign types survive and order stays.
-    """
+    """The conditions of one status by type, which start from the last ones, so that foreign types are kept in order."""
 
     def __init__(self, previous: Iterable[ConditionT] | None, now: datetime) -> None:
         self._items = {c.type: c for c in previous or () if c.type and c.status}
         self._now = rfc3339(now)
 
     def time_of(self, type_: str, status: str) -> str:
-        """``lastTransitionTime`` of a condition that takes ``status``: it moves only when that does."""
+        """Return ``lastTransitionTime`` of a condition that takes ``status``: it only moves with the status."""
         old = self._items.get(type_)
         return (old.last_transition_time if old is not None and old.status == status else "") or self._now
 
@@ -188,7 +177,7 @@ class Conditions(Ledger[Condition]):
         )
 
     def list(self) -> list[Condition]:
-        """All conditions; those without a time (written by hand) get the present one, which the schema demands."""
+        """Return all conditions; those written by hand, without a time, get the present one, as the schema requires."""
         return [
             c if c.last_transition_time else msgspec.structs.replace(c, last_transition_time=self._now)
             for c in self._items.values()

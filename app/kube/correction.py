@@ -1,10 +1,4 @@
-"""Errors for values of the wrong type: the type that is required, and what to write instead.
-
-One place for both the typed specs and what is embedded in them, so that admission, ``Ready`` and the command line use
-the same words for the same mistake.
-"""
-
-from __future__ import annotations
+"""Errors for values of the wrong type, in specs and in what they embed: the required type, and what to write."""
 
 import re
 import shlex
@@ -18,10 +12,7 @@ _LONG_NAME = 8
 
 
 def closest_name(name: str, names: Iterable[str]) -> str:
-    """The name nearest to ``name``, or empty if none is within a typing error of it.
-
-    Names with different digits are different things: ``llama3-8b`` is not a typing error for ``llama3-405b``.
-    """
+    """Return the name within a typing error of ``name``, or empty. Other digits are another name."""
     plain, slips = name.lower().replace("_", "-"), 2 if len(name) >= _LONG_NAME else 1
     alike = [other for other in names if abs(len(other) - len(plain)) <= slips and _digits(other) == _digits(plain)]
     distance, nearest = min(((_distance(plain, other), other) for other in alike), default=(slips + 1, ""))
@@ -33,7 +24,7 @@ def _digits(text: str) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """The number of letters left out, added, replaced, or swapped with their neighbour."""
+    """Count the letters left out, added, replaced, or swapped with their neighbour."""
     rows = [list(range(len(other) + 1))]
     for i, char in enumerate(one, 1):
         row = [i]
@@ -63,14 +54,14 @@ _SHOWN_FIELDS = 6
 
 
 class Members(NamedTuple):
-    """The fields of the object that belongs at a place, or of each item of the list; empty for other types."""
+    """The fields of an object, or of each item of a list; empty for other types."""
 
     fields: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
 
 
 def wrong_type(path: field.Path, value: object, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
-    """The error for a value that is not of the JSON type ``wanted``."""
+    """Return the error for a value that is not of the JSON type ``wanted``."""
     name = str(path.segments[-1]) if path.segments else "it"
     advice = _UNRENDERED if isinstance(value, str) and "{{" in value else _ADVICE[wanted](value, name, members)
     return field.type_invalid(path, value, f"must be {_WANTED[wanted]}" + (f"; {advice}" if advice else ""))
@@ -131,7 +122,7 @@ def _words(text: str) -> list[str]:
 
 
 def _list_of(value: dict[str, object], members: Members) -> str:
-    """For an object where a list belongs: one item without its dash, or names that should stand inside the items."""
+    """Advise on an object in place of a list: one item without its dash, or names that belong inside the items."""
     if not value:
         return "write [] for none"
     first = next(iter(value))

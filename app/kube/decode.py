@@ -1,9 +1,4 @@
-"""Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors.
-
-Path and reason are written as the API server writes them, followed by what to write instead.
-"""
-
-from __future__ import annotations
+"""Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors, with what to write instead."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +22,7 @@ SPEC = field.Path("spec")
 def decode_document(
     document: object, type_: type[ModelT], path: field.Path = SPEC
 ) -> tuple[ModelT | None, list[field.Error]]:
-    """The typed spec, or every schema error at once.
+    """Return the typed spec, or every schema error at once.
 
     ``null`` counts as absent and ``5.0`` as 5, as in the API server; both are rare, so they are handled only after
     strict validation failed.
@@ -45,10 +40,10 @@ def decode_document(
 
 
 def decode_rest(document: object, type_: type[ModelT], errors: Sequence[field.Error]) -> ModelT | None:
-    """The typed spec of a document with schema errors, without the values they are about, if that leaves a valid one.
+    """Return the typed spec of a document without the values that have schema errors, if that is valid.
 
-    So the rules between fields can be checked too, and a user reads every mistake at once. An object without a
-    required value is removed; directly below ``spec`` a valid value takes the place of the missing one.
+    So the rules between fields are checked too, and a user reads every mistake at once. An object without a required
+    value is removed; directly below ``spec`` a valid value takes the place of the missing one.
     """
     rest = without_nulls(document)
     spec: ModelT | None = None
@@ -67,7 +62,7 @@ _ROUNDS = 4
 """Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
 
-def _without(document: object, error: field.Error, type_: type[KubeModel]) -> Any:
+def _without(document: object, error: field.Error, type_: type[KubeModel]) -> object:
     segments = error.path.segments[1:]
     if error.type is field.ErrorType.REQUIRED:
         if len(segments) == 1:
@@ -87,8 +82,7 @@ def _with_stand_in(document: Any, name: str, type_: type[KubeModel]) -> Any:
     return {**document, name: "unset"} if annotation is str else None
 
 
-def _removed(document: object, segments: tuple[str | int, ...]) -> Any:
-    """A copy without the value at that place."""
+def _removed(document: object, segments: tuple[str | int, ...]) -> object:
     head, *tail = segments
     if isinstance(document, dict) and head in document:
         if not tail:
@@ -100,7 +94,7 @@ def _removed(document: object, segments: tuple[str | int, ...]) -> Any:
 
 
 def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_: type[KubeModel]) -> field.Error:
-    """One pydantic error as a field error of Kubernetes, with what to write instead."""
+    """Convert an error of pydantic to a field error, with what to write instead."""
     path = _path(detail["loc"], document, root)
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind == "missing":
@@ -145,7 +139,7 @@ _JSON_TYPES = {
 
 
 def _json_type(kind: str) -> str:
-    """The JSON type that a ``*_type`` or ``*_parsing`` error requires."""
+    """Return the JSON type that a ``*_type`` or ``*_parsing`` error requires."""
     for suffix in ("_type", "_parsing", "_from_float", "_parsing_size"):
         if kind.endswith(suffix):
             return _JSON_TYPES.get(kind.removesuffix(suffix), "")
@@ -153,12 +147,12 @@ def _json_type(kind: str) -> str:
 
 
 def _alternatives(expected: str) -> list[str]:
-    """pydantic lists a literal's values as ``'a', 'b' or 'c'``."""
+    """Split the values of a literal, which pydantic lists as ``'a', 'b' or 'c'``."""
     return [part.strip().strip("'") for part in expected.replace(" or ", ", ").split(", ")]
 
 
 def _path(loc: Sequence[str | int], document: object, root: field.Path) -> field.Path:
-    """``loc`` without the segments that name a union's branch or a validator instead of a place in the document."""
+    """Return ``loc`` without the segments that name a union's branch or a validator."""
     path, value = root, document
     for position, segment in enumerate(loc):
         last = position == len(loc) - 1

@@ -1,9 +1,4 @@
-"""Objects as we send them: typed where we decide, plain JSON where users do.
-
-Unset fields are left out, never sent as null. ``api_version`` and ``kind`` always stand first.
-"""
-
-from __future__ import annotations
+"""Desired objects: typed where we decide, plain JSON where users do. Unset fields are left out, never null."""
 
 from collections.abc import Sequence
 
@@ -13,7 +8,7 @@ from app.kube.base import Json
 
 
 class Desired(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """Base of what we send: camelCase, nothing that is unset."""
+    """Base of desired objects: camelCase, without unset fields."""
 
 
 class ObjectMeta(Desired):
@@ -31,7 +26,7 @@ class TemplateMeta(Desired):
 
 
 class ContainerPort(Desired):
-    """A port of a container. Metacontroller tells ports apart by their number alone: each number once."""
+    """A port of a container. Metacontroller merges ports by their number alone: each number once."""
 
     name: str
     container_port: int
@@ -39,7 +34,7 @@ class ContainerPort(Desired):
 
 
 class VolumeMount(Desired):
-    """A mount. Metacontroller tells mounts apart by ``mount_path``: each path once in a container."""
+    """A mount. Metacontroller merges mounts by ``mount_path``: each path once in a container."""
 
     name: str
     mount_path: str
@@ -104,14 +99,12 @@ class PodTemplateSpec(Desired):
 
 
 class LabelSelector(Desired):
-    """Immutable in a cluster, so never made of anything that a user may change (MC-3.7)."""
+    """An immutable selector, so never built from anything that a user may change (MC-3.7)."""
 
     match_labels: dict[str, str]
 
 
 class DeploymentSpec(Desired):
-    """The times are in seconds."""
-
     selector: LabelSelector
     template: PodTemplateSpec
     replicas: int | None = None
@@ -203,7 +196,7 @@ class Job(Desired, tag_field="kind", tag="Job"):
 
 
 class PersistentVolumeClaimSpec(Desired):
-    """As first asked for: class and access modes are immutable, and a smaller size is refused."""
+    """Class and access modes are immutable, and a smaller size is rejected."""
 
     access_modes: list[str]
     resources: ResourceRequirements

@@ -1,12 +1,9 @@
-"""Checks what users embed against Kubernetes' own types: probes, env, tolerations, whole pod specs.
+"""Checks of what users embed against Kubernetes' own types: probes, env, tolerations, whole pod specs.
 
-The CRD leaves such values open, so that a field newer than this service survives; here a wrong JSON type or a missing
-required field is an error, and a field unknown to the table is a warning with the nearest name. Rules of the API server
-that go beyond types (a port's range, a name's form) are left to it. The table is generated, see
-:mod:`app.kube.embedded_types`.
+The CRD leaves such values open, so that fields newer than this service are kept. Here a wrong JSON type or a missing
+required field is an error, and an unknown field is a warning with the nearest name. :mod:`app.workload.podrules` has
+the rules beyond types.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
@@ -31,7 +28,6 @@ class _Type(NamedTuple):
 
 @cache
 def _type(name: str) -> _Type:
-    """One row of the table, read at first use."""
     fields, required = {}, []
     for entry in TYPES[name].split():
         key, _, type_ = entry.partition(":")
@@ -54,7 +50,6 @@ class TypeCheck:
 
     @property
     def full(self) -> bool:
-        """True with enough errors to stop."""
         return len(self.errors) >= MAX_ERRORS
 
     def check(self, value: object, type_name: str, path: field.Path, optional: Collection[str] = ()) -> None:
@@ -136,12 +131,12 @@ class TypeCheck:
 
 
 def unknown_field(path: field.Path, hint: str = "") -> field.Advice:
-    """The warning about a field that its type does not have; ``hint`` suggests what was meant."""
+    """Return the warning about a field that its type does not have; ``hint`` suggests another."""
     return field.Advice(f"unknown field {field.go_quote(str(path))}{hint}", path, "unknown-field")
 
 
 def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
-    """An image that no registry has, and the API server takes."""
+    """Warn of an image that the API server accepts and no registry can have."""
     if not isinstance(name, str) or name != name.strip() or "{{" in name or not any(char.isspace() for char in name):
         return []
     return [field.advice(path, f"{field.go_quote(name)} is not an image name: it contains a space")]
@@ -153,7 +148,7 @@ def members(type_name: str) -> Members:
 
 
 def fields(type_name: str) -> dict[str, tuple[str, str]]:
-    """The type of each field of one of Kubernetes' types, and ``[]`` or ``{}`` for a list or a map of it."""
+    """Return the type of each field of one of Kubernetes' types, and ``[]`` or ``{}`` for a list or a map of it."""
     return {key: (declared.type, declared.container) for key, declared in _type(type_name).fields.items()}
 
 
@@ -173,7 +168,6 @@ def _integer(value: object, bits: int) -> str:
 
 
 def _quantity(value: object) -> str:
-    """Text or, as the API server accepts too, a number."""
     if not isinstance(value, str):
         return "" if type(value) in (int, float) else "string"
     try:
@@ -195,6 +189,5 @@ _SCALARS = {
     "quantity": _quantity,
     "int-or-string": _int_or_string,
 }
-"""Each returns the JSON type that was wanted, another fault's text, or nothing."""
+"""Checks that return the required JSON type, another problem, or an empty string."""
 _PLAIN = frozenset({*_SCALARS, "any"})
-"""Types without fields."""

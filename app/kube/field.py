@@ -30,7 +30,7 @@ class Path:
         self._style = style
 
     def child(self, *names: str) -> Path:
-        """The path of a named field, one level down for each name."""
+        """Return the path of a named field, one level down for each name."""
         path = self
         for name in names:
             path = Path(name, path)
@@ -42,16 +42,15 @@ class Path:
         return path
 
     def key(self, key: str) -> Path:
-        """The path of a map entry, whose key the user chose."""
+        """Return the path of a map entry, whose key the user chose."""
         return Path(key, self, "{")
 
     def member(self, key: str) -> Path:
-        """The path of a field by its name; a key that would look like several fields (a label's) in brackets."""
+        """Return the path of a field; a key that would read as several fields (a label's) in brackets."""
         return self.key(key) if "." in key or "/" in key else self.child(key)
 
     @property
     def segments(self) -> tuple[str | int, ...]:
-        """Keys and positions from the root, for looking the value up."""
         last: tuple[str | int, ...] = () if self._segment == "" else (self._segment,)
         return last if self._parent is None else (*self._parent.segments, *last)
 
@@ -95,9 +94,9 @@ class Error:
     path: Path
     body: str
     place: Path | None = None
-    """The field to look at, for an error that is reported at the object as a whole."""
+    """The field with the mistake, for an error that is reported at the object as a whole."""
     against: Path | None = None
-    """The place of the other value, for a conflict between two."""
+    """The place of the other value in a conflict."""
 
     def __str__(self) -> str:
         path = str(self.path)
@@ -105,10 +104,7 @@ class Error:
 
 
 class Advice(str):
-    """A warning as admission prints it, with its place in the object (``path``).
-
-    ``id`` names the page of the documentation that explains it.
-    """
+    """A warning as admission prints it, with its place; ``id`` names the page of the documentation that explains it."""
 
     __slots__ = ("id", "path")
 
@@ -122,31 +118,28 @@ class Advice(str):
 
 
 def advice(path: Path, message: str, id_: str = "advice") -> Advice:
-    """A warning that begins with its path."""
     return Advice(f"{path}: {message}", path, id_)
 
 
 def required(path: Path, detail: str = "") -> Error:
-    """A value that must be there is missing."""
     return Error(ErrorType.REQUIRED, path, _joined("Required value", detail))
 
 
 def invalid(path: Path, value: object, detail: str) -> Error:
-    """A value of the right type that cannot be used."""
     return Error(ErrorType.INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Error:
-    """A value of the wrong JSON type; :func:`app.kube.correction.wrong_type` has the words."""
+    """Return the error for a wrong JSON type; :func:`app.kube.correction.wrong_type` has the words."""
     return Error(ErrorType.TYPE_INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
 
 
 def not_supported(
     path: Path, value: object, supported: Iterable[str], detail: str = "", suggestion: str | None = None
 ) -> Error:
-    """A value outside an enumeration. The message lists the supported values in order, and suggests the nearest one.
+    """Return the error for a value outside an enumeration, with the supported values in order.
 
-    ``suggestion`` replaces the nearest one, or is empty, where the values are names that users chose.
+    The nearest one is suggested; ``suggestion`` replaces it, or is empty for names that users chose.
     """
     values = tuple(supported)
     head = f"Unsupported value: {render(value)}: supported values: {', '.join(map(go_quote, values))}"
@@ -157,29 +150,25 @@ def not_supported(
 
 
 def duplicate(path: Path, value: object, detail: str = "") -> Error:
-    """A value that its list may have only once."""
     return Error(ErrorType.DUPLICATE, path, _joined(f"Duplicate value: {render(value)}", detail))
 
 
 def forbidden(path: Path, detail: str) -> Error:
-    """A field that must not be set here."""
     return Error(ErrorType.FORBIDDEN, path, _joined("Forbidden", detail))
 
 
 def too_long(path: Path, limit: int, detail: str = "") -> Error:
-    """A string over its limit; the value is not repeated."""
+    """Return the error for a string over its limit; the value is not repeated."""
     unit = "byte" if limit == 1 else "bytes"
     return Error(ErrorType.TOO_LONG, path, _joined(f"Too long: may not be more than {limit} {unit}", detail))
 
 
 def too_many(path: Path, actual: int, limit: int) -> Error:
-    """A list or map over its limit."""
     unit = "item" if limit == 1 else "items"
     return Error(ErrorType.TOO_MANY, path, f"Too many: {actual}: must have at most {limit} {unit}")
 
 
 def immutable(path: Path, value: object) -> Error:
-    """A field that an update may not change."""
     return invalid(path, value, "field is immutable")
 
 
@@ -202,7 +191,7 @@ _ESCAPES = {
 
 
 def go_quote(text: str) -> str:
-    """Go's ``%q``: printable Unicode stays, quotes, controls and invisible characters are escaped."""
+    """Quote as Go's ``%q``: printable Unicode stays, quotes, controls and invisible characters are escaped."""
     return '"' + _UNPRINTABLE.sub(_escape, text) + '"'
 
 
@@ -219,7 +208,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def render(value: object) -> str:
-    """A value as Kubernetes >= 1.34 prints it in a message: ``%q`` for text, ``%v`` for scalars, else compact JSON."""
+    """Format a value as Kubernetes >= 1.34: ``%q`` for strings, ``%v`` for scalars, else compact JSON."""
     if isinstance(value, str):
         return go_quote(value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS] + "…")
     if value is None:
@@ -238,7 +227,7 @@ def render(value: object) -> str:
 
 
 def _go_float(value: float) -> str:
-    """Go's ``%v`` of a float64: exponent form below 1e-4 and from 1e21 on (shortest digits otherwise)."""
+    """Format as Go's ``%v`` of a float64: exponent form below 1e-4 and from 1e21 on (shortest digits otherwise)."""
     if value != 0 and not 1e-4 <= abs(value) < 1e21:
         mantissa, _, exponent = f"{value!r}".partition("e")
         return f"{mantissa}e{exponent}" if exponent else f"{value:e}"
@@ -255,10 +244,7 @@ def _exponent_form(value: float) -> str:
 
 
 def aggregate(errors: Iterable[Error]) -> str:
-    """The errors in one line, duplicates removed, order kept; a list only when there are several.
-
-    Beyond :data:`MAX_SHOWN_ERRORS` they are only counted.
-    """
+    """Join the errors in one line without duplicates; beyond :data:`MAX_SHOWN_ERRORS` they are only counted."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     shown = texts[:MAX_SHOWN_ERRORS]
     line = texts[0] if len(texts) == 1 else f"[{', '.join(shown)}]"
@@ -266,7 +252,6 @@ def aggregate(errors: Iterable[Error]) -> str:
 
 
 def and_more(count: int) -> str:
-    """The summary of errors that are not shown."""
     return f"and {count} more errors"
 
 
@@ -274,12 +259,12 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
 def without_user(address: str) -> str:
-    """An address without its user and password, for messages (HTTP-X32)."""
+    """Return an address without its user and password, for messages (HTTP-X32)."""
     return _CREDENTIALS.sub("…@", address)
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:
-    """The nearest word of ``known``, or empty: by case and signs, then by distance."""
+    """Return the nearest word of ``known``, or empty: by case and signs, then by distance."""
     return _nearest(word, known) if 0 < len(word) <= MAX_WORD_CHARACTERS else ""
 
 
@@ -293,5 +278,5 @@ def _nearest(word: str, known: tuple[str, ...]) -> str:
 
 
 def _plain(word: str) -> str:
-    """Letters and digits in lower case: ``model_ref`` and ``modelRef`` are the same word."""
+    """Keep letters and digits in lower case: ``model_ref`` and ``modelRef`` are the same word."""
     return re.sub(r"[^a-z0-9]", "", word.lower()) or word

@@ -1,16 +1,13 @@
-"""The class of a field of a spec: whether it has an effect. It is declared beside the field's description.
+"""The class of a field of a spec, which tells whether it has an effect: ``Annotated[str, HONOURED]``.
 
-``source: Annotated[str, HONOURED] = Field(...)``. A class on an object counts for all fields below it
-that have no class, so that ``scaling: Annotated[Scaling | None, no_effect("…")]`` is enough. The field
-tables in docs/fields and the warnings about fields without effect follow from it.
+A class on an object counts for all fields below it that have none, so that ``scaling: Annotated[Scaling | None,
+no_effect("…")]`` is enough. The tables in docs/fields and the warnings about fields without effect follow from it.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast
+from typing import cast
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -22,18 +19,17 @@ class Use(StrEnum):
     """The effect of a field."""
 
     HONOURED = "honoured"
-    """It has an effect."""
     DEFAULTED = "defaulted"
     """It has an effect, and a default when it is absent."""
     PASSED_THROUGH = "passed through"
     """It is passed on unchanged; Kubernetes or the model server validates it."""
     NO_EFFECT = "no effect"
-    """It is accepted for existing manifests and does nothing; admission warns about it."""
+    """It is accepted for existing manifests and has no effect; admission warns about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldClass:
-    """A field's class and its condition (``runtime vllm``); ``hint`` is what to do about a field without effect."""
+    """A field's class and its condition (``runtime vllm``); ``hint`` is the advice for a field without effect."""
 
     use: Use
     note: str = ""
@@ -47,33 +43,29 @@ NO_EFFECT = FieldClass(Use.NO_EFFECT)
 
 
 def honoured(note: str) -> FieldClass:
-    """Has an effect under the condition ``note``."""
     return FieldClass(Use.HONOURED, note)
 
 
 def defaulted(note: str) -> FieldClass:
-    """Has a default under the condition ``note``."""
     return FieldClass(Use.DEFAULTED, note)
 
 
 def passed_through(note: str) -> FieldClass:
-    """Passed on, to the program that ``note`` names."""
     return FieldClass(Use.PASSED_THROUGH, note)
 
 
 def no_effect(hint: str = "", note: str = "") -> FieldClass:
-    """Does nothing; ``hint`` is the rest of the warning: what happens instead, and what to do."""
+    """Declare a field without effect; ``hint`` is the rest of the warning: what happens instead, and what to do."""
     return FieldClass(Use.NO_EFFECT, note, hint)
 
 
 def class_of(info: FieldInfo) -> FieldClass | None:
-    """The class that is declared on a field."""
     return next((item for item in info.metadata if isinstance(item, FieldClass)), None)
 
 
-def _default(info: FieldInfo) -> Any:
-    """As ``get_default`` of pydantic, which reads a factory's signature at each call: a millisecond for a spec."""
-    return info.default if info.default_factory is None else cast("Callable[[], Any]", info.default_factory)()
+def _default(info: FieldInfo) -> object:
+    """Return the default as pydantic's ``get_default``, which takes a millisecond for a spec."""
+    return info.default if info.default_factory is None else cast("Callable[[], object]", info.default_factory)()
 
 
 def without_effect(spec: BaseModel, path: Path) -> Iterator[Advice]:

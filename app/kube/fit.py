@@ -1,6 +1,4 @@
-"""The answer whether a model fits into its memory, with the arithmetic behind it."""
-
-from __future__ import annotations
+"""The verdict whether a model fits into its memory, with the arithmetic behind it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,8 +17,6 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The answer for one object."""
-
     answer: Answer
     why: str
     """In one sentence, without the answer."""

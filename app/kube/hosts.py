@@ -1,10 +1,8 @@
-"""Hosts that must not be fetched from: those that serve a node's credentials, in any spelling.
+"""Hosts that must not be fetched from, because they serve a node's credentials, in any spelling.
 
-A name is judged as the URL has it; nothing is resolved. Downloaders map other characters onto ASCII (IDNA makes
-a dot of ``。`` and nothing of a soft hyphen), each in its own way, so that a host is ASCII here, or nothing at all.
+A name is judged as the URL has it; nothing is resolved. Downloaders map other characters onto ASCII (IDNA makes a dot
+of ``。``), each in a different way, so a host must be ASCII.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator
@@ -29,7 +27,7 @@ _FORBIDDEN_NAMES = re.compile(
     )""",
     re.VERBOSE,
 )
-"""Metadata services of Google, Azure, AWS, Equinix, Tencent, IBM and Oracle, with what is below their names."""
+"""Metadata services of Google, Azure, AWS, Equinix, Tencent, IBM and Oracle, with the names below them."""
 _IN_THE_END = tuple(ip_network(prefix) for prefix in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
 """Prefixes whose last 32 bits are an IPv4 address: compatible, mapped, translated (SIIT), NAT64's well-known one."""
 _LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
@@ -40,10 +38,7 @@ _ZONE = re.compile(r"%(?:25)?[A-Za-z0-9._~-]+\Z")
 
 
 def refusal(host: str) -> str:
-    """Return why a host (without brackets and port) must not be fetched from, in words that follow it, or empty.
-
-    ``host`` comes as it is written, before any percent sign is decoded.
-    """
+    """Return why a host, as it is written, must not be fetched from, in words that follow it, or an empty string."""
     return spelling_problem(host) or (FORBIDDEN if is_metadata_host(host) else "")
 
 
@@ -51,12 +46,12 @@ FORBIDDEN = "is link-local or serves a cloud's metadata; use another host"
 
 
 def without_port(authority: str) -> str:
-    """The host of ``host:port`` or ``[address]:port``."""
+    """Return the host of ``host:port`` or ``[address]:port``."""
     return authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
 
 
 def spelling_problem(host: str) -> str:
-    """Return why a host is not one that every downloader reads alike, or an empty string."""
+    """Return why downloaders may read a host differently, or an empty string."""
     if ":" in host:
         try:
             IPv6Address(_ZONE.sub("", host))
@@ -85,7 +80,7 @@ def is_metadata_host(host: str) -> bool:
 
 
 def _addresses(name: str) -> Iterator[IPv4Address | IPv6Address]:
-    """The address that a host is, and each IPv4 address that a gateway may take out of an IPv6 address."""
+    """Yield the address of a host, and each IPv4 address that a gateway may extract from an IPv6 address."""
     try:
         address = ip_address(_ZONE.sub("", name))
     except ValueError:
@@ -99,7 +94,7 @@ def _addresses(name: str) -> Iterator[IPv4Address | IPv6Address]:
 
 
 def _carried(address: IPv6Address) -> Iterator[IPv4Address]:
-    """IPv4 addresses inside: of the transition mechanisms, and of NAT64 with a prefix of any length (RFC 6052)."""
+    """Yield IPv4 addresses inside: of transition mechanisms, and of NAT64 with a prefix of any length (RFC 6052)."""
     last = IPv4Address(int(address) & 0xFFFFFFFF)
     if any(address in network for network in _IN_THE_END) or int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
         yield last
@@ -116,7 +111,7 @@ _PART = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 
 def _short_form(name: str) -> IPv4Address | None:
-    """One to four numbers, the last of which fills what remains: ``169.254.43518``, ``0xa9fea9fe``."""
+    """Parse one to four numbers, the last of which fills the rest: ``169.254.43518``, ``0xa9fea9fe``."""
     parts = name.split(".")
     if len(parts) > 4 or not all(_PART.fullmatch(part) for part in parts):
         return None

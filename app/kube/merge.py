@@ -1,7 +1,7 @@
-"""Kubernetes' strategic merge of plain JSON objects: one object laid over another, lists by their merge key.
+"""Kubernetes' strategic merge of plain JSON objects: lists merge by their merge key.
 
-Nothing is changed in place: results share parts with their inputs, which callers therefore never write to. ``null``
-does not occur; absent is the only absence. Source: Kubernetes' own strategic merge patch.
+Nothing is changed in place: results share parts with their inputs, so callers never write to them. ``null`` does not
+occur. Source: Kubernetes' own strategic merge patch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from app.kube.base import Json
 
 PATCH = "$patch"
 """Directive in an override: ``delete`` removes its object or list item, ``replace`` takes the override's object (or, as
-a separate item, its list) instead of merging it, ``merge`` is the default."""
+a separate item, its list) without merging, ``merge`` is the default.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +81,7 @@ def _merge_field(base: object, override: list[Json], keyed: tuple[str, MergeRule
 
 
 def _without_alternatives(base: Json, override: Json, shape: MergeRules) -> Json:
-    """``base`` without the alternatives to what the override chose."""
+    """Return ``base`` without the alternatives to the override's choice."""
     if shape.one_of_all_but:
         chosen = override.keys() - shape.one_of_all_but - {PATCH}
         return {k: v for k, v in base.items() if not chosen or k in chosen or k in shape.one_of_all_but}
@@ -146,7 +147,7 @@ def _interleaved(
     return result
 
 
-def _are_objects(items: Sequence[Any]) -> bool:
+def _are_objects(items: Sequence[object]) -> bool:
     """Return whether a list can merge; one of the wrong type is replaced, and reported elsewhere."""
     return all(type(item) is dict for item in items)
 
@@ -157,12 +158,12 @@ def _distinct(items: Sequence[Json], key: str) -> bool:
 
 
 def resolved(value: Json, shape: MergeRules = OPEN) -> Json:
-    """An override without a base: its directives applied and removed."""
+    """Return an override without a base: its directives applied and removed."""
     return merge({}, {k: v for k, v in value.items() if k != PATCH}, shape)
 
 
 def find(document: Any, path: Sequence[str | tuple[str, object]]) -> Any:
-    """The value at ``path``, whose segments are field names or ``(merge key, value)`` for list items; or ``None``."""
+    """Return the value at ``path``, or ``None``. Segments are field names, or ``(merge key, value)`` for list items."""
     for segment in path:
         if isinstance(segment, str):
             document = document.get(segment) if isinstance(document, dict) else None
@@ -176,6 +177,5 @@ def find(document: Any, path: Sequence[str | tuple[str, object]]) -> Any:
 
 
 def replaced(document: Json, path: Sequence[str], value: object) -> Json:
-    """``document`` with another value at ``path``; nothing is written in place."""
     first, *rest = path
     return {**document, first: replaced(document.get(first) or {}, rest, value) if rest else value}

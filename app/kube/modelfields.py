@@ -1,6 +1,4 @@
-"""The fields of models: for warnings about unknown fields, and to find embedded values."""
-
-from __future__ import annotations
+"""The fields of models, to find unknown fields and embedded values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -32,7 +30,7 @@ class FieldType:
 
 @cache
 def fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType]]:
-    """JSON name of each field with its attribute name and shape."""
+    """Return the attribute name and the type of each field, by its JSON name."""
     result = {}
     for name, info in model.model_fields.items():
         annotation = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
@@ -76,7 +74,7 @@ def _known_members(value: object, shape: FieldType) -> object:
 
 @cache
 def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
-    """The fields of the type with an embedded type at or below them: ``(JSON name, attribute, shape)``."""
+    """Return the fields with an embedded type at or below them: ``(JSON name, attribute, shape)``."""
     return tuple(
         (alias, name, shape)
         for alias, (name, shape) in fields(model).items()
@@ -85,10 +83,7 @@ def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
 
 
 def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error], list[field.Advice]]:
-    """Errors and warnings of everything embedded anywhere in ``value``, against Kubernetes' own types.
-
-    Bounded: the search ends soon after :data:`MAX_ERRORS`, and only so many unknown fields are looked up.
-    """
+    """Return the errors, up to :data:`MAX_ERRORS`, and warnings of everything embedded anywhere in ``value``."""
     findings = embedded.TypeCheck()
     for where, item, shape in _embedded_values(value, path):
         findings.check(item, shape.embedded, where, shape.optional)
@@ -123,10 +118,7 @@ def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[fiel
 def unknown_fields(
     document: object, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...] = ()
 ) -> Iterator[field.Advice]:
-    """Warn about each field that the type does not have, with a suggestion.
-
-    ``above`` are the types around this one, the nearest last. Embedded types are checked elsewhere.
-    """
+    """Warn about each field that the type does not have; ``above`` are the types around it, the nearest last."""
     if not isinstance(document, dict):
         return
     shapes = fields(model)
@@ -146,7 +138,7 @@ def _fits(item: object, shape: FieldType) -> bool:
 
 
 def _hint(key: str, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...]) -> str:
-    """Suggest what a user meant by a field that the type does not have: a habit, a typing error, another level."""
+    """Suggest the field that was meant: by habit from other APIs, a typing error, or another level."""
     if key in model.habits:
         return f"; {model.habits[key]}"
     names = tuple(fields(model))
@@ -160,7 +152,7 @@ def _hint(key: str, model: type[KubeModel], path: field.Path, above: tuple[type[
 
 
 def _below(key: str, model: type[KubeModel]) -> str:
-    """The field of that name one level down, where one object has it, or a pod: ``modelClaim.modelName``."""
+    """Return the field of that name one level down, if only one object, or a pod, has it: ``modelClaim.modelName``."""
     objects = {name: shape for name, (_, shape) in fields(model).items() if not shape.container}
     matches = [f"{name}.{key}" for name, shape in objects.items() if shape.model and key in fields(shape.model)]
     pods = [name for name, shape in objects.items() if shape.embedded == "PodSpec"]
@@ -169,13 +161,12 @@ def _below(key: str, model: type[KubeModel]) -> str:
 
 
 def _last_part(key: str, known: tuple[str, ...]) -> str:
-    """``gpu`` of ``nvidia.com/gpu``, where that is a field."""
+    """Return ``gpu`` of ``nvidia.com/gpu``, if that is a field."""
     part = key.rpartition("/")[2]
     return part if part in known else ""
 
 
 def _levels_up(key: str, above: tuple[type[KubeModel], ...]) -> str:
-    """The number of levels up to a field of that name."""
     for distance, model in enumerate(reversed(above), 1):
         if key in fields(model):
             return "one level" if distance == 1 else f"{distance} levels"
@@ -183,7 +174,7 @@ def _levels_up(key: str, above: tuple[type[KubeModel], ...]) -> str:
 
 
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
-    """The fields of what belongs at a place below a model; none where it has no fields."""
+    """Return the fields of the type at a place below a model; none if it has no fields."""
     place = FieldType(model=model)
     for segment in (name for name in segments if isinstance(name, str)):
         if place.model is not None and segment in fields(place.model):

@@ -1,7 +1,5 @@
 """Names, labels and annotation keys with Kubernetes' limits. Every object name goes through :func:`fit`."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from app.kube import field
 
 LABEL_MAX = 63
-"""Length of a DNS label, a label value and (RFC 1035) a Service name."""
+"""Maximum length of a DNS label, a label value and (RFC 1035) a Service name."""
 SUBDOMAIN_MAX = 253
 
 _HASH_DIGITS = 8
@@ -20,17 +18,13 @@ _SUBDOMAIN = re.compile(SUBDOMAIN)
 
 
 def fit(name: str, limit: int = LABEL_MAX) -> str:
-    """``name``, or when it is too long its beginning and a hash of the whole, ``limit`` characters at most.
-
-    Two different names never give the same result by being cut.
-    """
+    """Return ``name``, or if it is too long its beginning and a hash, so that different names stay different."""
     if len(name) <= limit:
         return name
     return f"{name[: limit - _HASH_DIGITS - 1].rstrip('-.')}-{short_hash(name)}"
 
 
 def short_hash(text: str, digits: int = _HASH_DIGITS) -> str:
-    """The first hexadecimal digits of a string's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
@@ -49,13 +43,13 @@ def is_dns1123_subdomain(name: str) -> bool:
 
 
 CONTROLLER_UID = "controller-uid"
-"""Put on every child by Metacontroller (``generateSelector``); never set here."""
+"""Label that Metacontroller puts on every child (``generateSelector``); never set here."""
 METACONTROLLER_PREFIX = "metacontroller.k8s.io/"
 LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
-"""Annotation in which Metacontroller records what the hook returned last (dynamic apply)."""
+"""Annotation in which Metacontroller records the last answer of the hook (dynamic apply)."""
 
 ANNOTATIONS_MAX = 256 * 1024
-"""Kubernetes' limit for all annotations of an object together, in bytes."""
+"""Maximum size of all annotations of an object together, in bytes."""
 
 _QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _QUALIFIED_DETAIL = (
@@ -78,7 +72,7 @@ def key_problem(key: str) -> str:
 
 
 def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
-    """Keys and values, as Kubernetes checks them on any object; ``null`` is not a value."""
+    """Yield the errors of keys and values, as on any object; ``null`` is not a value."""
     yield from _key_errors(labels, path, key_problem)
     for key, value in labels.items():
         if value and not is_label_value(value):
@@ -91,7 +85,7 @@ def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> Itera
 
 
 def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
-    """Keys only: an annotation's value is free text, and Kubernetes does not mind the case of its key."""
+    """Yield the errors of keys, whose case Kubernetes ignores; an annotation's value is free text."""
     return _key_errors(annotations, path, lambda key: key_problem(key.lower()))
 
 
@@ -103,7 +97,6 @@ def _key_errors(keys: Iterable[str], path: field.Path, problem_of: Callable[[str
 
 
 def reserved_keys(keys: Iterable[str], path: field.Path) -> Iterator[field.Error]:
-    """Keys of labels or annotations by which Metacontroller knows its children."""
     for key in keys:
         if is_reserved(key):
             yield field.forbidden(path.key(key), "the key is reserved for Metacontroller; remove it")

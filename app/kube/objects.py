@@ -1,10 +1,8 @@
-"""Objects as the cluster reports them: only the fields that some decision needs.
+"""Objects as the cluster reports them: only the fields that a decision needs.
 
-Partial structs skip everything else unread, which is what makes a sync cheap. Every field has a default: a newly
-created object has no status yet, and null counts as absent (:mod:`app.kube.stored`).
+Partial structs skip everything else, which makes a sync cheap. Every field has a default: a newly created object has no
+status yet, and null counts as absent (:mod:`app.kube.stored`).
 """
-
-from __future__ import annotations
 
 import math
 import re
@@ -21,16 +19,14 @@ from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import Decoder, integral, without_nulls
 
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""The range of every integer of Kubernetes; a larger one could not be sent back."""
+"""The range of Kubernetes' integers; a larger one could not be sent back."""
 
 
 class Observed(msgspec.Struct, rename="camel"):
-    """Base of what the cluster sends: camelCase, unknown fields skipped."""
+    """Base of observed objects: camelCase, unknown fields skipped."""
 
 
 class OwnerReference(Observed):
-    """The owner of an object."""
-
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -77,7 +73,7 @@ class ObservedObject(Observed, dict=True):
 
     @cached_property
     def annotations(self) -> dict[str, str]:
-        """Its annotations, read-only; empty if absent or not a map of strings."""
+        """Return its annotations, read-only; empty if absent or not a map of strings."""
         try:
             return _ANNOTATIONS.decode(self.metadata.annotations) or {}
         except msgspec.DecodeError:
@@ -85,21 +81,18 @@ class ObservedObject(Observed, dict=True):
 
     @cached_property
     def record(self) -> Json | None:
-        """The result of :func:`last_applied`, read-only."""
         return _record(self)
 
     def resendable(self, record: Json) -> Json | None:
-        """The part of the child's record that may be sent again, ``None`` to name the child only.
+        """Return the part of the child's record that may be sent again, ``None`` to name the child only.
 
         A user who may edit a child may edit its record, and children are written with Metacontroller's rights. For most
-        kinds the user gains nothing by that. Kinds that grant rights override this.
+        kinds the user gains nothing by that; kinds that grant rights override this.
         """
         return record
 
 
 class ConditionsStatus(Observed):
-    """A status of which only the conditions matter."""
-
     conditions: list[Condition] | None = None
 
 
@@ -110,7 +103,7 @@ class ObservedConditions(ObservedObject):
 
 
 class ReplicasSpec(Observed):
-    """The part of a scalable object's spec that somebody else may write."""
+    """The part of a scalable object's spec that other clients may write."""
 
     replicas: int | None = None
 
@@ -122,14 +115,12 @@ class LabelSelector(Observed):
 
 
 class TemplateMeta(Observed):
-    """Metadata of a pod template, with what others put there, such as ``restartedAt``."""
-
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
 
 class ContainerPart(Observed):
-    """The fields of a running container that an upgrade of this service keeps."""
+    """The fields of a running container that a new release keeps."""
 
     name: str = ""
     image: str = ""
@@ -137,12 +128,19 @@ class ContainerPart(Observed):
     security_context: Any = None
 
 
+class VolumePart(Observed):
+    """The name of a volume."""
+
+    name: str = ""
+
+
 class PodPart(Observed):
-    """Of a pod template's spec, what cannot be taken away again or has to stay as it is."""
+    """The fields of a pod template's spec that cannot be removed or have to stay."""
 
     service_account_name: str = ""
     init_containers: list[ContainerPart] | None = None
     containers: list[ContainerPart] | None = None
+    volumes: list[VolumePart] | None = None
 
 
 class ObservedTemplate(Observed):
@@ -166,14 +164,12 @@ class DeploymentSpec(ReplicasSpec):
 
 
 class ObservedWorkload(ObservedObject):
-    """A child that makes pods. Its spec is kept as it came, too, for templates that are sent again."""
+    """A child that makes pods. Its encoded spec is kept for templates that are sent again."""
 
     raw_spec: Raw = msgspec.field(default=Raw(b"{}"), name="spec")
 
 
 class DeploymentStatus(Observed):
-    """Counts of pods; the API server leaves a zero out."""
-
     observed_generation: int | None = None
     replicas: int = 0
     updated_replicas: int = 0
@@ -195,20 +191,20 @@ _DEPLOYMENT_SPEC: Decoder[DeploymentSpec] = Decoder(DeploymentSpec)
 
 
 class AutoscalerStatus(Observed):
-    """``desired_replicas`` is what the autoscaler chose last; 0 before it chose anything."""
+    """``desired_replicas`` is the autoscaler's last choice; 0 before the first."""
 
     desired_replicas: int = 0
     conditions: list[Condition] | None = None
 
 
 class ObservedAutoscaler(ObservedObject):
-    """A HorizontalPodAutoscaler: its number, kept while what it scales is away, and whether it works."""
+    """A HorizontalPodAutoscaler: the number that it keeps while its target is absent, and whether it works."""
 
     status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
 
 
 class GroupStatus(Observed):
-    """Counts of groups; which of them there are depends on LeaderWorkerSet's version."""
+    """Counts of groups; LeaderWorkerSet's version decides which of them exist."""
 
     observed_generation: int | None = None
     replicas: int = 0
@@ -219,8 +215,6 @@ class GroupStatus(Observed):
 
 
 class SubGroupPolicy(Observed):
-    """Subgroups of a group's pods."""
-
     sub_group_policy_type: str = "LeaderWorker"
     sub_group_size: int | None = None
 
@@ -235,8 +229,6 @@ class LeaderWorkerTemplate(Observed):
 
 
 class LeaderWorkerSetSpec(ReplicasSpec):
-    """The spec in the cluster."""
-
     leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
 
 
@@ -251,8 +243,6 @@ _GROUP_SPEC: Decoder[LeaderWorkerSetSpec] = Decoder(LeaderWorkerSetSpec)
 
 
 class JobStatus(Observed):
-    """Counts of pods, and RFC 3339 times."""
-
     active: int = 0
     ready: int = 0
     succeeded: int = 0
@@ -261,8 +251,6 @@ class JobStatus(Observed):
 
 
 class ObservedJob(ObservedObject):
-    """A Job; its pods are looked for by themselves."""
-
     status: JobStatus = msgspec.field(default_factory=JobStatus)
 
 
@@ -320,20 +308,20 @@ class ContainerStatus(Observed):
 
 
 class ReadinessGate(Observed):
-    """A condition that somebody else has to make true before the pod is ready."""
+    """A condition that another client has to make true before the pod is ready."""
 
     condition_type: str = ""
 
 
 class PodSpec(Observed):
-    """Of a pod's spec, what can keep it from being ready while its containers are."""
+    """The fields of a pod's spec that can keep it from being ready while its containers are."""
 
     node_name: str = ""
     readiness_gates: list[ReadinessGate] | None = None
 
 
 class PodStatus(Observed):
-    """``reason`` and ``message`` are of the pod as a whole, such as an eviction."""
+    """``reason`` and ``message`` are about the pod as a whole, such as an eviction."""
 
     phase: str = ""
     reason: str = ""
@@ -345,7 +333,7 @@ class PodStatus(Observed):
 
 
 class PodMeta(Observed):
-    """Metadata of a pod: a service of hundreds has hundreds, so nothing more than is read."""
+    """Metadata of a pod: a service may have hundreds, so little is decoded."""
 
     name: str = ""
     labels: dict[str, str] | None = None
@@ -354,7 +342,7 @@ class PodMeta(Observed):
 
 
 class ObservedPod(Observed):
-    """A pod, found by its labels: not a child, so nothing but a status follows from it."""
+    """A related pod, which only affects the status."""
 
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
@@ -368,8 +356,6 @@ class RelatedMeta(Observed):
 
 
 class ObservedConfigMap(RelatedMeta):
-    """A ConfigMap of an operator."""
-
     data: dict[str, str] | None = None
 
 
@@ -377,7 +363,7 @@ _ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
 
 
 def last_applied(child: ObservedObject) -> Json | None:
-    """The hook's last response for this child, from Metacontroller's record; ``None`` without a usable record.
+    """Return the hook's last response for this child, from Metacontroller's record; ``None`` without a usable record.
 
     A user who may edit the child may edit its record. So the result always names this child, has no null in a map, and
     of metadata only labels and annotations whose values are strings, without Metacontroller's keys, which it adds
@@ -399,7 +385,7 @@ def _record(child: ObservedObject) -> Json | None:
     return {**record, "apiVersion": child.api_version, "metadata": metadata}
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     """Parse a record, without nulls in maps, and with whole numbers as integers; ``None`` if invalid or too deep."""
     if depth_exceeds(text.encode()):
         return None
@@ -439,6 +425,6 @@ def _recorded_metadata(recorded: object, observed: ChildMeta) -> Json | None:
 
 
 def spec_replicas(child: ObservedObject) -> int | None:
-    """The observed ``spec.replicas``, for kinds that have it."""
+    """Return the observed ``spec.replicas``, for kinds that have it."""
     spec = getattr(child, "spec", None)
     return spec.replicas if isinstance(spec, ReplicasSpec) else None

@@ -1,11 +1,9 @@
-"""The values of a child by paths for people, and where each comes from: what ``modelhooks explain`` prints."""
-
-from __future__ import annotations
+"""The values of a child by readable paths, and the source of each: what ``modelhooks explain`` prints."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from app.kube.base import Json
 from app.kube.field import Path
 
 KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
@@ -13,7 +11,7 @@ KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
 
 
 def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
-    """The scalars (and empty lists and maps) of a value with their paths."""
+    """Yield the scalars (and empty lists and maps) of a value with their paths."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaves(item, path.member(key))
@@ -25,8 +23,8 @@ def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
         yield path, value
 
 
-def item_key(*lists: list[Any]) -> str:
-    """The field that names the items of all the lists, or nothing."""
+def item_key(*lists: list[Json]) -> str:
+    """Return the field that names the items of all the lists, or an empty string."""
     items = [item for listed in lists for item in listed]
     if not all(isinstance(item, dict) for item in items):
         return ""
@@ -42,9 +40,8 @@ def item_key(*lists: list[Any]) -> str:
 class Origin:
     """One value of a child, and who set it.
 
-    ``path`` begins with the child: ``Deployment/chat spec.template.spec.containers[main].image``. List items are named
-    as :func:`app.kube.field.Path.key` writes them where they have names. ``source`` is for people: ``spec.image``,
-    ``LLMInferenceServiceConfig/shared spec.template``, ``preset kserve-config-llm-template``.
+    ``path`` begins with the child: ``Deployment/chat spec.template.spec.containers[main].image``. ``source`` is
+    readable: ``spec.image``, ``LLMInferenceServiceConfig/shared spec.template``, ``preset kserve-config-llm-template``.
     """
 
     path: str

@@ -1,15 +1,11 @@
-"""Pod specs as plain JSON: how they merge, and the form in which the API server would write them.
-
-Merge keys are Kubernetes' own; so are the fields whose zero value means "not set".
-"""
-
-from __future__ import annotations
+"""Pod specs as plain JSON: how they merge, and the form in which the API server would write them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from app.kube import embedded
 from app.kube.base import Json
 from app.kube.embedded_types import MERGE_KEYS as KEYS
+from app.kube.embedded_types import TYPES
 from app.kube.merge import OPEN, MergeRules
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
@@ -24,7 +20,7 @@ _ENV = MergeRules(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", 
 
 
 def _lists(type_name: str, shapes: Mapping[str, MergeRules]) -> dict[str, tuple[str, MergeRules]]:
-    """The lists of a type that merge by a key, with the shape of their items."""
+    """Return the lists of a type that merge by a key, with the rules of their items."""
     keyed = (name.partition(".") for name in KEYS)
     return {name: (KEYS[f"{owner}.{name}"], shapes.get(name, OPEN)) for owner, _, name in keyed if owner == type_name}
 
@@ -48,7 +44,6 @@ POD = MergeRules(
 )
 
 MERGE_KEYS = {key: name for shape in (POD, CONTAINER) for key, (name, _) in shape.lists.items()}
-"""Merge key by the name of the list."""
 
 _FALSE_IS_ABSENT = frozenset(
     {
@@ -74,25 +69,35 @@ _ZERO_IS_ABSENT = frozenset(
         "partition",
     }
 )
-_STRING_MAPS = frozenset(
-    {"nodeSelector", "matchLabels", "labels", "annotations", "volumeAttributes", "options", "overhead"}
-)
+
+
+def _pod_fields() -> dict[tuple[str, str], set[str]]:
+    """Return the names of the fields of pods by type and container, as Kubernetes declares them."""
+    names: dict[tuple[str, str], set[str]] = {}
+    types, reached = ["PodTemplateSpec"], {"PodTemplateSpec"}
+    for type_name in types:
+        for name, (declared, container) in embedded.fields(type_name).items():
+            names.setdefault((declared, container), set()).add(name)
+            if declared in TYPES and declared not in reached:
+                reached.add(declared)
+                types.append(declared)
+    return names
+
+
+_FIELDS = _pod_fields()
+_QUANTITY_MAPS = _FIELDS["quantity", "{}"]
+_MAPS = _FIELDS["string", "{}"] | _QUANTITY_MAPS
 """Maps whose keys the user chooses: an empty value is kept."""
+_QUANTITIES = _FIELDS["quantity", ""]
 _EMPTY_STRING_COUNTS = frozenset({"storageClassName", "volumeAttributesClassName", "service"})
 """Strings that differ from absent when they are empty; ``service`` is a gRPC probe's, and empty by default."""
 _WITH_VALUE = frozenset({"httpHeaders", "sysctls"})
 """Lists whose items have a ``value`` that is written even when it is empty; LeaderWorkerSet's schema requires it."""
-_QUANTITY_MAPS = frozenset({"requests", "limits", "overhead", "capacity"})
-_MAPS = _STRING_MAPS | _QUANTITY_MAPS
-_QUANTITIES = frozenset({"sizeLimit", "divisor"})
-_EMPTY_OBJECT_IS_ABSENT = frozenset(
-    {"resources", "requests", "limits", "overhead", "labels", "annotations", "matchLabels", "volumeAttributes"}
-    | {"nodeSelector", "options"}
-)
+_EMPTY_OBJECT_IS_ABSENT = {*_MAPS, "resources"}
 
 
 def normalised(value: Json) -> Json:
-    """A pod spec, or part of one, as the API server would store it: zero values left out, quantities canonical.
+    """Return a pod spec, or part of one, as the API server stores it: without zero values, quantities canonical.
 
     Values of the wrong JSON type stay: :mod:`app.kube.embedded` checks types.
     """
@@ -121,15 +126,15 @@ def _is_zero(key: str, value: object) -> bool:
     return not value and key in (_FALSE_IS_ABSENT if type(value) is bool else _ZERO_IS_ABSENT)
 
 
-def _items(key: str, items: list[Any]) -> list[Any]:
+def _items(key: str, items: list[object]) -> list[object]:
     present = [item for item in items if item is not None]
-    stored: list[Any] = [
+    stored: list[object] = [
         normalised(item) if type(item) is dict else _items("", item) if type(item) is list else _integral(item)
         for item in present
     ]
     if key in _WITH_VALUE:
         for before, after in zip(present, stored, strict=True):
-            if type(before) is dict and before.get("value") == "":
+            if isinstance(before, dict) and isinstance(after, dict) and before.get("value") == "":
                 after["value"] = ""
     elif key == "sources":
         for source in stored:
@@ -138,10 +143,7 @@ def _items(key: str, items: list[Any]) -> list[Any]:
 
 
 def _default_source(source: object) -> None:
-    """A projected volume's source with the API server's defaults.
-
-    Its list has no merge key, so they would be undone at every sync.
-    """
+    """Set the API server's defaults of a projected volume's source, which would be undone at every sync."""
     if type(source) is not dict:
         return
     token, downward = source.get("serviceAccountToken"), source.get("downwardAPI")
@@ -165,14 +167,14 @@ def _integral(number: object) -> object:
 
 
 def stored(value: Json) -> Json:
-    """A pod template, or part of one, as the API server would store it, also where its fields are unknown."""
+    """Return a pod template, or part of one, as the API server stores it, also where its fields are unknown."""
     return normalised(without_nulls(value, in_lists=True))
 
 
 def each_name_once(items: Iterable[Json], *, moved: bool = False) -> list[Json]:
-    """Environment variables, or references by name: of two with one name the last counts, as it does in the kubelet.
+    """Return variables, or references by name, without duplicates: the last counts, as in the kubelet.
 
-    It takes the place of the first, or (``moved``) has its own. Metacontroller would merge the two.
+    It takes the place of the first, or (``moved``) keeps its place. Metacontroller would merge the two.
     """
     by_name: dict[object, Json] = {}
     for item in items:

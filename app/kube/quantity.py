@@ -1,10 +1,4 @@
-"""Kubernetes resource quantities: parse, compare, and write in canonical form.
-
-Metacontroller compares what we send with what the API server stored, which is canonical: ``1000m`` is stored as ``1``,
-so it must be sent as ``1`` (MC-3.2).
-"""
-
-from __future__ import annotations
+"""Kubernetes resource quantities, in the canonical form in which the API server stores them (MC-3.2)."""
 
 import re
 from decimal import ROUND_CEILING, Decimal
@@ -20,12 +14,12 @@ _LARGEST = Decimal(2**63 - 1)
 
 
 class QuantityError(ValueError):
-    """The text is not a quantity."""
+    pass
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Decimal:
-    """The quantity's value in base units. Raises :class:`QuantityError`.
+    """Return the quantity's value in base units. Raises :class:`QuantityError`.
 
     As in Kubernetes, finer than a nano-unit is rounded up, and 2^63-1 is the ceiling.
     """
@@ -49,7 +43,7 @@ _UNITLESS = frozenset({"", "b", "byte", "bytes", "core", "cores", "cpu", "cpus",
 
 
 def suggestion(text: str) -> str:
-    """``; did you mean 4G or 4Gi?`` for ``4 GB`` and the like; empty without a suggestion."""
+    """Return ``; did you mean 4G or 4Gi?`` for ``4 GB`` and the like; empty without a suggestion."""
     written = _WRITTEN.fullmatch(text) if len(text) <= 64 else None
     if written is None:
         return ""
@@ -74,7 +68,7 @@ def is_quantity(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
-    """The quantity as the API server stores it. Raises :class:`QuantityError`."""
+    """Return the quantity as the API server stores it. Raises :class:`QuantityError`."""
     match = _QUANTITY.fullmatch(text)
     value = parse(text)
     suffix = match[2] if match else ""
@@ -96,7 +90,7 @@ def _binary(value: int) -> str:
 
 
 def _scaled(value: Decimal, form: str) -> str:
-    """Mantissa without a fraction and the largest exponent that is a multiple of three."""
+    """Write the mantissa without a fraction and the largest exponent that is a multiple of three."""
     digits, exponent = int(value.scaleb(9).to_integral_value(rounding=ROUND_CEILING)), -9
     while digits % 1000 == 0 and exponent < 18:
         digits //= 1000
@@ -108,7 +102,7 @@ def _scaled(value: Decimal, form: str) -> str:
 
 
 def canonical_value(value: object) -> object:
-    """Canonical text of a quantity given as text or number; anything else, and what does not parse, unchanged."""
+    """Return a quantity in canonical form; anything else, and invalid quantities, unchanged."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return value
     try:

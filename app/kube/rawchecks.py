@@ -4,11 +4,8 @@ The API server keeps objects far below the limits. Other clients may send anythi
 hundreds of times the memory of an ordinary object.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -115,7 +112,7 @@ def has_control(text: str) -> bool:
     return _CONTROL.search(text) is not None
 
 
-def control_characters(value: Any, path: field.Path) -> Iterator[field.Error]:
+def control_characters(value: object, path: field.Path) -> Iterator[field.Error]:
     """Yield an error for each string with C0 or C1 control characters other than tabs and line ends."""
     if isinstance(value, str):
         if has_control(value):

@@ -1,13 +1,9 @@
-"""The description of a custom resource: its names, its types, its columns, and which objects it owns and reads.
-
-One :class:`CustomResource` value per kind is the only place where these are written. The hooks, the admission paths,
-the CRDs, the CompositeControllers and the RBAC rules all come from it.
-"""
+"""The description of a custom resource, from which hooks, CRDs, CompositeControllers and RBAC rules are derived."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -27,9 +23,13 @@ class Resource(Generic[SpecT, StatusT]):
     status: StatusT
 
 
+AnyResource = Resource[Any, Any]
+"""A resource of some kind; its own types are in the kind's functions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One additional printer column (``kubectl get``); ``priority`` 1 shows it with ``-o wide`` only."""
+    """An additional printer column (``kubectl get``); ``priority`` 1 shows it with ``-o wide`` only."""
 
     name: str
     json_path: str
@@ -40,8 +40,6 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The scale subresource's paths."""
-
     spec_replicas: str
     status_replicas: str
     label_selector: str | None = None
@@ -49,7 +47,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class ChildKind:
-    """A kind the sync hook may return. ``optional`` kinds are declared by a separate kustomize component."""
+    """A kind that the sync hook may return. ``optional`` kinds are declared by a separate kustomize component."""
 
     api_version: str
     kind: str
@@ -67,17 +65,17 @@ class ChildKind:
 
 @dataclass(frozen=True, slots=True)
 class RelatedKind:
-    """A kind the customize hook may ask for; Metacontroller needs to list and watch it."""
+    """A kind that the customize hook may request; Metacontroller needs to list and watch it."""
 
     api_version: str
     plural: str
     component: str = ""
-    """Set when the kind is only asked for together with an optional child kind's component."""
+    """Set if the kind is only requested together with an optional child kind's component."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Rights that children grant, as the rule of a Role does: their creator must have these rights too."""
+    """Rights that children grant, as a Role's rule: their creator must have these rights too."""
 
     group: str
     plurals: tuple[str, ...]
@@ -87,7 +85,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class CustomResource:
-    """Everything about one kind that the outside sees. Source: the family's spec, section 1."""
+    """The description of one kind. Source: the family's spec, section 1."""
 
     family: str
     """First path segment of the hooks."""
@@ -109,7 +107,7 @@ class CustomResource:
     counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Fields of the status that syncs are counted by, with the values that are counted separately."""
     older: tuple[CustomResource, ...] = ()
-    """The kind in the other versions that are served."""
+    """The kind in its other served versions."""
     stored: bool = True
     """False for the older versions; the hooks work with the stored one."""
 

@@ -1,22 +1,16 @@
-"""The envelope of the reviews that an API server sends: those of admission and of conversion differ in what it holds.
-
-Every review is answered with HTTP 200 and its own uid; what cannot be answered so is a fault of the protocol.
-"""
-
-from __future__ import annotations
+"""The envelope of admission and conversion reviews, which are answered with HTTP 200 and their uid."""
 
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
 from app.errors import ProtocolError
+from app.kube.base import Json
 from app.kube.rawchecks import check_text
 from app.limits import MAX_UID_CHARACTERS
 
 
 class Request(Protocol):
-    """The field that every review's request has."""
-
     uid: str
 
 
@@ -32,15 +26,13 @@ class _Review(msgspec.Struct, Generic[RequestT], rename="camel"):
 
 
 class Envelope(Generic[RequestT]):
-    """Reads and writes the reviews of one type, in the only version there is."""
-
     def __init__(self, api_version: str, kind: str, request: type[RequestT]) -> None:
         self._type = {"apiVersion": api_version, "kind": kind}
         self._decoder = msgspec.json.Decoder(cast("Any", _Review)[request])
         self._encoder = msgspec.json.Encoder()
 
     def decode(self, body: bytes) -> RequestT:
-        """The request of a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
+        """Return the request of a review. Raises :class:`ProtocolError` if it cannot be answered by its uid."""
         api_version, kind = self._type.values()
         try:
             check_text(body)
@@ -57,5 +49,5 @@ class Envelope(Generic[RequestT]):
             raise ProtocolError("request.uid is missing or unusable")
         return review.request
 
-    def encode(self, response: dict[str, Any]) -> bytes:
+    def encode(self, response: Json) -> bytes:
         return self._encoder.encode({**self._type, "response": response})

@@ -5,8 +5,6 @@ checks: on rendered templates, and on files of the command line. A type has its 
 list has them beside its type, ``Annotated[list[Item], Rules((...))]``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +31,7 @@ class Rule:
 
 
 def cel(*rules: tuple[str, str]) -> Schema:
-    """CEL expressions with their messages as a schema has them."""
+    """Return CEL expressions with their messages in the form of a schema."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
 
 
@@ -62,7 +60,7 @@ def violations(value: BaseModel, path: field.Path) -> Iterator[field.Error]:
             yield from _of_list(item, info, item_path)
 
 
-def _of_list(items: list[Any], info: FieldInfo, path: field.Path) -> Iterator[field.Error]:
+def _of_list(items: list[object], info: FieldInfo, path: field.Path) -> Iterator[field.Error]:
     for marker in info.metadata:
         if isinstance(marker, Rules):
             yield from broken(marker.rules, items, path, "array")
@@ -80,7 +78,7 @@ def _of_list(items: list[Any], info: FieldInfo, path: field.Path) -> Iterator[fi
 
 
 def broken(rules: Sequence[Rule], value: Any, path: field.Path, kind: str = "object") -> Iterator[field.Error]:
-    """Like the API server, do not repeat objects and lists in messages."""
+    """Yield the errors of broken rules. As in the API server, messages do not repeat objects and lists."""
     for rule in rules:
         if not rule.holds(value):
             yield rule.error(value, path) if rule.error is not None else field.invalid(path, kind, rule.message)

@@ -4,8 +4,6 @@ Pydantic and msgspec write JSON Schema; the API server accepts a narrower langua
 is inline. Source: HTTP-2.3 and HTTP-2.4. A test checks the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec
@@ -22,7 +20,6 @@ class SchemaError(Exception):
 
 
 def structural_schema(resource: CustomResource) -> Schema:
-    """The schema of whole objects of the kind."""
     properties = {
         "apiVersion": {"type": "string", "description": f"Always {resource.api_version}."},
         "kind": {"type": "string", "description": f"Always {resource.kind}."},
@@ -37,13 +34,12 @@ def structural_schema(resource: CustomResource) -> Schema:
 
 
 def spec_schema(resource: CustomResource) -> Schema:
-    """The schema of ``spec``, without a description."""
     raw = resource.spec.model_json_schema(by_alias=True, mode="validation")
     return _Rewriter(raw.get("$defs", {}), defaults=True).root(raw, "spec")
 
 
 def status_schema(resource: CustomResource) -> Schema:
-    """The schema of ``status``: no defaults, conditions as a map by type, and ``observedGeneration`` in any case."""
+    """Return the schema of ``status``: no defaults, conditions as a map by type, always ``observedGeneration``."""
     raw = msgspec.json.schema(resource.status)
     schema = _Rewriter(raw.get("$defs", {}), defaults=False).root(raw, "status")
     schema.pop("required", None)  # a status grows as things happen; the parts of it may still demand their fields
@@ -58,7 +54,7 @@ def status_schema(resource: CustomResource) -> Schema:
 
 
 def _as_conditions(conditions: Schema) -> None:
-    """Add what ``metav1.Condition`` requires beyond our type, which also reads conditions that others wrote."""
+    """Add what ``metav1.Condition`` requires beyond our type, which also reads conditions of other writers."""
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     item = conditions["items"]
     if (
@@ -114,7 +110,7 @@ class _Rewriter:
         return _ordered(node)
 
     def _reference(self, raw: Schema, path: str) -> Schema:
-        """The definition itself; a type that contains itself ends in an open object."""
+        """Return the definition; a type that contains itself ends in an open object."""
         name = raw["$ref"].rpartition("/")[2]
         siblings = {key: value for key, value in raw.items() if key not in ("$ref", "$defs")}
         if name in self._open:
@@ -127,7 +123,7 @@ class _Rewriter:
             self._open.pop()
 
     def _junction(self, raw: Schema, path: str) -> Schema:
-        """``T | None`` is T; an int-or-string is one by its marker; other unions do not exist in a CRD."""
+        """Return T for ``T | None``; an int-or-string has a marker; a CRD has no other unions."""
         siblings = {key: value for key, value in raw.items() if key not in ("anyOf", "oneOf", "allOf")}
         if raw.get("x-kubernetes-int-or-string"):
             return self._node(siblings, path)
@@ -137,7 +133,7 @@ class _Rewriter:
         return self._node({**branches[0], **siblings}, path)
 
     def _members(self, raw: Schema, node: Schema, path: str) -> None:
-        """Named fields, or the values of a map; an object with neither is open."""
+        """Add named fields, or the values of a map; an object with neither is open."""
         if raw.get("properties"):
             node["properties"] = {
                 name: self._field(member, f"{path}.{name}") for name, member in raw["properties"].items()
@@ -158,13 +154,13 @@ class _Rewriter:
         return node
 
     def _part(self, raw: Schema, path: str) -> Schema:
-        """An item or a map's value: the field that holds it describes it."""
+        """Return an item or a map's value, without a description: its field has one."""
         node = self._node(raw, path)
         node.pop("description", None)
         return node
 
     def _default(self, raw: Schema, node: Schema) -> None:
-        """Defaults that a user would notice: not null, false or empty, which are Go's zero values and stay absent.
+        """Add a default that a user would notice: not null, false or empty, which are Go's zero values.
 
         A field whose default should not be in the CRD has ``json_schema_extra={"default": None}``.
         """
@@ -209,7 +205,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def _values(raw: Schema, node: Schema) -> None:
-    """``const`` is an ``enum`` of one; msgspec leaves out the type of an enum."""
+    """Write ``const`` as an ``enum`` of one; msgspec leaves out the type of an enum."""
     if "const" in raw:
         node["enum"] = [raw["const"]]
     if node.get("enum") and "type" not in node:
@@ -217,7 +213,7 @@ def _values(raw: Schema, node: Schema) -> None:
 
 
 def _bounds(raw: Schema, node: Schema) -> None:
-    """OpenAPI 3.0 has exclusive bounds as flags, and a sized integer has the bounds of its size anyway."""
+    """Write exclusive bounds as flags, as OpenAPI 3.0, and leave out the bounds of a sized integer."""
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if exclusive in raw and not isinstance(raw[exclusive], bool):
             node[bound], node[exclusive] = raw[exclusive], True
@@ -248,6 +244,6 @@ _ORDER = (
 
 
 def _ordered(node: Schema) -> Schema:
-    """The same node with its most important keys first."""
+    """Return the node with its most important keys first."""
     first = {key: node[key] for key in _ORDER if key in node}
     return first | {key: node[key] for key in sorted(node.keys() - first.keys())}

@@ -4,8 +4,6 @@ The API server returns what small controllers wrote, ``lastTransitionTime: null`
 types that is the same as no field at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -33,10 +31,10 @@ _MEANINGFUL_WHEN_EMPTY = frozenset(
 
 
 def clean(value: Any) -> Any:
-    """Embedded JSON as the API server would store it: without nulls and without lists and maps that are empty.
+    """Return embedded JSON as the API server stores it: without nulls and without lists and maps that are empty.
 
-    Both would make Metacontroller see a difference at every sync (MC-3.2). Meaningful empties such as
-    ``emptyDir: {}`` stay. A float that is a whole number becomes an integer, as JSON has only one kind of number.
+    Both would make Metacontroller see a difference at every sync (MC-3.2). Meaningful empties such as ``emptyDir: {}``
+    stay. A float that is a whole number becomes an integer, as JSON has only one kind of number.
     """
     if isinstance(value, dict):
         cleaned = {}
@@ -54,9 +52,9 @@ def clean(value: Any) -> Any:
 
 
 def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False) -> Any:
-    """The value without nulls in maps (``in_lists``: nor in lists), whole floats below ``largest`` as integers.
+    """Return the value without nulls in maps (``in_lists``: nor in lists), whole floats below ``largest`` as integers.
 
-    Nothing else changes, and nothing is shared with ``value``.
+    Nothing is shared with ``value``.
     """
     if isinstance(value, dict):
         return {
@@ -74,7 +72,7 @@ def without_nulls(value: Any, largest: float = 2**63, *, in_lists: bool = False)
 
 
 def integral(value: float, largest: float = 2**63) -> float | int:
-    """The number as JSON from the API server has it: an integer where it is a whole one below ``largest``."""
+    """Return a whole number below ``largest`` as an integer, as the API server does."""
     return int(value) if value.is_integer() and abs(value) < largest else value
 
 
@@ -82,7 +80,7 @@ ObservedT = TypeVar("ObservedT")
 
 
 class Decoder(Generic[ObservedT]):
-    """As ``msgspec.json.Decoder``; where that refuses a document, nulls are taken out of all that the type reads.
+    """A ``msgspec.json.Decoder`` that tries again without the nulls in all that the type reads.
 
     What the type leaves undecoded (``Raw``, such as a parent's spec) keeps its bytes. Raises ``msgspec.DecodeError``.
     """
@@ -114,7 +112,7 @@ def _shape(type_: Hashable) -> inspect.Type:
 
 
 def _without(raw: bytes, shape: inspect.Type) -> bytes:
-    """The JSON text without the nulls that are in the way of this type."""
+    """Return the JSON without the nulls that prevent decoding to this type."""
     shape = _essence(shape)
     if _NULL not in raw or not isinstance(shape, (inspect.StructType, inspect.DictType, inspect.ListType)):
         return raw
@@ -138,7 +136,7 @@ _encoded = msgspec.json.encode
 
 
 def _essence(shape: inspect.Type) -> inspect.Type:
-    """The type without its description, and without ``None``."""
+    """Return the type without its description, and without ``None``."""
     if isinstance(shape, inspect.Metadata):
         return _essence(shape.type)
     if isinstance(shape, inspect.UnionType):

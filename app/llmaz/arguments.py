@@ -1,9 +1,7 @@
-"""Arguments of an engine: placeholders in them are replaced by what is known of the models. Source: LZ-3.3.
+"""Arguments of an engine, with placeholders for the model's values and the flavor's params. Source: LZ-3.3.
 
 This is not Go's template language: one word between ``{{ .`` and ``}}``, nothing else.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -70,12 +68,10 @@ def unknown_words(argument: str, known: Collection[str] = ()) -> Iterator[str]:
 
 
 def is_word(text: str) -> bool:
-    """True if a placeholder can have that name."""
     return re.fullmatch(_WORD, text) is not None
 
 
 def named_words(text: str) -> list[str]:
-    """Return the names of the placeholders, in order."""
     return [match[1] for match in _PLACEHOLDER.finditer(text)]
 
 
@@ -114,5 +110,4 @@ def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[field.
 
 
 def looks_templated(argument: str) -> bool:
-    """True if the argument looks like a template."""
     return "{{" in argument and "." in argument

@@ -1,9 +1,4 @@
-"""Validation rules that the family's kinds share: names, accelerators, and the annotation of the loader.
-
-Source: LZ-OM01, LZ-PG01, LZ-SV01, LZ-N04, LZ-N05, LZ-N32.
-"""
-
-from __future__ import annotations
+"""Rules that the family's kinds share (LZ-OM01, LZ-PG01, LZ-SV01, LZ-N04, LZ-N05, LZ-N32)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -82,8 +77,5 @@ def accelerator_warnings(resources: Resources | None, path: field.Path) -> Itera
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:
-    """Return the error under the path that upstream's webhook reports, for programs that match on it.
-
-    ``modelhooks validate`` still points at the field with the mistake, which the message names too.
-    """
+    """Return the error under the path of upstream's webhook, while ``place`` still points at the field."""
     return replace(error, path=field.Path(path), place=error.path)

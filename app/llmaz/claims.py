@@ -1,9 +1,4 @@
-"""Which models a workload serves: the claim that Playground and Service share, its order, and its rules.
-
-Source: LZ-2.8, rules LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01 and LZ-N02.
-"""
-
-from __future__ import annotations
+"""The claim of models that Playground and Service share. Source: LZ-2.8, LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01, LZ-N02."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -44,9 +39,14 @@ class ModelClaims(KubeModel):
         "run on nodes of any of them. Defaults to all flavors of the model.",
     )
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the claimed OpenModels, the main model first."""
+        return [model.name for model in main_first(self.models or [])]
+
 
 def main_first(models: list[ModelReference]) -> list[ModelReference]:
-    """The models in the order that decides everything else: the main model, then the drafts as listed."""
+    """Return the main model, then the drafts as listed. This order decides everything else."""
     ordered: list[ModelReference] = []
     for model in models:
         if model.role == "main":
@@ -57,12 +57,11 @@ def main_first(models: list[ModelReference]) -> list[ModelReference]:
 
 
 def speculative(models: list[ModelReference]) -> bool:
-    """True if a draft model is among them."""
     return any(model.role == "draft" for model in models)
 
 
 def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
-    """One main model, and with a draft exactly two models."""
+    """Require one main model, and with a draft exactly two models."""
     models, where = claims.models, path.child("models")
     if not models:
         yield field.required(where, "name at least the main model")

@@ -1,7 +1,5 @@
 """A model's flavors: their order, the values of their params, and the nodes they select. Source: LZ-2.9, LZ-3.3."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +25,10 @@ _DEGREE = re.compile(r"[1-9][0-9]{0,3}")
 
 
 def of(spec: OpenModelSpec) -> tuple[Flavor, ...]:
-    """Return all flavors of a model, best first."""
     return tuple((spec.inference_config.flavors if spec.inference_config else None) or ())
 
 
 def unusable(flavors: Iterable[Flavor]) -> Iterator[field.Error]:
-    """Validate the node selectors."""
     for position, flavor in enumerate(flavors):
         yield from podrules.check(
             "PodSpec.nodeSelector", flavor.node_selector, FLAVORS.index(position).child("nodeSelector")
@@ -60,12 +56,11 @@ def node_selector(flavor: Flavor) -> Mapping[str, str]:
 
 
 def is_instance_type(value: str) -> bool:
-    """True if a node can have this instance type: a label value that is not empty."""
     return bool(value) and is_label_value(value)
 
 
 def devices(flavor: Flavor) -> int:
-    """Number of GPUs, or similar devices, per pod."""
+    """Return the number of GPUs, or similar devices, per pod."""
     amounts = (flavor.limits or {}).items()
     return sum(int(quantity.parse(amount)) for name, amount in amounts if _GPU.fullmatch(name))
 
@@ -83,7 +78,6 @@ def words(flavor: Flavor | None) -> dict[str, str]:
 
 
 def degree(text: str) -> str:
-    """Return the string if it is a number of devices, otherwise an empty string."""
     return text if _DEGREE.fullmatch(text) else ""
 
 
@@ -94,11 +88,9 @@ class Nodes:
     selectors: tuple[Mapping[str, str], ...] = ()
     """Node labels of each flavor, best first."""
     others: bool = False
-    """True if pods may also run on all other nodes."""
 
 
 def nodes(flavors: Sequence[Flavor]) -> Nodes:
-    """Return the nodes of these flavors."""
     selecting = _selecting(flavors)
     selectors: list[Mapping[str, str]] = []
     for flavor in selecting:

@@ -1,10 +1,7 @@
 """The family's ConfigMap, which sets the scheduler and the loader's image. Source: LZ-4.7."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from app.hooks.protocol import get
 from app.hooks.reader import read_yaml
@@ -37,7 +34,7 @@ def read(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> G
     return parsed
 
 
-def _config(document: Any) -> GlobalConfig | str:
+def _config(document: object) -> GlobalConfig | str:
     if document is None:
         document = {}
     if not isinstance(document, dict):

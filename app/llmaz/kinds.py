@@ -1,7 +1,5 @@
 """The family's kinds: names, children, related objects, columns and hooks. Source: LZ-1.0, LZ-10."""
 
-from __future__ import annotations
-
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kube.resource import (

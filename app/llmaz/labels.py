@@ -1,13 +1,11 @@
 """The labels that upstream's webhook writes on objects, by a DecoratorController (LZ-11.3)."""
 
-from __future__ import annotations
-
 from app.hooks.decorator import Decorator, Label
-from app.llmaz.claims import ModelClaims, main_first
+from app.llmaz.claims import main_first
 from app.llmaz.kinds import OPEN_MODEL, PLAYGROUND, SERVICE
 from app.llmaz.names import MODEL_FAMILY, MODEL_NAME
 from app.llmaz.openmodel.types import OpenModelSpec
-from app.llmaz.playground.types import PlaygroundSpec, models
+from app.llmaz.playground.types import PlaygroundSpec
 from app.llmaz.service.types import ServiceSpec
 
 
@@ -15,16 +13,8 @@ def _family(spec: OpenModelSpec) -> str:
     return spec.family_name
 
 
-def _of_playground(spec: PlaygroundSpec) -> str:
-    return _main(models(spec))
-
-
-def _of_service(spec: ServiceSpec) -> str:
-    return _main(spec.model_claims or ModelClaims())
-
-
-def _main(claims: ModelClaims) -> str:
-    return next((model.name for model in main_first(claims.models or []) if model.role == "main"), "")
+def _main_model(spec: PlaygroundSpec | ServiceSpec) -> str:
+    return next((model.name for model in main_first(spec.claims.models or []) if model.role == "main"), "")
 
 
 LABELS = Decorator(
@@ -32,7 +22,7 @@ LABELS = Decorator(
     name="labels",
     labels=(
         Label(OPEN_MODEL, MODEL_FAMILY, _family),
-        Label(PLAYGROUND, MODEL_NAME, _of_playground),
-        Label(SERVICE, MODEL_NAME, _of_service),
+        Label(PLAYGROUND, MODEL_NAME, _main_model),
+        Label(SERVICE, MODEL_NAME, _main_model),
     ),
 )

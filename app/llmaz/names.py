@@ -1,9 +1,4 @@
-"""Every object name, label and annotation key, path and port of the family. Nothing else spells one out.
-
-Source: LZ-1.5, LZ-4.6, LZ-9.
-"""
-
-from __future__ import annotations
+"""Every object name, label and annotation key, path and port of the family. Source: LZ-1.5, LZ-4.6, LZ-9."""
 
 from app import images
 from app.kube.names import LABEL_MAX
@@ -50,7 +45,7 @@ PORT_NAME = "http"
 CONFIG_MAP = "llmaz-global-config"
 CONFIG_KEY = "config.data"
 LOADER_IMAGE = images.MODEL_LOADER
-"""The loader where the global configuration names none (LZ-4.7)."""
+"""The loader's default image (LZ-4.7)."""
 DEFAULT_BACKEND = "vllm"
 
 NAME_MAX = LABEL_MAX - len("-lb")
@@ -60,38 +55,33 @@ NAME_ADVISED = 50
 
 
 def skips_loader(metadata: ObjectMeta) -> bool:
-    """True without loader and volume, which only the literal ``true`` requests (LZ-1.3, LZ-2.6, LZ-N32)."""
+    """Return whether pods have no loader, for the value ``true`` only (LZ-1.3, LZ-2.6, LZ-N32)."""
     return (metadata.annotations or {}).get(SKIP_LOADER) == "true"
 
 
 def load_balancer(service: str) -> str:
-    """Name of the core Service in front of an inference Service's pods."""
     return f"{service}-lb"
 
 
 def gateway_objects(service: str) -> str:
-    """Name of the three objects that put a Service's model behind the gateway.
-
-    The gateway overwrites any HTTPRoute with the AIGatewayRoute's name, so the name is one that users do not choose.
-    """
+    """Name the gateway's objects by no name that users choose: the gateway overwrites HTTPRoutes of that name."""
     return f"{service}-llmaz"
 
 
 def loader_container(position: int) -> str:
-    """Name of the init container that fetches the model at that position, the main model being 0."""
     return LOADER if position == 0 else f"{LOADER}-{position}"
 
 
 def mounted_volume(position: int, *, alone: bool) -> str:
-    """Name of the volume that shows a directory of the node or of an image; ``alone`` when no loader needs one too."""
+    """Name the volume of a directory of the node or of an image; ``alone`` if no loader needs a volume."""
     return MODEL_VOLUME if alone and position == 0 else f"{MODEL_VOLUME}-{position}"
 
 
 def deployment_selector(service: str) -> dict[str, str]:
-    """Label selector of the pods of a single-node service; immutable, as in the Deployment."""
+    """Return the label selector of the pods of a single-node service, which is immutable."""
     return {INFERENCE_SERVICE: service}
 
 
 def leader_selector(service: str) -> dict[str, str]:
-    """Label selector of the leader pods of a LeaderWorkerSet, which serve the requests."""
+    """Return the label selector of the leader pods of a LeaderWorkerSet, which serve the requests."""
     return {LWS_NAME: service, LWS_WORKER_INDEX: "0"}

@@ -1,16 +1,14 @@
 """Quantities in specs: a string or a whole number, stored in canonical form. Source: LZ-1.0."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
 from app.kube import field, quantity
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
 from app.kube.names import key_problem
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
@@ -22,10 +20,10 @@ PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"
 class QuantityType:
     """Marks a quantity. In the spec it is canonical text: ``4`` and ``"4000m"`` both become ``"4"``."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(_canonical)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         return {"x-kubernetes-int-or-string": True, "pattern": PATTERN}
 
 
@@ -53,12 +51,11 @@ class Resources(KubeModel):
 
 
 def below(first: str, second: str) -> bool:
-    """True if the first quantity is less than the second; both are canonical."""
     return quantity.parse(first) < quantity.parse(second)
 
 
 def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
-    """Names and amounts that no pod can ask for."""
+    """Reject names and amounts that no pod can request."""
     for name, amount in (amounts or {}).items():
         problem = key_problem(name)
         value = quantity.parse(amount)
@@ -71,14 +68,13 @@ def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterat
 
 
 def check_resources(resources: Resources | None, path: field.Path) -> Iterator[field.Error]:
-    """Both halves of a container's resources."""
     if resources is not None:
         yield from check_amounts(resources.limits, path.child("limits"))
         yield from check_amounts(resources.requests, path.child("requests"))
 
 
 def low_limits(resources: Resources, path: field.Path) -> Iterator[tuple[field.Path, str]]:
-    """Limits that are below the request for the same resource: where, and what to do."""
+    """Yield the path of each limit that is below its request, and what to do."""
     requests = resources.requests or {}
     for name, limit in (resources.limits or {}).items():
         request = requests.get(name)

@@ -1,9 +1,4 @@
-"""The models and runtimes that a workload names, decoded from its related objects, and what can be wrong with them.
-
-Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18.
-"""
-
-from __future__ import annotations
+"""The models and runtimes of a workload, and their problems. Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,17 +26,12 @@ class Obstacle(StrEnum):
     """Reasons why a workload is left unchanged."""
 
     MODEL_NOT_FOUND = "ModelNotFound"
-    """A claimed OpenModel does not exist."""
     MODEL_INVALID = "ModelInvalid"
-    """A claimed OpenModel cannot be used."""
     MODEL_NOT_LOADABLE = "ModelNotLoadable"
-    """The loader cannot fetch from where the model is."""
+    """No loader can fetch the model."""
     BACKEND_RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
-    """The BackendRuntime does not exist."""
     BACKEND_RUNTIME_INVALID = "BackendRuntimeInvalid"
-    """The BackendRuntime cannot be used."""
     GLOBAL_CONFIG_INVALID = "GlobalConfigInvalid"
-    """The ConfigMap with the family's configuration cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +46,11 @@ class Model:
 
     @property
     def served_name(self) -> str:
-        """The name by which the engine knows the model."""
         return self.source.name if isinstance(self.source, source.Ollama) else self.name
 
 
 def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[Model] | Cause:
-    """Return the models of these names in this order, or why the first of them cannot be used."""
+    """Return the models of these names in order, or why the first of them cannot be used."""
     claimed = []
     for name in names:
         resource = get(group, name)
@@ -80,7 +69,6 @@ class Runtime:
 
     spec: BackendRuntimeSpec
     handlers: dict[str, Json]
-    """Lifecycle and probes of the container."""
 
 
 def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime | Cause:
@@ -116,7 +104,6 @@ def _model(resource: RelatedResource, raw: bytes) -> Model | str:
 
 
 def _utc(time: str | None) -> str | None:
-    """Return a time as Kubernetes writes it."""
     moment = parse_rfc3339(time) if time else None
     return None if moment is None else rfc3339(moment)
 

@@ -1,9 +1,7 @@
 """Metrics that drive scaling: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -41,25 +39,24 @@ _SOURCES = {
     "External": "external",
     "ContainerResource": "containerResource",
 }
-"""The member that each type of metric fills in."""
+"""The member that each type of metric requires."""
 _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
-"""The member that each type of target fills in."""
+"""The member that each type of target requires."""
 
 
 def check(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
-    """Validate what the API server would reject when it creates the autoscaler."""
+    """Reject what the API server would reject when it creates the autoscaler."""
     for position, metric in enumerate(trigger.metrics or ()):
         yield from _check_metric(metric, path.child("metrics").index(position))
     yield from check_behavior(trigger.behavior, path.child("behavior"))
 
 
 def unsendable(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
-    """Validate that Metacontroller can send the trigger."""
     yield from sendable.check(trigger.metrics, path.child("metrics"))
     yield from sendable.check(trigger.behavior, path.child("behavior"))
 
 
-def _check_metric(metric: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _check_metric(metric: Json, path: field.Path) -> Iterator[field.Error]:
     kind = metric.get("type")
     member = _SOURCES.get(kind) if isinstance(kind, str) else None
     if member is None:
@@ -75,7 +72,7 @@ def _check_metric(metric: dict[str, Any], path: field.Path) -> Iterator[field.Er
             yield field.forbidden(path.child(other), f"not allowed when type is {kind}; remove it or change the type")
 
 
-def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _check_target(target: Json, path: field.Path) -> Iterator[field.Error]:
     kind = target.get("type")
     member = _TARGETS.get(kind) if isinstance(kind, str) else None
     if member is None:
@@ -85,7 +82,7 @@ def _check_target(target: dict[str, Any], path: field.Path) -> Iterator[field.Er
 
 
 def metrics(trigger: HPATrigger) -> list[Json] | None:
-    """The metrics as the API server stores them: nothing empty, canonical quantities."""
+    """Return the metrics as the API server stores them."""
     return [_stored(metric) for metric in trigger.metrics or ()] or None
 
 
@@ -99,7 +96,6 @@ def _stored(metric: Json) -> Json:
 
 
 def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[field.Advice]:
-    """Return warnings about triggers that are valid but probably not intended."""
     if not trigger.metrics:
         yield field.advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
     for position, metric in enumerate(trigger.metrics or ()):

@@ -1,9 +1,4 @@
-"""Sources of a model's weights: both forms of ``spec.source``, parsed.
-
-Source: LZ-2.1 to LZ-2.3.
-"""
-
-from __future__ import annotations
+"""Sources of a model's weights: both forms of ``spec.source``, parsed. Source: LZ-2.1 to LZ-2.3."""
 
 import re
 from collections.abc import Callable
@@ -49,10 +44,9 @@ class ObjectStore:
     """A directory or file in a bucket."""
 
     protocol: str
-    """``oss``, ``s3`` or ``gcs``, also of an address that has Google's own word for it, ``gs``."""
+    """``oss``, ``s3`` or ``gcs``, also for an address with Google's scheme ``gs``."""
     bucket: str
     endpoint: str
-    """Of oss only."""
     key: str
     uri: str
 
@@ -64,7 +58,7 @@ class ObjectStore:
 
     @property
     def is_file(self) -> bool:
-        """True if the address names one file. Source: LZ-2.7."""
+        """Return whether the address names one file (LZ-2.7)."""
         return ".gguf" in self.key.rpartition("/")[2]
 
 
@@ -73,21 +67,19 @@ class Image:
     """A directory or file in a container image."""
 
     reference: str
-    """Image reference, as in a container."""
     directory: str
     """Relative to the image's root; empty for the root itself."""
     filename: str
-    """The one file in the directory that counts; empty where all do."""
+    """The one file in the directory to load; empty for all."""
     uri: str
 
     @property
     def is_whole(self) -> bool:
-        """True for the whole image."""
         return not self.directory and not self.filename
 
     @property
     def place(self) -> str:
-        """The directory in the pod where the directory of the image is seen."""
+        """Return the directory in the pod that has the files."""
         last = self.reference.rpartition("/")[2]
         return f"{MODELS_DIR}models--{last.partition('@')[0].partition(':')[0]}"
 
@@ -109,7 +101,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Ollama:
-    """A model that only the engine called like the protocol has, and fetches itself, by its own name for it."""
+    """A model that only the engine ``ollama`` has, and fetches itself."""
 
     protocol: ClassVar[str] = "ollama"
 
@@ -117,7 +109,7 @@ class Ollama:
     uri: str
 
     def path(self, *, skip: bool) -> str:
-        """Meaningless unless skipped, but upstream defines it, and arguments may name it."""
+        """Return the path, which is meaningless unless skipped, but upstream defines it, and arguments may name it."""
         return self.uri if skip else f"{MODELS_DIR}models--{self.name.rpartition('/')[2]}"
 
 
@@ -125,7 +117,7 @@ Source: TypeAlias = Hub | ObjectStore | Image | Host | Ollama
 
 
 def read(source: ModelSource) -> Source:
-    """The source that counts: the hub when both are given. Raises :class:`SourceError`."""
+    """Return the effective source: the hub if both are set. Raises :class:`SourceError`."""
     if source.model_hub is not None:
         return _hub(source.model_hub)
     if source.uri is not None:
@@ -206,7 +198,7 @@ def _image(uri: Address) -> Image:
 
 
 def _mountable(uri: Address) -> str:
-    """Refuse what Kubernetes cannot mount: a colon, and the node's root, which would hide the container's own."""
+    """Reject what Kubernetes cannot mount: a colon, and the node's root, which would hide the container's own."""
     return "" if uri.rest.strip("/") and ":" not in uri.rest else "the path must not be / or contain a colon"
 
 

@@ -1,18 +1,17 @@
 """Parts that the statuses of several kinds share. Source: LZ-5.1, LZ-5.4, LZ-10."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from app.hooks.kept import Kept, is_scaled_to_zero, keep_or_stop
-from app.hooks.protocol import NoObjects, SyncRequest, SyncResponse
+from app.hooks.protocol import AnyRequest, NoObjects, SyncRequest, SyncResponse
 from app.kube import field
-from app.kube.base import Json
+from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions, since
 from app.kube.resource import Resource
 from app.settings import Settings
@@ -30,7 +29,18 @@ ABORT_PROCESSING = "AbortProcessing"
 class Status(msgspec.Struct, rename="camel", omit_defaults=True):
     """Fields of every status of the family."""
 
-    conditions: list[Condition] = msgspec.field(default_factory=list)
+    conditions: Annotated[list[Condition], Meta(description="Conditions of the object, by type.")] = msgspec.field(
+        default_factory=list
+    )
+
+
+class ScaledStatus(Status):
+    """Fields of the statuses of workloads. A default of 0 would be omitted, and ``replicas`` must not be (LZ-T27)."""
+
+    replicas: Annotated[Int32, Meta(description="Number of existing replicas, ready or not.")] = msgspec.field(
+        default_factory=lambda: 0
+    )
+    selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
 StatusT = TypeVar("StatusT", bound=Status)
@@ -38,10 +48,7 @@ StatusT = TypeVar("StatusT", bound=Status)
 
 @dataclass(frozen=True)
 class Validity(Generic[StatusT]):
-    """Hooks of a kind without children, whose status only has its validity.
-
-    How such an object is used appears in the status of the objects that refer to it.
-    """
+    """Hooks of a kind without children, whose status only has its validity."""
 
     usable: str
     """Message of a valid object."""
@@ -83,16 +90,10 @@ def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> Sta
 
 
 def with_notes(message: str, notes: Sequence[str]) -> str:
-    """Append notes to a message: warnings that do not keep the object from being ready."""
     return "; ".join([*([message] if message else []), *(f"note: {note}" for note in notes)])
 
 
-def no_replicas() -> int:
-    """Return the replicas of a new status. A default would be omitted, and every status has the field (LZ-T27)."""
-    return 0
-
-
-def kept_children(request: SyncRequest[Any, Any]) -> list[Kept]:
+def kept_children(request: AnyRequest) -> list[Kept]:
     """Return the children as observed, scaled to zero if the spec has ``replicas: 0``; the spec may be invalid."""
     return keep_or_stop(request.children, stop=is_scaled_to_zero(request.parent.spec))
 
@@ -104,7 +105,7 @@ _CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
 
 
 def outstanding_causes(
-    desired: Sequence[Json], request: SyncRequest[Any, Any], previous: Sequence[Condition], now: datetime
+    desired: Sequence[Json], request: AnyRequest, previous: Sequence[Condition], now: datetime
 ) -> list[Cause]:
     """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do."""
     missing = outstanding(desired, request)

@@ -4,15 +4,12 @@ The script is a constant; its inputs are environment variables, so a user's valu
 (LK-T-22).
 """
 
-from __future__ import annotations
-
 import functools
 import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
 
 from app.kube.base import Json
 from app.kube.desired import Container, VolumeMount
@@ -89,7 +86,7 @@ def download(model: ModelSpec, source: Source, namespace: str, name: str, settin
 
 
 def container(
-    download: Download, settings: Settings, security: Mapping[str, Any] | None = None, *, in_job: bool = False
+    download: Download, settings: Settings, security: Mapping[str, object] | None = None, *, in_job: bool = False
 ) -> Container:
     """Build the container that downloads. ``security`` is the user's pod security context, with the user to run as."""
     command = script(
@@ -169,7 +166,7 @@ def _copies(download: Download) -> bool:
     return download.cached and download.source.kind is SourceClass.LOCAL
 
 
-def _security_context(pod: Mapping[str, Any]) -> Json:
+def _security_context(pod: Mapping[str, object]) -> Json:
     context: Json = {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": False,

@@ -4,8 +4,6 @@ The sum of weights, key-value cache and overhead. The bounds are close where the
 known, and far apart where only names are. A verdict holds for both bounds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

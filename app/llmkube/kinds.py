@@ -1,7 +1,5 @@
 """The family's kinds: their resources and their hooks. Source: LK-1.1."""
 
-from __future__ import annotations
-
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.kube.resource import (
     AUTOSCALERS,

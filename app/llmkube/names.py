@@ -1,9 +1,4 @@
-"""Every object name, label key and path of the family.
-
-Source: LK-2.2, LK-2.9, LK-3.3, LK-3.6, LK-4.1, LK-4.4, LK-C and LK-D.
-"""
-
-from __future__ import annotations
+"""Every object name, label key and path of the family (LK-2.2, LK-2.9, LK-3.3, LK-3.6, LK-4.1, LK-4.4, LK-C, LK-D)."""
 
 from app.kube.names import fit, short_hash
 
@@ -73,11 +68,7 @@ def service_labels(service: str) -> dict[str, str]:
 
 
 def pod_selector(service: str) -> dict[str, str]:
-    """Return the label selector of the related pods, which may match other pods too.
-
-    Metacontroller parses it for each service at each event of any pod: one label costs half as much as both of
-    :func:`service_labels`.
-    """
+    """Return one label that selects the pods, and maybe others: Metacontroller parses it at each event of any pod."""
     return {LABEL_APP: service}
 
 
@@ -110,10 +101,7 @@ def claim_labels(model: str) -> dict[str, str]:
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
-    """Return the name of a download Job. Jobs are immutable: another source, checksum or claim needs another Job.
-
-    ``source`` is the source of the Model, followed by lines with its files and credentials.
-    """
+    """Name a download Job, which is immutable: ``source`` also has lines with files and credentials."""
     plain = not sha256 and "\n" not in source
     key = cache_key if plain else short_hash(f"{source}\n{sha256}", 16)
     if second_claim:

@@ -1,7 +1,5 @@
 """The parser of ``Model.spec.source``, and the paths of its files. Source: LK-2.1, LK-2.2 and LK-3.6.1."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from dataclasses import dataclass, replace

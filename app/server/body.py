@@ -4,8 +4,6 @@ Bodies and unread answers share one budget, which counts what has arrived or has
 When it is spent, the slowest clients give way.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Protocol
 
@@ -25,7 +23,7 @@ class Holder(Protocol):
         """Return the bytes per second at which the client sends or reads."""
 
     def give_way(self) -> None:
-        """Release the bytes."""
+        pass
 
 
 class Load:
@@ -45,10 +43,7 @@ class Load:
         self.worker = Worker()
 
     def make_room(self, body: Holder) -> bool:
-        """Report whether a body fits into the budget, after those of slower clients gave way.
-
-        A client that sends as fast as it can is the last to lose.
-        """
+        """Report whether a body fits into the budget, after those of slower clients gave way."""
         limit = self.budget if body.held <= LARGE_BODY_BYTES else self.budget * 3 // 4
         others = sum(holder.held for holder in self.holders if holder is not body)
         if self.held - others <= limit:
@@ -154,7 +149,6 @@ class Reader:
         return size
 
     def _check_head(self, scope: Scope) -> None:
-        """Refuse by media type, encoding or declared length."""
         media, length = b"", 0
         for name, value in scope["headers"]:
             if name == b"content-type":

@@ -1,15 +1,12 @@
 """The client at the other end of a connection."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.types import Scope
 
-Outcome = tuple[Any, BaseException | None]
+Outcome = tuple[object, BaseException | None]
 """An answer, or what was raised instead."""
 
 

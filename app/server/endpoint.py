@@ -4,8 +4,6 @@ FastAPI finds the route and passes the raw request; :mod:`app.server.problems` a
 Nothing between the socket and the decoder of a hook looks at a body.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -93,11 +91,9 @@ class Answer(Response):
             self._release()
 
     def rate(self, now: float) -> float:
-        """Return the bytes per second that the client read."""
         return self._sent / max(now - self._since, 1e-6)
 
     def give_way(self) -> None:
-        """Drop the answer with its connection."""
         self._release()
         if self._caller.abort is not None:
             self._caller.abort()

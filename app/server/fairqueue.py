@@ -1,7 +1,5 @@
 """A queue with a line for each address, in which the lines take turns."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Generic, TypeVar
 

@@ -5,8 +5,6 @@ dropped and counted. Successful requests are sampled. No line contains a body; a
 it contains nothing of the request.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
@@ -16,7 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
 from prometheus_fastapi_instrumentator.metrics import Info
@@ -63,7 +60,12 @@ class Log:
             self._successes += 1
             if self._successes % SAMPLE != 1 and self._level > _LEVELS["debug"]:
                 return
-        fields: dict[str, Any] = {"endpoint": endpoint, "status": status, "ms": round(seconds * 1000, 2), "bytes": size}
+        fields: dict[str, object] = {
+            "endpoint": endpoint,
+            "status": status,
+            "ms": round(seconds * 1000, 2),
+            "bytes": size,
+        }
         if error:
             fields["error"] = error
         self.write("info" if status < 500 else "error", "request", **fields, **(denial or {}))
@@ -88,7 +90,7 @@ class Log:
             **subject,
         )
 
-    def write(self, level: str, message: str, **fields: Any) -> None:
+    def write(self, level: str, message: str, **fields: object) -> None:
         if _LEVELS[level] < self._level:
             return
         if len(self._lines) >= MAX_QUEUED_LINES or self._is_flood():

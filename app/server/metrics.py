@@ -1,9 +1,4 @@
-"""Metrics: of HTTP requests by the instrumentator, and further ones about their answers.
-
-No label contains the name of a user's object: paths, kinds and reasons are few and known beforehand.
-"""
-
-from __future__ import annotations
+"""Metrics of requests and answers. No label contains the name of a user's object, so series are few."""
 
 from prometheus_client import Counter, Gauge
 from prometheus_fastapi_instrumentator.metrics import Info, latency, requests

@@ -1,9 +1,5 @@
 """Models of requests and answers for FastAPI's OpenAPI document: endpoints read the bytes themselves."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from fastapi import Depends
 from pydantic import BaseModel, create_model
 
@@ -19,7 +15,7 @@ GROUPS = dict[str, dict[str, Json]]
 """Objects by kind (`Pod.v1`), then by name."""
 
 
-def _model(name: str, **fields: Any) -> type[BaseModel]:
+def _model(name: str, **fields: object) -> type[BaseModel]:
     definitions: Json = {field: (annotation, ...) for field, annotation in fields.items()}
     model: type[BaseModel] = create_model(name, **definitions)
     return model
@@ -47,7 +43,7 @@ def review_of(name: str, request: type[BaseModel]) -> type[BaseModel]:
 def operation(summary: str, tag: str, answer: type[BaseModel], request: type[BaseModel], description: str) -> Json:
     """Return the arguments of ``add_api_route`` that describe an endpoint."""
 
-    def body(request: Any) -> None:
+    def body(request: object) -> None:
         """Never called: ``HookRoute`` has no dependencies. FastAPI reads the annotation for the document."""
 
     body.__annotations__["request"] = request

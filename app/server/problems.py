@@ -1,9 +1,4 @@
-"""Exception handlers, one for each class of problem.
-
-A refusal is a short JSON message without any content of the request: Metacontroller copies it into an Event.
-"""
-
-from __future__ import annotations
+"""Exception handlers. A refusal has no content of the request: Metacontroller copies it into an Event."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -4,8 +4,6 @@ Without them a client that sends nothing, or one byte per second, or never reads
 200 MB is read whole, and so are endless trailers and chunk extensions.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from enum import IntEnum
@@ -15,6 +13,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from app.kube.base import Json
 from app.limits import (
     BODY_SECONDS,
     HEAD_SECONDS,
@@ -34,7 +33,6 @@ class Stage(IntEnum):
     """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
 
     SILENT = 0
-    """It sent no request."""
     RESTING = 1
     """Every request is answered."""
     INCOMPLETE = 2
@@ -55,7 +53,7 @@ class PipelineError(Exception):
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. A finished request disarms its deadline; the next one's first byte arms it again."""
 
-    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], address: str = "") -> None:
+    def __init__(self, config: Config, server_state: ServerState, app_state: Json, address: str = "") -> None:
         super().__init__(config, server_state, app_state)
         self.caller = Caller(address, self.abort)
         self._running: RequestResponseCycle | None = None
@@ -109,7 +107,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._running = cycle
         super()._start_asgi_task(cycle, self._run)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn narrows it
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         self._arm(HEAD_SECONDS)

@@ -4,8 +4,6 @@ Each valid pair gets a separate context, and a handshake uses the newest: ``sni_
 also without a server name. So open connections do not change, and nothing is half replaced.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import ssl
@@ -61,10 +59,7 @@ class Certificate:
             self.reload()
 
     def reload(self) -> None:
-        """Take up a new pair. One that cannot be used is counted and logged once, and tried again when its time comes.
-
-        That is when its validity begins, or when there is nothing better because the present one expires.
-        """
+        """Load a new pair. An invalid one is counted and logged once, and tried again when it may have become valid."""
         pair = self._read_quietly()
         was_refused = pair in self._refused
         if pair == self._loaded or (was_refused and self.usable and time.time() < self._again):

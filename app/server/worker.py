@@ -5,8 +5,6 @@ functions of their request, so a thread may answer them; one thread, because the
 because two large requests at once would need the memory of both (docs/decisions/0014).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -15,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS, TURN_SECONDS
 from app.server.caller import Caller, Outcome
@@ -37,7 +35,7 @@ class _Call:
     is_new: bool
     """The request is the first of its connection."""
     size: int
-    work: Callable[[], Any]
+    work: Callable[[], object]
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Outcome]
 
@@ -86,10 +84,7 @@ class Worker:
     async def answer(
         self, handle: Callable[[bytes], AnswerT], body: bytes, caller: Caller, *, inline: bool = True
     ) -> AnswerT:
-        """Return ``handle(body)``, or raise what it raises, or :class:`app.server.caller.Disconnected`.
-
-        The loop answers if ``inline`` and the body is small, otherwise the thread.
-        """
+        """Return ``handle(body)``: from the loop if ``inline`` and small, else the thread; or raise Disconnected."""
         loop = asyncio.get_running_loop()
         call = _Call(not caller.answered, len(body), lambda: handle(body), loop, loop.create_future())
         if not inline or len(body) > INLINE_BYTES:

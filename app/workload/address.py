@@ -1,7 +1,5 @@
 """Addresses of models, and the checks in each family's table of forms. Source: KS-3.7, LK-2.1 and LZ-2.2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""Whether a HorizontalPodAutoscaler can scale, from its conditions, and what to install when it cannot."""
-
-from __future__ import annotations
+"""The problems of a HorizontalPodAutoscaler, from its conditions, with advice on what to install."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from app.workload.cause import Cause, Stage, one_line, reason_word
 from app.workload.waiting import timed_out
 
 CONDITIONS = ("AbleToScale", "ScalingActive")
-"""The conditions that say whether an autoscaler works."""
+"""The conditions that are false if an autoscaler does not work."""
 _AT_ZERO = "ScalingDisabled"
 """Reason of an autoscaler whose target has no replicas, which is not a failure."""
 
@@ -25,11 +23,11 @@ _INSTALL = {
     "FailedGetObjectMetric": _ADAPTER,
     "FailedGetExternalMetric": _ADAPTER,
 }
-"""What to install, by the reason of ``ScalingActive``."""
+"""Advice by the reason of ``ScalingActive``."""
 
 
 def with_hint(message: str, reason: str) -> str:
-    """Append what to install to the message of an autoscaler."""
+    """Append the advice to the message of an autoscaler."""
     return "; ".join(filter(None, (message, _INSTALL.get(reason))))
 
 
@@ -57,5 +55,5 @@ def scaling_state(observed: ObservedAutoscaler | None, now: datetime) -> Scaling
 
 
 def _failing(conditions: Iterable[Condition] | None) -> Condition | None:
-    found = (find(conditions, type_) for type_ in CONDITIONS)
-    return next((c for c in found if c is not None and c.status == "False" and c.reason != _AT_ZERO), None)
+    matches = (find(conditions, type_) for type_ in CONDITIONS)
+    return next((c for c in matches if c is not None and c.status == "False" and c.reason != _AT_ZERO), None)

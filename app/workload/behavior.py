@@ -1,9 +1,6 @@
 """Rules for the ``behavior`` of a HorizontalPodAutoscaler, and its stored form. Source: LZ-N23, KS-A12."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any
 
 from app.kube import field
 from app.kube.base import Json
@@ -24,7 +21,7 @@ def check_behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Er
             yield from _check_rules(rules, path.child(way))
 
 
-def _check_rules(rules: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _check_rules(rules: Json, path: field.Path) -> Iterator[field.Error]:
     """Apply the bounds of Kubernetes."""
     window, select, tolerance = (rules.get(key) for key in ("stabilizationWindowSeconds", "selectPolicy", "tolerance"))
     if window is not None and not 0 <= window <= MAX_WINDOW:
@@ -38,7 +35,7 @@ def _check_rules(rules: dict[str, Any], path: field.Path) -> Iterator[field.Erro
             yield from _check_policy(policy, path.child("policies").index(position))
 
 
-def _check_policy(policy: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _check_policy(policy: Json, path: field.Path) -> Iterator[field.Error]:
     kind, value, period = (policy.get(key) for key in ("type", "value", "periodSeconds"))
     if kind not in _POLICIES:
         yield field.not_supported(path.child("type"), kind, _POLICIES)
@@ -55,7 +52,7 @@ def stored_behavior(behavior: Json | None) -> Json | None:
     return {way: _stored_rules(rules) for way, rules in behavior.items() if rules is not None}
 
 
-def _stored_rules(rules: Any) -> Any:
+def _stored_rules(rules: object) -> object:
     result = clean(rules)
     if isinstance(result, dict) and "tolerance" in result:
         result["tolerance"] = canonical_value(result["tolerance"])

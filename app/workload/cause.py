@@ -1,7 +1,5 @@
 """A cause of *not ready*: its stage of a pod's life, its message and its reason."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """Rules between the fields of a container: its environment, probes, ports and privileges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from the engines' publications.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,15 +93,12 @@ class Engine:
 
 
 def engine_of(image: str) -> Engine | None:
-    """Return the engine of an image by its name; ``None`` for other images and unknown versions.
-
-    A version is known from the oldest catalogued release to the newest.
-    """
+    """Return the engine of an image; ``None`` for other images, and versions outside of the catalogued ones."""
     repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
     name, match = _REPOSITORIES.get(repository), _TAG.fullmatch(tag)
     if name is None or match is None:
         return None
     version = _ordered(match[1])
-    below = [release for known, release in _CATALOGUES[name] if known <= version][-1:]
-    above = [release for known, release in _CATALOGUES[name] if known >= version][:1]
+    below = [release for catalogued, release in _CATALOGUES[name] if catalogued <= version][-1:]
+    above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     return Engine(name, match[1], (*below, *above)) if below and above else None

@@ -1,7 +1,5 @@
 """Rules for one value of a pod, single and combined; the table in :mod:`app.workload.podrules` applies them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address

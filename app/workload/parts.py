@@ -4,8 +4,6 @@ Metacontroller replaces an autoscaler's list of metrics as a whole, so each one 
 canonical (MC-3.2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

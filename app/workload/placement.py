@@ -1,7 +1,5 @@
 """Rules between the fields that decide on which nodes pods run: tolerations, affinity, and how pods spread."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Warnings about parts of a pod that Kubernetes accepts and that have no effect, or a bad one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from app.kube import field
@@ -12,10 +10,7 @@ from app.workload.fieldrules import Json
 def env_warnings(
     variables: Sequence[Json], path: field.Path, runtime: Collection[str] = (), volumes: Collection[str] = ()
 ) -> Iterator[Advice]:
-    """Warn about repeated names, names that the runtime sets too, and files without a volume (LK-V-I61, LK-V-K07).
-
-    ``volumes`` are the names of the pod's volumes, as far as the user writes them.
-    """
+    """Warn about repeated names, names that the runtime sets too, and files without a volume (LK-V-I61, LK-V-K07)."""
     earlier = set()
     for position, variable in enumerate(variables):
         name, where = variable.get("name"), path.index(position)

@@ -4,12 +4,11 @@ Types are checked before, by :mod:`app.kube.embedded`; ``null`` counts as absent
 has Go's zero value. Unknown fields may be new in Kubernetes and are accepted. The rules' numbers are those of LK-6.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from app.hooks import sendable
 from app.kube import embedded, field
 from app.kube.embedded_types import TYPES
 from app.workload import containers, placement, volumes, wholepod
@@ -168,6 +167,12 @@ def check(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
     """Yield the errors of a field of one of Kubernetes' types, such as ``PodSpec.tolerations``, and of all below it."""
     if value is not None:
         yield from _check(_place(place), value, path)
+
+
+def check_embedded(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
+    """Yield the errors of :func:`check`, then those of values that Metacontroller cannot apply."""
+    yield from check(place, value, path)
+    yield from sendable.check(value, path)
 
 
 class _Place(NamedTuple):

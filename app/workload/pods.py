@@ -4,8 +4,6 @@ Waiting reasons are the kubelet's own words (``ImagePullBackOff``, ``CreateConta
 alternates between several for one problem, one is chosen, so that a message does not flicker.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The message of every family's ``Ready`` condition is built here, from the cluste
 It has no number of restarts or seconds, so it changes only when the problem does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import islice
@@ -33,10 +31,7 @@ def ready_message(causes: Iterable[Cause]) -> str:
 
 
 def ready_reason(causes: Iterable[Cause], default: str = "NotReady", *, replacing: bool = False) -> str:
-    """Return the reason of the first cause, or ``RollingOut`` while pods are being replaced.
-
-    The previous pods may still serve then. A mistake in the spec takes precedence.
-    """
+    """Return the reason of the first cause, or ``RollingOut`` while pods are replaced and the spec has no mistake."""
     sequence = ordered(causes)
     if replacing and not any(cause.stage is Stage.SPEC for cause in sequence):
         return ROLLING_OUT

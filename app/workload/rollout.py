@@ -1,7 +1,5 @@
 """The rollout state of a Deployment or LeaderWorkerSet, as its controller reports it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from app.kube.conditions import is_true

@@ -1,9 +1,4 @@
-"""Rules between the fields of volumes and mounts.
-
-Two volumes of one name, and two mounts of one path, are found by :mod:`app.hooks.sendable`.
-"""
-
-from __future__ import annotations
+"""Rules between the fields of volumes and mounts; :mod:`app.hooks.sendable` finds duplicates."""
 
 from collections.abc import Collection, Sequence
 

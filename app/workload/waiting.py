@@ -8,14 +8,11 @@ The last-applied record of a child is written together with the update. While it
 update has not been made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from app.hooks.protocol import Inputs, SyncRequest, observed_children
+from app.hooks.protocol import AnyRequest, Inputs, observed_children
 from app.hooks.template import stays, without_template
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
@@ -41,7 +38,7 @@ class Outstanding:
 NOTHING = Outstanding()
 
 
-def outstanding(desired: Sequence[Json], request: SyncRequest[Any, Any]) -> Outstanding:
+def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
     """Compare the desired children with the observed ones; the result has the order of the answer.
 
     Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
@@ -84,10 +81,7 @@ RESYNC = 65.0
 
 
 def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list[Cause]:
-    """Return the causes for absent and outdated children.
-
-    ``since``: RFC 3339 time of the first answer that desired them; ``None`` for the present one.
-    """
+    """Return the causes for children that are outstanding since then, in RFC 3339; ``None`` for the present answer."""
     return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
 
 

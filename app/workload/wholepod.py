@@ -1,9 +1,4 @@
-"""Rules for a pod as a whole: between its containers, and its requirements after merging.
-
-Types are checked before, and ``null`` counts as absent.
-"""
-
-from __future__ import annotations
+"""Rules for a pod as a whole: between its containers, and its requirements after merging."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -65,10 +60,7 @@ def host_ports(pod: Json, path: field.Path) -> Errors:
 
 
 def missing(pod: Json, path: field.Path, base: Json, volumes: Collection[str] = ()) -> Iterator[field.Error]:
-    """Yield an error for each required part that neither the pod nor ``base``, the pod that it is merged over, has.
-
-    ``volumes`` are the names of volumes that are added later.
-    """
+    """Yield an error for each required part that neither the pod, nor ``base`` below it, nor ``volumes`` have."""
     names = {_name(volume) for side in (base, pod) for volume in side.get("volumes") or ()}.union(volumes)
     for name in _LISTS:
         bases = {_name(container): container for container in base.get(name) or ()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -45,11 +46,14 @@ def reviewed(family: str) -> parity.Rules:
     return parity.Rules([entry for file in files for entry in json.loads(file.read_text())])
 
 
-def settings(case: Json) -> Settings:
-    """What the case was recorded with. Templates are written as they are wanted: a case may begin with older ones."""
+def settings(case: Json, **changes: Any) -> Settings:
+    """Return what the case was recorded with. Templates are written as desired: a case may begin with older ones."""
     given = {} if case["family"] == "kserve" else case.get("settings") or {}
     listed: Json = {"llmkube_allowed_host_paths": "/"} if case["family"] == "llmkube" else {}
-    return Settings(keep_pod_templates=False, **listed, **{SETTINGS[name]: value for name, value in given.items()})
+    if case["recording"] == "kserve":
+        listed = {"kserve_presets": "v0.17"}
+    values = {"keep_pod_templates": False, **listed, **{SETTINGS[name]: value for name, value in given.items()}}
+    return Settings(**{name: value for name, value in {**values, **changes}.items() if value is not None})
 
 
 def _ids(case: Json) -> str:

@@ -90,7 +90,7 @@ def _cases(family: str, recording: str = RELEASES[0]) -> Iterator[tuple[Json, Js
 
 def _world(case: Json, left: Json, form: Callable[[Json], Json]) -> World:
     begun = [item for item in case["objects"] if not (_owners(item) and key(item)[0] in WORKLOADS)]
-    world = World({**case, "objects": begun}, settings(case).model_copy(update={"keep_pod_templates": True}))
+    world = World({**case, "objects": begun}, settings(case, keep_pod_templates=True, kserve_presets=None))
     for item in left["workloads"]:
         world.put(form(item))
     for item in world.objects.values():

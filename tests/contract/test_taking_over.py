@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from app.cli import apply
+from app.hooks.sendable import merge_key
 from app.hooks.template import KEPT
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
@@ -103,7 +104,7 @@ def _world(case: Json, form: Callable[[Json], Json]) -> World:
     """What the operator left: its children without any record, and the statuses that it wrote last."""
     objects = {key(item): item for item in case["objects"]}
     objects |= {key(item): form(item) for item in case["expect"].get("children") or []}
-    keeping = settings(case).model_copy(update={"keep_pod_templates": True})
+    keeping = settings(case, keep_pod_templates=True, kserve_presets=None)
     world = World({**case, "objects": list(objects.values())}, keeping)
     owners = {(item["kind"], item["metadata"]["name"]): item["metadata"]["uid"] for item in world.objects.values()}
     for item in copy.deepcopy(list(world.objects.values())):
@@ -133,12 +134,13 @@ def _kept(world: World) -> set[Key]:
 
 
 def _once(value: Any) -> Any:
-    """Lists of objects without repetitions, and variables by name: the merge keeps the order of what was there."""
+    """Lists of objects without repetitions and by their key: the merge keeps the order of what was there."""
     if isinstance(value, dict):
-        once = {key: _once(item) for key, item in value.items()}
-        return {**once, "env": sorted(once["env"], key=lambda item: str(item["name"]))} if once.get("env") else once
+        return {key: _once(item) for key, item in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return [_once(item) for place, item in enumerate(value) if item not in value[:place]]
+        once = [_once(item) for place, item in enumerate(value) if item not in value[:place]]
+        key = merge_key(once)
+        return once if key is None else sorted(once, key=lambda item: str(item[key]))
     return value
 
 

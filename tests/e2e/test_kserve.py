@@ -324,7 +324,11 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
     main = next(c for c in pod["containers"] if c["name"] == "main")
     assert main["args"] == [
         *("--enable-lora", "--max-lora-rank=32", "--max-loras=2", "--lora-modules"),
-        *("legal-de=/mnt/lora/legal-de", "support=/mnt/lora/support"),
+        *(
+            f"""'{{"name":"{name}","path":"/mnt/lora/{adapter}"}}'"""
+            for adapter in ("legal-de", "support")
+            for name in (adapter, f"publishers/{namespace}/models/{adapter}")
+        ),
     ]
     assert _initializer(pod)["args"][2:] == ["hf://example-org/tiny-chat-legal-de", "/mnt/lora/legal-de"]
     status = cluster.get(SERVICES, "chat-with-adapters", "-n", namespace)["status"]

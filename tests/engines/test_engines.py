@@ -264,10 +264,22 @@ def test_kserves_data_parallel_servers_are_accepted(one: Release, leader: bool) 
 
 @pytest.mark.parametrize("one", KSERVE, ids=lambda one: one.version)
 def test_kserves_presets_are_accepted(one: Release) -> None:
-    texts = " ".join(text for preset in presets.PRESETS.values() for text in _texts(preset) if "vllm serve" in text)
+    earlier = presets.EDITIONS["v0.17"].values()
+    texts = " ".join(text for preset in earlier for text in _texts(preset) if "vllm serve" in text)
     found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", texts))
     ours = {"--head", "--port", "--block", "--address", "--disable-usage-stats"}  # of ray, in the same scripts
     assert found - ours <= set(one.options)
+
+
+@pytest.mark.parametrize("one", [release("vllm", "0.23.0"), release("vllm", "0.33.0")], ids=lambda one: one.version)
+@pytest.mark.parametrize("suffix", [suffix for suffix in presets.SUFFIXES if suffix.endswith(("template", "parallel"))])
+def test_the_latest_presets_are_accepted(one: Release, suffix: str) -> None:
+    """By vLLM of the image that they name, and by the newest release that is known."""
+    scripts = [text for text in _texts(presets.LATEST[suffix]) if "vllm serve" in text]
+    assert scripts
+    assert {flag for text in scripts for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)} - {"--version"} <= set(
+        one.options
+    )
 
 
 def _texts(value: Any) -> list[str]:

@@ -30,6 +30,7 @@ def test_a_sound_spec() -> None:
     """Document and typed spec, and a line for what is in neither's type."""
     found = read(b'{"size":"small","sise":1,"env":[{"name":"A","vlaue":"x"}]}', WidgetSpec)
     assert found.spec is not None
+    assert isinstance(found.document, dict)
     assert (found.spec.size, found.document["sise"], found.errors, found.fits, found.fault) == (
         "small",
         1,

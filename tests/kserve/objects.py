@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from app.admission.review import Verdict
@@ -13,13 +13,15 @@ from app.kserve.kinds import KINDS
 from app.kube.base import Json
 from app.settings import Settings
 from tests import hookcalls
+from tests.builders import NOW
 
-NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 URI = "hf://facebook/opt-125m"
 SERVICE_KIND, CONFIG_KIND = KINDS
 RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})
 OPTIONAL_KINDS = frozenset({"LeaderWorkerSet", "HTTPRoute", "InferencePool"})
 API_VERSION = "serving.kserve.io/v1alpha2"
+V017 = Settings(kserve_presets="v0.17")
+"""With the built-in presets of KServe v0.17: servers without a script, three rules of a route."""
 
 
 def service(name: str = "demo", *, uri: str | None = URI, notes: Json | None = None, **spec: Any) -> Json:

@@ -9,7 +9,7 @@ import yaml
 
 from app.kube.base import Json
 from tests.contract.recordings import cases
-from tests.kserve.objects import AVAILABLE, DEFAULT_PARENT, OPTIONAL_KINDS, RBAC_KINDS, Cluster, accepted, gateway
+from tests.kserve.objects import AVAILABLE, DEFAULT_PARENT, OPTIONAL_KINDS, RBAC_KINDS, V017, Cluster, accepted, gateway
 
 SAMPLES = {case["name"]: case["objects"] for case in cases("kserve") if case.get("class") == "a"}
 """Services as upstream's samples have them."""
@@ -29,7 +29,7 @@ def cluster(name: str, optional: frozenset[str] = OPTIONAL_KINDS, **changes: Any
     parent["spec"] = {**parent["spec"], **changes}
     parent["spec"] = {key: value for key, value in parent["spec"].items() if value is not None}
     hfsa = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "hfsa", "namespace": "default"}}
-    made = Cluster(parent, gateway(), hfsa, optional=optional)
+    made = Cluster(parent, gateway(), hfsa, optional=optional, settings=V017)
     made.sync()
     return made
 

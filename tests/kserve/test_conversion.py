@@ -15,8 +15,9 @@ from app.hooks.kind import answer_sync
 from app.kserve.conversion import OBSOLETE, PRESERVED_PORTS, V1ALPHA1, V1ALPHA2, convert
 from app.kube.base import Json
 from app.settings import Settings
+from tests.builders import NOW
 from tests.contract.test_conversions import semantic
-from tests.kserve.objects import NOW, SERVICE_KIND, Cluster, config, service
+from tests.kserve.objects import SERVICE_KIND, Cluster, config, service
 
 
 def older(document: Json) -> Json:

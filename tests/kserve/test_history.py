@@ -15,7 +15,8 @@ from app.admission import review
 from app.hooks.kind import answer_sync
 from app.kube.base import Json
 from app.settings import Settings
-from tests.kserve.objects import NOW, config, kind_of, service
+from tests.builders import NOW
+from tests.kserve.objects import config, kind_of, service
 
 ROOT = Path(__file__).parents[2]
 REFS: list[Json] = [{"name": "base"}]

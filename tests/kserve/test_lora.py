@@ -39,6 +39,16 @@ def args(pod: Json) -> list[str]:
 # Rules.
 
 
+def modules(*names: str, quote: str = "'") -> list[str]:
+    """Return the adapters as the server gets them: as themselves, and as the route's rules name them."""
+    paths = [(name, f"/mnt/lora/{name.replace('/', '-')}") for name in names]
+    return [
+        f'{quote}{{"name":"{served}","path":"{path}"}}{quote}'
+        for name, path in paths
+        for served in (name, f"publishers/default/models/{name}")
+    ]
+
+
 @pytest.mark.parametrize(
     ("adapters", "wrong"),
     [
@@ -117,7 +127,7 @@ def test_adapters_are_fetched_beside_the_model() -> None:
     assert mount in init["volumeMounts"]
     assert {**mount, "readOnly": True} in container(found)["volumeMounts"]
     assert named(found["volumes"], "lora-adapters") == {"name": "lora-adapters", "emptyDir": {}}
-    assert args(found) == ["--enable-lora", MODULES, "a=/mnt/lora/a", "b=/mnt/lora/b"]
+    assert args(found) == ["--enable-lora", MODULES, *modules("a", "b")]
 
 
 @pytest.mark.parametrize("uri", ["pvc://weights/base", "oci://registry.example.com/base:1"])
@@ -142,7 +152,7 @@ def test_claims_with_adapters_are_mounted() -> None:
         volume = named(found["volumes"], mounts[path]["name"])
         assert volume is not None
         assert volume["persistentVolumeClaim"] == {"claimName": "claim"}
-    assert args(found)[2:] == ["Org/A=/mnt/lora/Org-A", "b=/mnt/lora/b", "c=/mnt/lora/c"]
+    assert args(found)[2:] == modules("Org/A", "b", "c")
 
 
 @pytest.mark.parametrize("name", ["a", "A", "a/b", "a-", "-", "@@@", "x" * 100, "x" * 100 + "Y"])
@@ -153,7 +163,7 @@ def test_volumes_of_adapters_have_names(name: str) -> None:
 
 def test_a_share_with_an_adapter_keeps_its_directories() -> None:
     found = pod(adapter("a", "https://acme.file.core.windows.net/share/lora/a"))
-    assert args(found)[-1] == "a=/mnt/lora/a/lora/a"
+    assert "/mnt/lora/a/lora/a" in args(found)[-1]
 
 
 def test_credentials_cover_model_and_adapters() -> None:
@@ -176,7 +186,7 @@ def test_without_the_initializer_nothing_is_added() -> None:
 
 def test_limits_are_flags() -> None:
     found = pod(adapter("a"), lora={"maxRank": 16, "maxAdapters": 2, "maxCpuAdapters": 4})
-    flags = ["--enable-lora", "--max-lora-rank=16", "--max-loras=2", "--max-cpu-loras=4", MODULES, "a=/mnt/lora/a"]
+    flags = ["--enable-lora", "--max-lora-rank=16", "--max-loras=2", "--max-cpu-loras=4", MODULES, *modules("a")]
     assert args(found) == flags
 
 
@@ -187,16 +197,19 @@ def main(**fields: Any) -> Json:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"args": ["--max-loras=9"]}, ["--enable-lora", MODULES, "a=/mnt/lora/a", "--max-loras=9"]),
+        ({"args": ["--max-loras=9"]}, ["--enable-lora", MODULES, *modules("a"), "--max-loras=9"]),
         (
             {"command": ["vllm"], "args": ["serve", "/mnt/models"]},
-            ["serve", "/mnt/models", "--enable-lora", MODULES, "a=/mnt/lora/a"],
+            ["serve", "/mnt/models", "--enable-lora", MODULES, *modules("a", quote="")],
         ),
         ({"args": [MODULES, "mine=/x"]}, [MODULES, "mine=/x"]),
         ({"env": [{"name": "VLLM_ADDITIONAL_ARGS", "value": f"{MODULES} mine=/x"}]}, []),
         ({"command": ["sh", "-c"], "args": ["vllm serve /mnt/models"]}, ["vllm serve /mnt/models"]),
         ({"command": ["sh", "-c", "vllm serve /mnt/models"]}, []),
-        ({"command": ["sh", "-c", 'vllm serve /mnt/models "$@"', "--"]}, ["--enable-lora", MODULES, "a=/mnt/lora/a"]),
+        (
+            {"command": ["sh", "-c", 'vllm serve /mnt/models "$@"', "--"]},
+            ["--enable-lora", MODULES, *modules("a", quote="")],
+        ),
     ],
 )
 def test_what_the_user_says_to_the_server_counts(fields: Json, expected: list[str]) -> None:
@@ -207,14 +220,14 @@ def test_what_the_user_says_to_the_server_counts(fields: Json, expected: list[st
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (None, '{"name":"a=$$b","path":"/mnt/lora/a--b"}'),
+        (["vllm", "serve"], '{"name":"a=$$b","path":"/mnt/lora/a--b"}'),
         (["bash", "-c", 'eval "vllm serve $*"', "--"], '\'{"name":"a=$$b","path":"/mnt/lora/a--b"}\''),
     ],
 )
 def test_names_with_signs_reach_the_server(command: list[str] | None, expected: str) -> None:
     """As JSON, which a script that evaluates its arguments gets in quotes."""
     fields = {"command": command} if command else {}
-    assert args(pod(adapter("a=$b"), template=main(**fields)))[-1] == expected
+    assert args(pod(adapter("a=$b"), template=main(**fields)))[-2] == expected
 
 
 def test_every_pod_of_a_group_loads_them() -> None:
@@ -232,4 +245,4 @@ def test_a_base_brings_adapters() -> None:
     parent = service(baseRefs=[{"name": "base"}])
     cluster = Cluster(parent, base)
     cluster.sync()
-    assert args(template(cluster)["spec"]) == ["--enable-lora", "--max-lora-rank=8", MODULES, "x=/mnt/lora/x"]
+    assert args(template(cluster)["spec"]) == ["--enable-lora", "--max-lora-rank=8", MODULES, *modules("x")]

@@ -35,6 +35,7 @@ def test_traces_with_the_defaults() -> None:
     assert "--tracing=true" in picker["args"]
     assert env(picker)["OTEL_SERVICE_NAME"] == "inference-scheduler"
     assert list(env(picker)) == [
+        "SSL_CERT_DIR",
         "OTEL_SERVICE_NAME",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "OTEL_TRACES_EXPORTER",
@@ -156,8 +157,8 @@ def test_listeners_are_compared_where_refs_have_them(section: str, wrong: bool) 
         ("{{ .GlobalConfig.EnableTLS }}", "false"),
         ("{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "X-Gateway-Model-Name"),
         ("{{ .GlobalConfig.InferencePoolNamespacedName }}", "default/demo-inference-pool"),
-        ("{{ shutdownTimeout .Spec.Template 15 }}", "10"),
-        ("{{ shutdownTimeout .Spec.Worker 15 }}", "40"),
+        ("{{ shutdownTimeout .Spec.Template 15 }}", "40"),
+        ("{{ shutdownTimeout .Spec.Worker 0 }}", "55"),
         ("x{{ kvTransferConfig .Spec.KVCacheOffloading }}", "x"),
         ("{{ if .Spec.Tracing }}traced{{ end }}.", "."),
     ],
@@ -206,7 +207,7 @@ def matches(annotations: Json | None, **ingress: str) -> list[list[str]]:
 def test_rules_by_model_stand_where_they_are_asked_for() -> None:
     """With a match for each adapter; otherwise they are gone, as they are where the operator switches them off."""
     assert matches(ENABLED) == [[""], ["demo", "a", "b"]]
-    assert matches(None) == [[""]]
+    assert matches(dict.fromkeys(ENABLED, "false")) == [[""]]
     assert matches(ENABLED, modelBasedRoutingMode="Disabled") == [[""]]
     assert matches(ENABLED, modelBasedRoutingHeaderName="X-Model") == [[""], ["demo"]]
 
@@ -262,12 +263,9 @@ def test_status_lists_what_belongs_to_the_service() -> None:
     (at,) = status["router"]["gateways"]
     assert [route["name"] for route in at["httpRoutes"]] == ["demo-kserve-route"]
     assert status["router"]["scheduler"]["inferencePool"]["name"] == "demo-inference-pool"
-    assert status["workloads"]["primary"] == {
-        "apiGroup": "apps",
-        "kind": "Deployment",
-        "name": "demo-kserve",
-        "readyReplicas": 1,
-    }
+    primary = status["workloads"]["primary"]
+    assert "app.kubernetes.io/name=demo" in primary.pop("selector")
+    assert primary == {"apiGroup": "apps", "kind": "Deployment", "name": "demo-kserve", "readyReplicas": 1}
     assert status["workloads"]["scheduler"]["name"] == "demo-kserve-router-scheduler"
     assert [(config["name"], config["source"]) for config in status["appliedConfigs"]][-2:] == [
         ("kserve-config-llm-template", "Preset"),
@@ -350,8 +348,16 @@ def test_downloads_from_the_hub_are_fast() -> None:
 
 # What is stored and does nothing here.
 
-PREDICTOR: Json = {"plugins": [{"type": "predicted-latency-producer"}]}
-ROUTED: Json = {"route": {}, "scheduler": {"config": {"inline": PREDICTOR}}}
+PREDICTOR: Json = {"kind": "EndpointPickerConfig", "plugins": [{"type": "predicted-latency-producer"}, 1]}
+TOKENIZED = "kind: EndpointPickerConfig\nplugins:\n- type: precise-prefix-cache-scorer\n"
+
+
+def picked(config: Any, *containers: str) -> Json:
+    """A router whose endpoint picker has a configuration, and these containers."""
+    scheduler: Json = {"config": {"inline": config}}
+    if containers:
+        scheduler["template"] = {"containers": [{"name": name, "image": "x"} for name in containers]}
+    return {"route": {}, "scheduler": scheduler}
 
 
 @pytest.mark.parametrize(
@@ -364,7 +370,17 @@ ROUTED: Json = {"route": {}, "scheduler": {"config": {"inline": PREDICTOR}}}
             "DevicesNotSupported",
             "exp-dra-device-class has no effect",
         ),
-        (service(router=ROUTED), {}, "PluginServerMissing", "needs a latency predictor"),
+        (service(router=picked(PREDICTOR)), {}, "PluginServerMissing", "needs a latency predictor"),
+        (service(router=picked(PREDICTOR, "predictor")), {}, None, ""),
+        (service(router=picked(TOKENIZED)), {}, None, ""),
+        (service(router=picked(TOKENIZED, "tokenizer")), {}, None, ""),
+        (
+            service(uri="oci://registry.example.com/m:1", router=picked(TOKENIZED, "tokenizer")),
+            {},
+            "PluginServerMissing",
+            "the tokenizer gets no files",
+        ),
+        (service(router=picked("plugins: [")), {}, None, ""),
         (service(), {"enableLLMInferenceServiceTLS": False}, None, ""),
         (service(notes={"serving.kserve.io/stop": "true"}), {"enableLLMInferenceServiceTLS": True}, None, ""),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -249,9 +250,10 @@ def test_what_kubernetes_takes_is_taken(pod: Json) -> None:
     assert cluster.says("PresetsCombined") == "True"
 
 
-def test_the_presets_obey_every_rule() -> None:
+@pytest.mark.parametrize("edition", presets.EDITIONS.values(), ids=presets.EDITIONS)
+def test_the_presets_obey_every_rule(edition: Mapping[str, Json]) -> None:
     found = []
-    for suffix, preset in presets.PRESETS.items():
+    for suffix, preset in edition.items():
         for side in (preset, preset.get("prefill") or {}, (preset.get("router") or {}).get("scheduler") or {}):
             for key in ("template", "worker"):
                 pod, path = side.get(key) or {}, Path(suffix).child(key)

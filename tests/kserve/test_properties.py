@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.kube.base import Json
-from tests.kserve.objects import NOW, OPTIONAL_KINDS, RBAC_KINDS, Cluster, admit, config, gateway, service
+from tests.builders import NOW
+from tests.kserve.objects import OPTIONAL_KINDS, RBAC_KINDS, Cluster, admit, config, gateway, service
 
 names = st.sampled_from(["main", "side", "a", "b"])
 texts = st.sampled_from(["", "x", "{{ .Name }}", "{{ .Spec.Model.Name }}", "{{ .Nothing }}", "{{", "1", "ü"])

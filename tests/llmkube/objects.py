@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from app.admission.review import Verdict
@@ -11,8 +11,8 @@ from app.kube.base import Json
 from app.llmkube.kinds import KINDS
 from app.settings import Settings
 from tests import hookcalls
+from tests.builders import NOW
 
-NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 URL = "https://example.com/model.gguf"
 ALL_PATHS = Settings(llmkube_allowed_host_paths=("/",))
 """What tests get that say nothing of settings: any file of a node may be a model."""

@@ -344,7 +344,7 @@ def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
     urls = [
         h["webhook"]["url"] for o in built if o["kind"] == "CompositeController" for h in o["spec"]["hooks"].values()
     ]
-    assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name == "development" else {"https"})
+    assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name in ("development", "local") else {"https"})
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")

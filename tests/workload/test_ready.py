@@ -21,7 +21,7 @@ from app.workload.ready import (
     ready_message,
     ready_reason,
 )
-from tests.workload.objects import (
+from tests.builders import (
     RUNNING,
     claim,
     condition,

@@ -9,7 +9,7 @@ import pytest
 from app.workload.parts import GPURequest, http_get, missing, pods_metric, probes, resource_metric, toleration
 from app.workload.rollout import NOTHING, group_rollout, rollout
 from app.workload.waiting import absent_causes
-from tests.workload.objects import condition, deployment, groups
+from tests.builders import condition, deployment, groups
 
 NOW = datetime(2030, 1, 1, 0, 2, tzinfo=UTC)
 COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")

@@ -15,6 +15,7 @@ from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
 from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.waiting import NOTHING, absent_causes, change_causes, outstanding
+from tests.builders import NOW
 
 
 def child(text: str = "a", replicas: int = 1) -> Json:
@@ -104,9 +105,6 @@ def test_what_is_not_there() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "chat"}, "spec": {}}
     found = outstanding([child(), service], observed(child()))
     assert (found.absent, found.pending) == (["Service chat"], [])
-
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def since(seconds: float) -> str:

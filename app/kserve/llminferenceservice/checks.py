@@ -432,7 +432,7 @@ def _missing(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     written = document(spec.model_dump(by_alias=True, exclude_none=True))
     below: Json = {}
     for suffix in choose_presets([written]):
-        below = merge(below, presets.PRESETS.get(suffix, {}), SERVICE, directives=False)
+        below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
     for pod, path in merged.templates(spec):
         for error in wholepod.missing(
             pod or {}, path, find(below, [str(segment) for segment in path.segments[1:]]) or {}, MODEL_VOLUMES
@@ -486,7 +486,6 @@ def _has_rules(spec: HTTPRouteSpec) -> bool:
 def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _without_main(scheduler.template, SCHEDULER.child("template"))
-    yield from _plugin_advice(scheduler)
     if scheduler.pool is None or scheduler.pool.ref is None:
         return
     if not scheduler.pool.ref.name:
@@ -495,10 +494,3 @@ def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
     unused = ("template", "replicas", "labels", "annotations", "config")
     if ignored := [name for name in unused if getattr(scheduler, name) is not None]:
         yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is created; remove {', '.join(ignored)}")
-
-
-def _plugin_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
-    """Plugins whose server is not in the endpoint picker's pod. KServe adds one; here users do."""
-    inline = scheduler.config.inline if scheduler.config is not None else None
-    for position, problem in features.plugins_without_server(inline, scheduler.template):
-        yield advice(SCHEDULER.child("config", "inline", "plugins").index(position).child("type"), problem)

@@ -131,9 +131,6 @@ def _group(router: RouterSpec, route: RouteSpec, *, based: bool) -> Iterator[fie
     if route.group and router.ingress is not None:
         yield field.invalid(path.child("group"), route.group, "an Ingress shares no requests; remove ingress")
         return
-    if route.group and router.scheduler is None and not based:
-        detail = "its services are told apart by their InferencePools; add router.scheduler"
-        yield field.invalid(path.child("group"), route.group, detail)
     if route.group and route.weight is None and not based:
         yield field.required(path.child("weight"), "set the service's part of the group's requests")
     if route.weight is not None and not route.group and not based:

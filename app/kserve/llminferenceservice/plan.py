@@ -18,9 +18,11 @@ from app.kserve.lora import LORA_PATH
 from app.kserve.names import MAIN, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.references import references
+from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
+from app.kserve.spec.presets import EDITIONS
 from app.kserve.workload.plan import MissingAccountError, PodPlan, WorkloadError, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
@@ -47,7 +49,12 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
     """Build what the service's effective spec is combined from."""
     related, operator, prefix = context.related, context.operator, settings.kserve_config_prefix
     finder = ConfigFinder(
-        related.configs, related.config_maps, service.metadata.namespace, operator.system_namespace, prefix
+        related.configs,
+        related.config_maps,
+        service.metadata.namespace,
+        operator.system_namespace,
+        prefix,
+        EDITIONS[settings.kserve_presets],
     )
     own = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)
@@ -99,7 +106,8 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{context.names.scheduler} spec.template"
-        found += _pod(effective, PodPlan({}, {}, scheduler.template), ["router", "scheduler", "template"], place)
+        pod, _ = with_tokenizer(effective.spec, scheduler, context, context.deployment(context.names.scheduler))
+        found += _pod(effective, PodPlan({}, {}, pod), ["router", "scheduler", "template"], place)
     return [*found, *_triggers(effective, context)]
 
 

@@ -106,7 +106,9 @@ def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: Operator
     ]
     if scheduler is not None and config is not None:
         problems = features.plugins_without_server(config.get("inline"), scheduler.template)
-        found += [(Reason.PLUGIN_SERVER_MISSING, problem) for _, problem in problems]
+        found += [(Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
+        if features.tokenizer_lacks_files(spec):
+            found.append((Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))
     return fails(found[0][0], "; ".join(message for _, message in found)) if found else None
 
 

@@ -797,8 +797,8 @@ class MemberBackend(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
     """Where routes send the requests of a member."""
 
     name: Annotated[str, Meta(description="Name of the InferencePool or Service.")]
+    kind: Annotated[str, Meta(description="InferencePool or Service.")]
     group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
-    kind: Annotated[str, Meta(description="InferencePool or Service.")] = "Service"
     port: Annotated[int, Meta(description="Port of the model server.", extra_json_schema={"format": "int32"})] = 0
 
 

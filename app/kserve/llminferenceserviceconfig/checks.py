@@ -129,7 +129,7 @@ def delete_warnings(name: str, settings: Settings) -> list[str]:
 
 def is_well_known(name: str, settings: Settings) -> bool:
     prefix = settings.kserve_config_prefix
-    return name.startswith(prefix) and name.removeprefix(prefix) in presets.PRESETS
+    return name.startswith(prefix) and name.removeprefix(prefix) in presets.SUFFIXES
 
 
 def _dump(spec: LLMInferenceServiceConfigSpec) -> Json:

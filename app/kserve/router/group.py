@@ -10,6 +10,7 @@ from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import POOL_GROUP, PUBLIC_PORT, STOP, Names
 from app.kserve.results import ConditionState
+from app.kserve.spec.complete import replaced_as_a_whole
 from app.kube.base import Json
 from app.kube.conditions import is_true
 
@@ -29,6 +30,7 @@ class Member:
 class Group:
     """The services of one group, as one of them sees it."""
 
+    name: str
     members: Sequence[Member]
     """By name, that one included."""
     divergent: Sequence[str]
@@ -67,7 +69,7 @@ def group_of(
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend["name"] in present):
             members.append(Member(name, 0 if stopped else route.weight or 0, backend, stopped))
-    return Group(sorted(members, key=lambda member: member.name), sorted(divergent))
+    return Group(group, sorted(members, key=lambda member: member.name), sorted(divergent))
 
 
 def pool_backend(name: str) -> Json:
@@ -86,12 +88,13 @@ def _backend(peer: Peer) -> Json:
 
 
 def shared(route: Json, prefix: str, own: Sequence[str], members: Sequence[Member]) -> Json:
-    """The route whose rules send requests to all members; ``own``: names of the service's own backends.
+    """Return the route whose rules send requests to all members; ``own``: names of the service's own backends.
 
-    Rules below ``prefix``, the service's own path, are for it alone.
+    Members are reached by their pools, also where a rule has the workload Service. Rules below ``prefix``, the
+    service's own path, are for it alone.
     """
     rules = [_shared_rule(rule, prefix, own, members) for rule in route.get("rules") or ()]
-    return {**route, "rules": rules} if rules else route
+    return replaced_as_a_whole({**route, "rules": rules}) if rules else route
 
 
 def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[Member]) -> Json:
@@ -100,13 +103,6 @@ def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[
     paths = [str((match.get("path") or ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
     if mine is None or any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
         return rule
-    spread = [{**_like(mine, member, own), "weight": member.weight} for member in members]
+    port = mine.get("port", PUBLIC_PORT)
+    spread = [{**member.backend, "port": port, "weight": member.weight} for member in members]
     return {**rule, "backendRefs": [*spread, *(b for b in backends if b.get("name") not in own)]}
-
-
-def _like(mine: Json, member: Member, own: Sequence[str]) -> Json:
-    """A reference to a member. A pool needs no port there, and Metacontroller would merge by it."""
-    backend = mine if member.backend["name"] in own else member.backend
-    if backend.get("kind") == "InferencePool":
-        return {key: value for key, value in backend.items() if key != "port"}
-    return {**backend, "port": backend.get("port", PUBLIC_PORT)}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import orjson
 
 from app.hooks.kept import kept_selector
 from app.kserve import permissions
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import COMPONENT_SCHEDULER, MAIN, POOL_API, Names, component_labels
-from app.kserve.spec.presets.router import GRPC_PORT
+from app.kserve.spec.pickerconfig import CONFIG_FLAGS, PickerConfig, arguments
+from app.kserve.spec.presets.parts import GRPC_PORT
 from app.kserve.workload.inherited import replicas, selector, with_account
 from app.kube.base import Json
 from app.kube.desired import (
@@ -32,9 +29,6 @@ SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
 """Container ports by these names are the Service's."""
 
 _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
-_CONFIG_FLAGS = frozenset(
-    dashes + name for dashes in ("--", "-") for name in ("config-text", "configText", "config-file", "configFile")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +54,15 @@ def plan_scheduler(
     names: Names,
     namespace: str,
     spec: SchedulerSpec,
-    config: tuple[str, bool],
+    config: PickerConfig,
     *,
     service: str,
     managed_account: bool,
     observed: ObservedDeployment | None,
 ) -> SchedulerPlan:
-    """Decisions about the endpoint picker of a spec that has ``template``.
+    """Decide about the endpoint picker of a spec that has ``template``.
 
-    ``config`` is :func:`config_text`'s. ``managed_account``: whether ServiceAccounts and Roles are declared, so that
-    one can be made.
+    ``managed_account``: whether ServiceAccounts and Roles are declared, so that one can be made.
     """
     template = spec.template or {}
     named = template.get("serviceAccountName") or ""
@@ -94,89 +87,26 @@ def plan_scheduler(
     )
 
 
-def _pod(template: Json, account: str, wanted: int | None, config: tuple[str, bool]) -> Json:
+def _pod(template: Json, account: str, replicas: int | None, config: PickerConfig) -> Json:
     pod = {key: value for key, value in template.items() if key != "serviceAccountName"}
     if account:
         pod["serviceAccountName"] = account
     if "containers" in pod:
         pod["containers"] = [
-            {**container, "args": _args(container.get("args") or [], wanted, config)}
-            if container.get("name") == MAIN
-            else container
+            _main(container, replicas, config) if container.get("name") == MAIN else container
             for container in pod["containers"]
         ]
     return pod
 
 
-def _args(given: Sequence[str], wanted: int | None, config: tuple[str, bool]) -> list[str]:
-    """The arguments with leader election where there are several, and with a configuration."""
-    text, chosen = config
-    args = list(given)
-    if (wanted or 0) > 1 and not any(flag in args for flag in _ELECTION):
+def _main(container: Json, replicas: int | None, config: PickerConfig) -> Json:
+    """Return the picker's container with leader election if there are several pods, and with a configuration."""
+    args = arguments(container.get("args") or [], config.picker)
+    if (replicas or 0) > 1 and not any(flag in args for flag in _ELECTION):
         args.append(_ELECTION[0])
-    if chosen or not any(arg in _CONFIG_FLAGS for arg in args[:-1]):
-        args += ["--config-text", text]
-    return args
-
-
-# Configuration.
-
-
-def config_text(inline: Any, *, disaggregated: bool, adapters: bool) -> tuple[str, bool]:
-    """An EndpointPickerConfig as text, and whether it is one that the user chose.
-
-    ``inline`` is the effective ``config.inline``, JSON or text; ``adapters``: whether the servers load LoRA adapters.
-    """
-    if inline is None:
-        return _DEFAULTS[disaggregated, adapters], False
-    return inline if isinstance(inline, str) else _compact(inline), True
-
-
-def _compact(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-
-
-_SCORERS = (
-    {"pluginRef": "queue-scorer", "weight": 2},
-    {"pluginRef": "prefix-cache-scorer", "weight": 3},
-    {"pluginRef": "max-score-picker"},
-)
-_ADAPTER_SCORER = "lora-affinity-scorer"
-
-
-def _default(*, disaggregated: bool, adapters: bool) -> str:
-    """The shortest queue counts, and a cached prefix more; a server that has the adapter loaded most of all.
-
-    Where prefill and decode pods are apart, every request (threshold 0) is given one of each.
-    """
-    scorers = [*([{"pluginRef": _ADAPTER_SCORER, "weight": 4}] if adapters else []), *_SCORERS]
-    shared = [*([_ADAPTER_SCORER] if adapters else []), *(scorer["pluginRef"] for scorer in _SCORERS)]
-    plugins: list[Json] = [{"type": type_} for type_ in shared]
-    if disaggregated:
-        before = ("prefill-header-handler", "prefill-filter", "decode-filter")
-        threshold = {"type": "pd-profile-handler", "parameters": {"threshold": 0}}
-        plugins = [*({"type": type_} for type_ in before), *plugins, threshold]
-        profiles = [
-            {"name": side, "plugins": [{"pluginRef": f"{side}-filter"}, *scorers]} for side in ("prefill", "decode")
-        ]
-    else:
-        plugins = [{"type": "single-profile-handler"}, *plugins]
-        profiles = [{"name": "default", "plugins": scorers}]
-    return _compact(
-        {
-            "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
-            "kind": "EndpointPickerConfig",
-            "plugins": plugins,
-            "schedulingProfiles": profiles,
-        }
-    )
-
-
-_DEFAULTS = {
-    (disaggregated, adapters): _default(disaggregated=disaggregated, adapters=adapters)
-    for disaggregated in (False, True)
-    for adapters in (False, True)
-}
+    if config.chosen or not any(arg in CONFIG_FLAGS for arg in args[:-1]):
+        args += ["--config-text", config.text]
+    return {**container, "args": args}
 
 
 # Children.

@@ -6,7 +6,7 @@ every other router object is kept as observed, and conditions that were not reac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from app.hooks.kept import keep_child
 from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
-from app.kserve.names import PUBLIC_PORT, Names
+from app.kserve.names import MAIN, PUBLIC_PORT, Names
 from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fails
 from app.kserve.router import scheduler
 from app.kserve.router.objectives import Objective, inference_objective, objectives
@@ -30,11 +30,13 @@ from app.kserve.router.status import (
     scheduler_state,
     stranger_causes,
 )
+from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.router.urls import MODEL_ROUTING, GatewayView, URLError, choose, discover
 from app.kserve.router.view import RouterError, RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.spec.pickerconfig import picker_config
 from app.kserve.workload.children import current, outlived
-from app.kube.objects import ObservedObject
+from app.kube.objects import ObservedDeployment, ObservedObject
 from app.settings import Settings
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes
@@ -146,14 +148,17 @@ def _schedule(work: _Work) -> None:
         work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
+    pod, picker = with_tokenizer(view.spec, wanted, view.context, observed)
     plan = scheduler.plan_scheduler(
         view.names,
         view.namespace,
-        wanted,
-        scheduler.config_text(
+        wanted.model_copy(update={"template": pod}),
+        picker_config(
             (wanted.config or {}).get("inline"),
+            picker,
             disaggregated=view.spec.prefill is not None,
             adapters=bool(view.adapters),
+            running=_running_arguments(observed),
         ),
         service=view.picker_service,
         managed_account=view.rbac_declared,
@@ -175,6 +180,11 @@ def _schedule(work: _Work) -> None:
     work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = state
     if observed is not None:
         work.causes += deployment_causes(observed)
+
+
+def _running_arguments(observed: ObservedDeployment | None) -> Sequence[str]:
+    containers = observed.spec.template.spec.containers if observed is not None else None
+    return next((c.args or () for c in containers or () if c.name == MAIN), ())
 
 
 def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
@@ -207,10 +217,9 @@ def _expose(work: _Work) -> None:
         _within(work)
         return
     specs = [route.spec for route in view.referenced_routes()]
-    managed, spec = view.managed_route, view.managed_spec
-    if managed is not None and spec is not None:
-        work.children.append(managed)
-        specs = [spec, *specs]
+    if view.managed_route is not None and view.undivided_spec is not None:
+        work.children.append(view.managed_route)
+        specs = [view.undivided_spec, *specs]
     if view.related.gateways is None:  # the URLs are what they were
         work.addresses = None
         return

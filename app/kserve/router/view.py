@@ -20,7 +20,7 @@ from app.kserve.llminferenceservice.observed import (
     RouteSpec,
 )
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import Names
+from app.kserve.names import ROUTING_GROUP, Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
 from app.kserve.router.objectives import Objective, with_objectives
@@ -98,6 +98,8 @@ class RouterView:
         if group is not None:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
+        if group is not None:
+            route["metadata"]["labels"][ROUTING_GROUP] = group.name
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
 
     @property
@@ -125,9 +127,18 @@ class RouterView:
     @cached_property
     def managed_spec(self) -> RouteSpec | None:
         """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
-        route = self.managed_route
+        return None if self.managed_route is None else self._as_observed(self.managed_route)
+
+    @property
+    def undivided_spec(self) -> RouteSpec | None:
+        """The same before a group divides its requests: the Services in it tell which addresses it has."""
+        if self.managed_route is None or self.http is None:
+            return None
+        return self._as_observed({"spec": self.http.spec})
+
+    def _as_observed(self, route: Json) -> RouteSpec:
         try:
-            return None if route is None else as_observed(route)
+            return as_observed(route)
         except msgspec.ValidationError as error:
             text = f"HTTPRoute {self.names.route} cannot be created: {error}"
             raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, text) from None

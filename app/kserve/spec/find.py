@@ -37,11 +37,13 @@ class ConfigFinder:
         namespace: str,
         system_namespace: str,
         prefix: str,
+        built_in: Mapping[str, Json] = presets.LATEST,
     ) -> None:
         self._configs = configs
         self._config_maps = config_maps
         self._namespaces = (namespace, system_namespace)
         self._prefix = prefix
+        self._presets = built_in
 
     def config(self, name: str) -> Layer | None:
         for namespace in self._namespaces:
@@ -50,7 +52,7 @@ class ConfigFinder:
                 source = f"LLMInferenceServiceConfig {namespace}/{name}"
                 checked = annotated(_checked(source, bytes(found.spec)), found.metadata)
                 return replace(checked, name=name, namespace=namespace)
-        preset = presets.PRESETS.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
+        preset = self._presets.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
         return Layer(f"preset {name}", preset, name=name) if preset is not None else None
 
     def scheduler_config(self, name: str, key: str) -> str:

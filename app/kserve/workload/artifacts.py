@@ -90,6 +90,10 @@ class Attachment:
     """Security context of ``main`` that runs now."""
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
+    reader: str = MAIN
+    """Name of the container that reads the model."""
+    path: str = MODEL_PATH
+    """Directory of the model in that container."""
 
 
 def downloaded(source: Artifact, adapters: Sequence[Adapter]) -> list[Address]:
@@ -123,13 +127,20 @@ def attach(
     return pod
 
 
-def _claim(pod: Json, uri: Address, name: str, directory: str) -> Json:
+def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
+    """Return a pod, which is no model server's, whose reader has files of a model that is on a claim or downloaded."""
+    if source.provider is Provider.CLAIM:
+        return _claim(pod, source.uri, CLAIM_VOLUME, extra.path, extra.reader)
+    return _download(pod, source, (), operator, extra) if source.downloads else pod
+
+
+def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = MAIN) -> Json:
     claim, _, inside = uri.rest.partition("/")
     mount = {"name": name, "mountPath": directory, "readOnly": True}
     if inside:
         mount["subPath"] = inside
     volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
-    return _with_main(_with_volume(pod, volume), lambda main: _with_mount(main, mount))
+    return _with_container(_with_volume(pod, volume), reader, lambda container: _with_mount(container, mount))
 
 
 def inside(uri: Address) -> str:
@@ -150,7 +161,7 @@ def _download(
     if source.downloads:
         mounts.append({"name": PROVISION_VOLUME, "mountPath": MODEL_PATH})
         below = {"subPath": found} if (found := inside(source.uri)) else {}
-        pod = _provided(pod, {**mounts[0], "readOnly": True, **below})
+        pod = _provided(pod, {**mounts[0], "mountPath": extra.path, "readOnly": True, **below}, extra.reader)
     if fetched:
         mounts.append({"name": ADAPTER_VOLUME, "mountPath": LORA_PATH})
         read_only = {"readOnly": True} if fetched == list(adapters) else {}  # others are mounted below it
@@ -173,10 +184,10 @@ def _download(
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
 
 
-def _provided(pod: Json, mount: Json) -> Json:
-    """The pod with an empty volume that the storage initializer fills, and ``main`` reads."""
+def _provided(pod: Json, mount: Json, reader: str = MAIN) -> Json:
+    """The pod with an empty volume that the storage initializer fills, and the reader mounts."""
     pod = _with_volume(pod, {"name": mount["name"], "emptyDir": {}})
-    return _with_main(pod, lambda main: _with_mount(main, mount))
+    return _with_container(pod, reader, lambda container: _with_mount(container, mount))
 
 
 def _secret_volume(files: Files) -> Json:
@@ -220,7 +231,7 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
     mount = {"name": PROVISION_VOLUME, "mountPath": posixpath.dirname(MODEL_PATH)}
     user: Json = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
     pod = _with_volume(pod, {"name": PROVISION_VOLUME, "emptyDir": {}})
-    pod = _with_main(pod, lambda main: _with_env(_with_mount(_run_as(main, user, extra), mount), *_ASYNC))
+    pod = _with_container(pod, MAIN, lambda main: _with_env(_with_mount(_run_as(main, user, extra), mount), *_ASYNC))
     pod = {**pod, "shareProcessNamespace": True}
     if any(container.get("name") == MODELCAR for container in containers):
         return pod
@@ -257,9 +268,9 @@ def _run_as(main: Json, user: Json, extra: Attachment) -> Json:
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
 
 
-def _with_main(pod: Json, change: Callable[[Json], Json]) -> Json:
+def _with_container(pod: Json, name: str, change: Callable[[Json], Json]) -> Json:
     containers = pod.get("containers") or []
-    return {**pod, "containers": [change(c) if c.get("name") == MAIN else c for c in containers]}
+    return {**pod, "containers": [change(c) if c.get("name") == name else c for c in containers]}
 
 
 def _with_volume(pod: Json, volume: Json) -> Json:

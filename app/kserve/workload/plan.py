@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.hooks.kept import kept_selector
@@ -34,7 +34,7 @@ from app.kserve.workload.artifacts import (
     inside,
     with_bundle,
 )
-from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, access, download_hints
+from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
 from app.kserve.workload.inherited import (
     Labels,
     Propagated,
@@ -152,13 +152,8 @@ class _Planner:
         self._passed: Propagated = propagated(context.metadata.labels, context.metadata.annotations)
         self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
-        enabled = lora.is_loaded(spec)
-        self._source: Artifact = artifact(
-            spec.model.uri if spec.model is not None else "",
-            enabled=enabled,
-            modelcar=context.operator.storage_initializer.enable_modelcar,
-        )
-        self._adapters = lora.adapters(spec.model) if enabled else []
+        self._source: Artifact = model_artifact(spec, context)
+        self._adapters = lora.adapters(spec.model) if lora.is_loaded(spec) else []
 
     def plan(self) -> WorkloadPlan:
         accounts = self._accounts()
@@ -300,42 +295,71 @@ class _Planner:
         self, template: Json, labels: Labels, annotations: Labels, account: str, running: ObservedTemplate | None
     ) -> PodPlan:
         """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
-        context, notes = self._context, self._context.metadata.annotations or {}
+        context = self._context
         uris = downloaded(self._source, self._adapters)
-        found = context.account(account or "default") if uris else None
-        given = access(uris, notes, found, context.operator.credentials)
+        given = download_access(self._spec, context, account, self._source, self._adapters)
         for hint in download_hints(uris, given, template, context.operator.credentials):
             self._hints[hint.reason] = hint
-        given = given.with_variables(self._confidential(), "spec.model.confidential")
-        if any(provider(uri) is Provider.HF for uri in uris):
-            given = given.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")
         named = {variable["name"] for variable in given.env}
         self._ca_bundle |= with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-        extra = Attachment(given, _live_image(running), _live_security(running), context.ca_bundle)
+        extra = Attachment(given, live_image(running), _live_security(running), context.ca_bundle)
         pod = attach(template, self._source, self._adapters, context.operator, extra)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), given.sources, places)
 
-    def _confidential(self) -> dict[str, str]:
-        """Variables by which the storage initializer knows that it has to decrypt the model (KS-1.2)."""
-        asked = self._spec.model.confidential if self._spec.model is not None else None
-        if asked is None or not asked.enabled or not self._source.downloads:
-            return {}
-        key = {"CONFIDENTIAL_RESOURCE_ID": asked.resource_id} if asked.resource_id else {}
-        return {"CONFIDENTIAL_ENABLED": "true", **key}
-
     def _with_adapters(self, pod: Json) -> Json:
-        """The pod whose server loads the adapters."""
+        """Return the pod whose server loads the adapters, each under its name and that of the route's rules."""
         model = self._spec.model
         if not self._adapters or model is None or model.lora is None:
             return pod
-        limits, served = model.lora, [(a.name, f"{a.path}/{inside(a.uri)}".rstrip("/")) for a in self._adapters]
+        limits, publisher = model.lora, f"publishers/{self._context.metadata.namespace}/models/"
+        served = [
+            (name, f"{adapter.path}/{inside(adapter.uri)}".rstrip("/"))
+            for adapter in self._adapters
+            for name in (adapter.name, publisher + adapter.name)
+        ]
         return {
             **pod,
             "containers": [
                 lora.with_adapters(c, limits, served) if c.get("name") == MAIN else c for c in pod["containers"]
             ],
         }
+
+
+def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> Artifact:
+    """Return where the model of a service comes from. Raises :class:`ArtifactError`."""
+    return artifact(
+        spec.model.uri if spec.model is not None else "",
+        enabled=lora.is_loaded(spec),
+        modelcar=context.operator.storage_initializer.enable_modelcar,
+    )
+
+
+def download_access(
+    spec: EffectiveSpec,
+    context: ReconcileContext,
+    account: str,
+    source: Artifact,
+    adapters: Sequence[lora.Adapter] = (),
+) -> Access:
+    """Return what the storage initializer gets for downloads in a pod; ``account`` is the one that a user named."""
+    uris = downloaded(source, adapters)
+    found = context.account(account or "default") if uris else None
+    given = access(uris, context.metadata.annotations or {}, found, context.operator.credentials)
+    if source.downloads:
+        given = given.with_variables(_confidential(spec), "spec.model.confidential")
+    if any(provider(uri) is Provider.HF for uri in uris):
+        given = given.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")
+    return given
+
+
+def _confidential(spec: EffectiveSpec) -> dict[str, str]:
+    """Return the variables by which the storage initializer decrypts the model (KS-1.2)."""
+    asked = spec.model.confidential if spec.model is not None else None
+    if asked is None or not asked.enabled:
+        return {}
+    key = {"CONFIDENTIAL_RESOURCE_ID": asked.resource_id} if asked.resource_id else {}
+    return {"CONFIDENTIAL_ENABLED": "true", **key}
 
 
 def _named_account(workload: WorkloadSpec) -> str:
@@ -353,6 +377,6 @@ def _live_security(running: ObservedTemplate | None) -> Json | None:
     return next((c.security_context for c in containers or () if c.name == MAIN), None)
 
 
-def _live_image(running: ObservedTemplate | None) -> str:
+def live_image(running: ObservedTemplate | None) -> str:
     containers = running.spec.init_containers if running is not None else None
     return next((c.image for c in containers or () if c.name == STORAGE_INITIALIZER), "")

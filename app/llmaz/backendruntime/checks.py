@@ -1,28 +1,13 @@
-"""Validation rules and warnings of a BackendRuntime.
-
-Source: LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31.
-"""
-
-from __future__ import annotations
+"""Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from app.hooks import sendable
 from app.kube import field
+from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import nearest
-from app.llmaz import scaling
-from app.llmaz.arguments import (
-    MODEL_PATH,
-    OF_MODELS,
-    WORDS,
-    misses,
-    named_words,
-    names_a_word,
-    port_warnings,
-    unknown_words,
-)
+from app.llmaz import arguments, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import accelerator_warnings, under_upstreams_path
 from app.llmaz.names import PORT_NAME
@@ -37,7 +22,7 @@ def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Sett
     return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
 
 
-def probes(spec: BackendRuntimeSpec) -> dict[str, dict[str, Any] | None]:
+def probes(spec: BackendRuntimeSpec) -> dict[str, Json | None]:
     return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
 
 
@@ -45,11 +30,8 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     """Validate the fields that make every pod or autoscaler of the runtime invalid."""
     yield from podrules.check("Container.env", spec.envs, SPEC.child("envs"))
     for name, probe in probes(spec).items():
-        if probe is not None:
-            yield from podrules.check(f"Container.{name}Probe", probe, SPEC.child(f"{name}Probe"))
-            yield from sendable.check(probe, SPEC.child(f"{name}Probe"))
-    yield from podrules.check("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
-    yield from sendable.check(spec.lifecycle, SPEC.child("lifecycle"))
+        yield from podrules.check_embedded(f"Container.{name}Probe", probe, SPEC.child(f"{name}Probe"))
+    yield from podrules.check_embedded("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
     for position, variable in enumerate(spec.envs or ()):
         yield from sendable.check(variable, SPEC.child("envs").index(position))
     for position, config in enumerate(spec.recommended_configs or ()):
@@ -100,7 +82,7 @@ def warnings(runtime: BackendRuntime) -> list[field.Advice]:
 
 
 def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
-    """Warn of parts that make no image reference when a colon joins them."""
+    """Warn of parts that are not an image reference when a colon joins them."""
     if ":" in spec.image.rpartition("/")[2]:
         yield field.advice(
             SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version"
@@ -115,14 +97,14 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
 def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
     """Warn of placeholders that are not replaced (LZ-3.3)."""
     for position, text in enumerate(spec.command or ()):
-        if names_a_word(text):
+        if arguments.names_a_word(text):
             yield field.advice(
                 SPEC.child("command").index(position),
                 "placeholders are only replaced in the args of presets; this one is passed on as written",
             )
     for position, variable in enumerate(spec.envs or ()):
         text = variable.get("value") or ""
-        if misses(text) or not set(OF_MODELS).isdisjoint(named_words(text)):
+        if arguments.misses(text) or not set(arguments.OF_MODELS).isdisjoint(arguments.named_words(text)):
             yield field.advice(
                 SPEC.child("envs").index(position).child("value"),
                 "only params of the flavor, such as {{ .TP }}, are replaced in a variable; this placeholder is passed "
@@ -133,17 +115,19 @@ def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
 def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> Iterator[field.Advice]:
     for position, argument in enumerate(args):
         where = path.index(position)
-        for word in unknown_words(argument, known):
-            near = nearest(word, WORDS)
+        for word in arguments.unknown_words(argument, known):
+            near = nearest(word, arguments.WORDS)
             hint = f"did you mean {near}?" if near else "an argument of paramArgs is left out where it has not"
             yield field.advice(
                 where,
                 f"{{{{ .{word} }}}} has a value only where the model's flavor has a param {word}; other Playgrounds "
                 f"cannot use the preset ({hint})",
             )
-        if misses(argument):
-            yield field.advice(where, f"this placeholder is not replaced; write it like {{{{ .{MODEL_PATH} }}}}")
-    yield from port_warnings(args, path)
+        if arguments.misses(argument):
+            yield field.advice(
+                where, f"this placeholder is not replaced; write it like {{{{ .{arguments.MODEL_PATH} }}}}"
+            )
+    yield from arguments.port_warnings(args, path)
 
 
 def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advice]:

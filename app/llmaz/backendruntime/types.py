@@ -1,15 +1,10 @@
 """The ``BackendRuntime`` kind: an inference engine and its presets. Source: LZ-1.2."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
-import msgspec
-from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import EnvVar, KubeModel, Lifecycle, Probe
-from app.kube.conditions import Condition
 from app.kube.fieldclass import HONOURED, PASSED_THROUGH, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity, Resources
@@ -100,10 +95,6 @@ class BackendRuntimeSpec(KubeModel):
 
 class BackendRuntimeStatus(Status):
     """Observed state of a BackendRuntime."""
-
-    conditions: Annotated[list[Condition], Meta(description="Whether the runtime can be used.")] = msgspec.field(
-        default_factory=list
-    )
 
 
 BackendRuntime = Resource[BackendRuntimeSpec, BackendRuntimeStatus]

@@ -1,9 +1,4 @@
-"""The rules of an OpenModel: what is refused, and what its author should know of an accepted one.
-
-Source: LZ-2.7, LZ-OM01 to LZ-OM08, LZ-N10 to LZ-N16.
-"""
-
-from __future__ import annotations
+"""Rules and warnings of an OpenModel (LZ-2.7, LZ-OM01 to LZ-OM08, LZ-N10 to LZ-N16)."""
 
 from collections.abc import Iterable, Iterator
 from math import prod

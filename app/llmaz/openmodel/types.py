@@ -1,15 +1,10 @@
 """The ``OpenModel`` kind: a model that workloads claim by name. Source: LZ-1.1."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import DateTime, KubeModel
-from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
 from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity
@@ -106,11 +101,7 @@ class OpenModelSpec(KubeModel):
 
 
 class OpenModelStatus(Status):
-    """Observed state of an OpenModel."""
-
-    conditions: Annotated[list[Condition], Meta(description="Ready is true if the model can be used.")] = msgspec.field(
-        default_factory=list
-    )
+    """Observed state of a OpenModel."""
 
 
 OpenModel = Resource[OpenModelSpec, OpenModelStatus]

@@ -1,9 +1,7 @@
-"""The rules of a Playground: what is refused, and what its author should know of an accepted one.
+"""Rules and warnings of a Playground.
 
 Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator
@@ -22,11 +20,10 @@ from app.llmaz.checks import (
     workload_name,
     workload_warnings,
 )
-from app.llmaz.claims import main_first
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Related, Request
 from app.llmaz.playground.plan import plan
-from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, models
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
 from app.workload import podadvice, podrules
@@ -149,8 +146,8 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[field.Advice]:
     """Return why no children would be created, and notes; empty if the objects it refers to are not available."""
     related, spec = request.related or Related(), playground.spec
-    claim, path = models(spec), SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
-    names = [model.name for model in main_first(claim.models or [])]
+    claim, path = spec.claims, SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
+    names = claim.names
     if not names or any(get(related.models, name) is None for name in names):
         return []
     claimed = references.models(related.models, names)
@@ -160,8 +157,7 @@ def against_related(playground: Playground, request: Request, settings: Settings
         field.advice(path, note)
         for note in flavors.notes(claimed[0].name, claimed[0].flavors, claim.inference_flavors or [])
     ]
-    backend = DEFAULT_BACKEND if spec.backend_runtime_config is None else spec.backend_runtime_config.backend_name
-    if get(related.runtimes, backend) is None:
+    if get(related.runtimes, spec.backend) is None:
         return advice
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):

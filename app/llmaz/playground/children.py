@@ -1,9 +1,7 @@
 """The children of a Playground: an inference Service and an autoscaler. Source: LZ-4.1, LZ-4.5."""
 
-from __future__ import annotations
-
+from app.kube import desired
 from app.kube.base import Json
-from app.kube.desired import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ObjectMeta, ScaleTarget
 from app.llmaz.claims import main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import Plan
@@ -16,7 +14,7 @@ GRACE_SECONDS = 130
 
 
 def service(plan: Plan) -> Json:
-    """Only what is decided here; the rest comes from the CRD's defaults."""
+    """Build the inference Service; the CRD's defaults complete it."""
     metadata: Json = {"name": plan.name, "namespace": plan.namespace}
     if plan.skip_annotation is not None:
         metadata["annotations"] = {SKIP_LOADER: plan.skip_annotation}
@@ -34,9 +32,9 @@ def service(plan: Plan) -> Json:
 
 
 def _claims(plan: Plan) -> Json:
-    """The models in the user's order, each name once: Metacontroller keeps the items of such a list apart by name.
+    """Return the models in the user's order, each name once, because Metacontroller merges the list by name.
 
-    Only a model that is its own draft is there twice, and one copy of its files serves both roles.
+    Only a model that is its own draft is listed twice, and one copy of its files serves both roles.
     """
     roles: Json = {}
     for model in main_first(plan.models):
@@ -57,7 +55,6 @@ def _pod(plan: Plan) -> Json:
 
 
 def _runner(plan: Plan) -> Json:
-    """The engine's container; what is empty or absent is left out."""
     container = {
         "name": RUNNER,
         "image": plan.image,
@@ -72,15 +69,15 @@ def _runner(plan: Plan) -> Json:
     return {key: value for key, value in container.items() if value} | plan.runtime.handlers
 
 
-def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
-    """``None`` when the Playground does not scale by load."""
+def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
+    """Build the autoscaler; ``None`` if the Playground does not scale."""
     scaling = plan.scaling
     if scaling is None:
         return None
-    return HorizontalPodAutoscaler(
-        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace),
-        spec=HorizontalPodAutoscalerSpec(
-            scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
+    return desired.HorizontalPodAutoscaler(
+        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace),
+        spec=desired.HorizontalPodAutoscalerSpec(
+            scale_target_ref=desired.ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
             min_replicas=scaling.minimum,
             max_replicas=scaling.maximum,
             metrics=metrics(scaling.trigger),

@@ -1,22 +1,17 @@
-"""The objects a Playground's hooks deal with, and the rules that ask for them. Source: LZ-10."""
-
-from __future__ import annotations
-
-from typing import Any
+"""The typed request of a Playground, and the rules of its related objects. Source: LZ-10."""
 
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.kube.base import Json
 from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
 from app.kube.stored import Decoder
-from app.llmaz.names import DEFAULT_BACKEND, INFERENCE_API, MODEL_API, skips_loader
-from app.llmaz.playground.types import Playground, models
+from app.llmaz.names import INFERENCE_API, MODEL_API, skips_loader
+from app.llmaz.playground.types import Playground
 from app.settings import Settings
 
 
 class ServiceStatus(ConditionsStatus):
-    """Status of an inference Service."""
-
     observed_generation: int | None = None
     replicas: int = 0
     selector: str = ""
@@ -50,8 +45,8 @@ class Related(msgspec.Struct):
 Request = SyncRequest[Children, Related]
 
 
-def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> dict[str, Any]:
-    """The models, the runtimes, and who loads models."""
+def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> Json:
+    """Return the models, the runtimes, and the choice of the loader."""
     related, metadata = request.related or Related(), request.parent.metadata
     return {
         "models": specs(related.models),
@@ -61,13 +56,10 @@ def template_inputs(_playground: Playground, request: Request, _settings: Settin
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """Request its models, its runtime, and a Service of its name, each by name."""
     spec, metadata = playground.spec, playground.metadata
-    config = spec.backend_runtime_config
-    backend = DEFAULT_BACKEND if config is None else config.backend_name
-    claimed = tuple(dict.fromkeys(model.name for model in models(spec).models or () if model.name))
+    claimed = tuple(dict.fromkeys(model.name for model in spec.claims.models or () if model.name))
     rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
-    if backend:
-        rules.append(RelatedRule(INFERENCE_API, "backendruntimes", names=(backend,)))
+    if spec.backend:
+        rules.append(RelatedRule(INFERENCE_API, "backendruntimes", names=(spec.backend,)))
     rules.append(RelatedRule(INFERENCE_API, "services", namespace=metadata.namespace, names=(metadata.name,)))
     return rules

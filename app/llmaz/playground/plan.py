@@ -1,24 +1,11 @@
 """Every decision about a Playground: which engine and preset serve which models. Source: LZ-3, LZ-4.1, LZ-4.5."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.kube.base import Json
 from app.kube.podspec import each_name_once, stored
-from app.llmaz import flavors, references
-from app.llmaz.arguments import (
-    DEGREES,
-    DRAFT_MODEL_PATH,
-    MODEL_NAME,
-    MODEL_PATH,
-    ArgumentError,
-    has_option,
-    named_words,
-    render,
-    render_variable,
-)
+from app.llmaz import arguments, flavors, references
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
     SPECULATIVE_PRESET,
@@ -26,11 +13,11 @@ from app.llmaz.backendruntime.types import (
     RecommendedConfig,
     preset,
 )
-from app.llmaz.claims import ModelReference, main_first, speculative
+from app.llmaz.claims import ModelReference, speculative
 from app.llmaz.names import SKIP_LOADER, skips_loader
 from app.llmaz.openmodel.types import Flavor
 from app.llmaz.playground.observed import Related
-from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason, models
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason
 from app.llmaz.quantities import Resources, below
 from app.llmaz.references import Model, Runtime
 from app.llmaz.scaling import HPATrigger
@@ -73,16 +60,14 @@ class Plan:
 def plan(playground: Playground, related: Related, settings: Settings) -> Plan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = playground.spec, playground.metadata
-    claimed = models(spec).models or []
-    claimed_models = references.models(related.models, [model.name for model in main_first(claimed)])
+    claimed_models = references.models(related.models, spec.claims.names)
     if isinstance(claimed_models, Cause):
         return claimed_models
     skip = skips_loader(metadata)
     cannot = references.unloadable(claimed_models, settings, skip=skip)
     if cannot is not None:
         return cannot
-    config = spec.backend_runtime_config or _NO_CONFIG
-    engine = references.runtime(related.runtimes, config.backend_name)
+    engine = references.runtime(related.runtimes, spec.backend)
     if isinstance(engine, Cause):
         return engine
     return _decide(playground, claimed_models, engine, skip=skip)
@@ -91,7 +76,7 @@ def plan(playground: Playground, related: Related, settings: Settings) -> Plan |
 def _decide(playground: Playground, claimed_models: list[Model], engine: Runtime, *, skip: bool) -> Plan | Cause:
     """Build the plan of a Playground whose models and engine exist."""
     spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
-    claims, config = models(spec), spec.backend_runtime_config or _NO_CONFIG
+    claims, config = spec.claims, spec.backend_runtime_config or _NO_CONFIG
     claimed = claims.models or []
     inferred = SPECULATIVE_PRESET if speculative(claimed) else DEFAULT_PRESET
     chosen = inferred if config.config_name is None else config.config_name
@@ -102,8 +87,8 @@ def _decide(playground: Playground, claimed_models: list[Model], engine: Runtime
     params = flavors.words(flavor)
     templates = [*(base.args or ()), *_param_args(base, params, config.args or [])]
     try:
-        args = render(templates, {**params, **_values(claimed_models, skip=skip)})
-    except ArgumentError as error:
+        args = arguments.render(templates, {**params, **_values(claimed_models, skip=skip)})
+    except arguments.ArgumentError as error:
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
     version = runtime.version if config.version is None else config.version
@@ -137,28 +122,24 @@ def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
 
 
 def _values(models: list[Model], *, skip: bool) -> dict[str, str]:
-    """Values of the placeholders."""
-    values = {MODEL_NAME: models[0].served_name, MODEL_PATH: models[0].source.path(skip=skip)}
+    values = {arguments.MODEL_NAME: models[0].served_name, arguments.MODEL_PATH: models[0].source.path(skip=skip)}
     if len(models) > 1:
-        values[DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)
+        values[arguments.DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)
     return values
 
 
 def _param_args(base: RecommendedConfig, params: Mapping[str, str], args: Sequence[str]) -> Iterator[str]:
-    """Return arguments for the flavor's params, unless the Playground's args set them. Source: LZ-3.5.
-
-    A degree of 1 is every engine's default, so it needs no argument.
-    """
+    """Return arguments for the flavor's params, unless the args set them or a degree is 1, the default (LZ-3.5)."""
     for group in base.param_args or ():
-        is_set = group.param in params and (group.param not in DEGREES or params[group.param] != "1")
-        if is_set and not has_option(args, [*(group.args or ()), *(group.unless or ())]):
+        is_set = group.param in params and (group.param not in arguments.DEGREES or params[group.param] != "1")
+        if is_set and not arguments.has_option(args, [*(group.args or ()), *(group.unless or ())]):
             yield from group.args or ()
 
 
 def _variables(runtime: BackendRuntimeSpec, params: Mapping[str, str]) -> Iterator[Json]:
     for variable in runtime.envs or ():
         value = variable.get("value")
-        yield {**variable, "value": render_variable(value, params)} if value else variable
+        yield {**variable, "value": arguments.render_variable(value, params)} if value else variable
 
 
 def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Scaling | None:
@@ -192,9 +173,9 @@ def _degree_notes(flavor: Flavor | None, base: RecommendedConfig, runtime: Backe
     """Warn of parallelism in a flavor for which the preset has no placeholder (LZ-N35)."""
     added = (argument for group in base.param_args or () for argument in group.args or ())
     templates = [*(base.args or ()), *added, *(variable.get("value") or "" for variable in runtime.envs or ())]
-    placeholders = {word for template in templates for word in named_words(template)}
+    placeholders = {word for template in templates for word in arguments.named_words(template)}
     params = (flavor.params if flavor is not None else None) or {}
-    for word in DEGREES:
+    for word in arguments.DEGREES:
         if flavor is not None and params.get(word, "1") != "1" and word not in placeholders:
             yield f"flavor {flavor.name}: {word} has no effect, because the preset has no placeholder for it"
 

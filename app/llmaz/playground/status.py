@@ -1,7 +1,5 @@
 """Status of a Playground, from its observed Service. Source: LZ-5.2, whose rows are named below."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from app.kube.conditions import Conditions, find, is_true

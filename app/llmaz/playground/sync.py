@@ -1,6 +1,4 @@
-"""The hooks of Playground. Source: LZ-4.1, LZ-4.5 and LZ-5.2."""
-
-from __future__ import annotations
+"""The sync hook of Playground. Source: LZ-4.1, LZ-4.5 and LZ-5.2."""
 
 from datetime import datetime
 

@@ -1,23 +1,18 @@
 """The ``Playground`` kind: a model served with a preset of an engine. Source: LZ-1.3 and LZ-5.2."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 
-import msgspec
-from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import EnvVar, Int32, KubeModel
-from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims, ModelReference
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, Status, no_replicas
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, ScaledStatus
 
 
 class ModelClaim(KubeModel):
@@ -88,14 +83,26 @@ class PlaygroundSpec(KubeModel):
     )
     elastic_config: ElasticConfig | None = Field(default=None, description="Autoscaling settings.")
 
+    @property
+    def claims(self) -> ModelClaims:
+        """Both forms of the claim as one."""
+        claim = self.model_claim
+        if claim is None:
+            return self.model_claims or ModelClaims()
+        return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)
+
+    @property
+    def backend(self) -> str:
+        """Name of the BackendRuntime."""
+        return (self.backend_runtime_config or BackendRuntimeConfig()).backend_name
+
 
 class ConditionType(StrEnum):
     """Condition types of a Playground."""
 
     PROGRESSING = PROGRESSING
-    """The service is being made or changed. Upstream never takes it back, only an abort does."""
+    """The Service is being created or changed. Upstream never removes it; only an abort does."""
     AVAILABLE = "Available"
-    """The service answers requests."""
     READY = READY
     """The one condition all families have; while not True its message lists why."""
 
@@ -104,45 +111,25 @@ class Reason(StrEnum):
     """Why a Playground's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and the Service's."""
 
     PENDING = "Pending"
-    """The service is waited for, for the first time or after an abort."""
+    """Waiting for the Service, for the first time or after an abort."""
     PLAYGROUND_IN_PROGRESS = "PlaygroundInProgress"
-    """The service was available before and is waited for again."""
+    """Waiting for a Service that was available before."""
     PLAYGROUND_READY = "PlaygroundReady"
-    """The service is available."""
     PLAYGROUND_NOT_READY = "PlaygroundNotReady"
-    """The service was available before and is not now."""
+    """The Service was available before."""
     ABORT_PROCESSING = ABORT_PROCESSING
-    """Something is missing or wrong; what runs is left alone."""
+    """A dependency is missing or invalid; running pods are unchanged."""
     INVALID_SPEC = INVALID_SPEC
-    """A rule is broken; what runs is left alone."""
+    """The spec is invalid; running pods are unchanged."""
     SERVICE_CONFLICT = "ServiceConflict"
-    """A Service of the same name belongs to somebody else."""
+    """Another object controls the Service of this name."""
     PRESET_NOT_FOUND = "PresetNotFound"
-    """The BackendRuntime has no preset of that name."""
     ARGUMENT_NOT_RENDERABLE = "ArgumentNotRenderable"
-    """A placeholder in the preset's arguments has no value."""
     SERVICE_NOT_REPORTED = "ServiceNotReported"
-    """The Service has not reported a status for its current generation."""
 
 
-class PlaygroundStatus(Status):
+class PlaygroundStatus(ScaledStatus):
     """Observed state of a Playground."""
-
-    conditions: Annotated[list[Condition], Meta(description="Conditions of the Playground.")] = msgspec.field(
-        default_factory=list
-    )
-    replicas: Annotated[Int32, Meta(description="Number of existing replicas, ready or not.")] = msgspec.field(
-        default_factory=no_replicas
-    )
-    selector: Annotated[str, Meta(description="Label selector of the pods, for the autoscaler.")] = ""
 
 
 Playground = Resource[PlaygroundSpec, PlaygroundStatus]
-
-
-def models(spec: PlaygroundSpec) -> ModelClaims:
-    """Both forms of the claim as one."""
-    claim = spec.model_claim
-    if claim is None:
-        return spec.model_claims or ModelClaims()
-    return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)

@@ -1,9 +1,7 @@
-"""The rules of a Service: what is refused, and what its author should know of an accepted one.
+"""Rules and warnings of a Service.
 
 Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ-N26 to LZ-N29, LZ-T29.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator
@@ -19,21 +17,8 @@ from app.kube.decode import SPEC
 from app.kube.names import validate_annotation_keys, validate_labels
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
-from app.llmaz import claims
+from app.llmaz import claims, names
 from app.llmaz.checks import workload_name, workload_warnings
-from app.llmaz.names import (
-    FLAVORS,
-    INFERENCE_SERVICE,
-    LOADER,
-    MODEL_FAMILY,
-    MODEL_NAME,
-    MODEL_VOLUME,
-    MODELS_DIR,
-    PORT,
-    RUNNER,
-    load_balancer,
-    skips_loader,
-)
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.references import Obstacle
 from app.llmaz.service.observed import Related, Request
@@ -69,7 +54,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
         errors += claims.check(spec.model_claims, SPEC.child("modelClaims"))
     if spec.replicas < 0:
         errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
-    errors += _workload(spec.workload_template, created=old is None, loads=not skips_loader(service.metadata))
+    errors += _workload(spec.workload_template, created=old is None, loads=not names.skips_loader(service.metadata))
     if old is not None and old.spec.workload_template.size != spec.workload_template.size:
         errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
     grouped = not spec.workload_template.is_single
@@ -90,24 +75,26 @@ def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iter
 
 def _no_runner(path: field.Path) -> field.Error:
     where = path.child("spec", "containers")
-    return field.forbidden(where, f"one container must be named {RUNNER}: it gets the model and the flavor's resources")
+    return field.forbidden(
+        where, f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
+    )
 
 
-def items(template: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def items(template: Json, name: str) -> list[Json]:
     """Return a list of a pod spec without nulls; other types were refused before."""
-    values: list[dict[str, Any]] = (template.get("spec") or {}).get(name) or []
+    values: list[Json] = (template.get("spec") or {}).get(name) or []
     return [item for item in values if item]
 
 
-def has_runner(template: dict[str, Any]) -> bool:
-    return any(container.get("name") == RUNNER for container in items(template, "containers"))
+def has_runner(template: Json) -> bool:
+    return any(container.get("name") == names.RUNNER for container in items(template, "containers"))
 
 
-_LOADER = re.compile(rf"{LOADER}(-[0-9]+)?")
-_VOLUME = re.compile(rf"{MODEL_VOLUME}(-[0-9]+)?")
+_LOADER = re.compile(rf"{names.LOADER}(-[0-9]+)?")
+_VOLUME = re.compile(rf"{names.MODEL_VOLUME}(-[0-9]+)?")
 
 
-def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterator[field.Error]:
+def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Error]:
     """Validate what the API server or Metacontroller would only refuse when the pods are created."""
     yield from (_at_item(error, template, path) for error in sendable.check(template, path))
     spec = path.child("spec")
@@ -121,11 +108,11 @@ def _pods(template: dict[str, Any], path: field.Path, *, loads: bool) -> Iterato
         if _LOADER.fullmatch(str(container.get("name"))):
             yield _reserved(spec.child("initContainers").index(position).child("name"), container["name"])
     for position, container in enumerate(items(template, "containers")):
-        if container.get("name") == RUNNER:
+        if container.get("name") == names.RUNNER:
             yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
 
 
-def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> field.Error:
+def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Error:
     """Move the error about a duplicate to the second of the two items, as the API server does."""
     if error.type is not field.ErrorType.DUPLICATE:
         return error
@@ -140,17 +127,16 @@ def _at_item(error: field.Error, template: dict[str, Any], root: field.Path) -> 
     return error
 
 
-def _pod_rules(template: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
-    """Validate the pods as Kubernetes does."""
+def _pod_rules(template: Json, path: field.Path) -> Iterator[field.Error]:
     pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
     yield from podrules.check(podrules.POD, pod, spec)
 
 
-def _mounts(container: dict[str, Any], path: field.Path) -> Iterator[field.Error]:
+def _mounts(container: Json, path: field.Path) -> Iterator[field.Error]:
     for position, mount in enumerate(container.get("volumeMounts") or ()):
-        if mount and str(mount.get("mountPath")).rstrip("/") == MODELS_DIR.rstrip("/"):
+        if mount and str(mount.get("mountPath")).rstrip("/") == names.MODELS_DIR.rstrip("/"):
             yield _reserved(path.index(position).child("mountPath"), mount["mountPath"])
 
 
@@ -203,7 +189,9 @@ def update_warnings(service: Service, old: Service, settings: Settings) -> list[
     if not has_runner(after.worker_template):
         where = WORKER.child("spec", "containers")
         advice.append(
-            field.advice(where, f"one container must be named {RUNNER}; until then running pods are left unchanged")
+            field.advice(
+                where, f"one container must be named {names.RUNNER}; until then running pods are left unchanged"
+            )
         )
     if not before.is_single and not after.is_single and _each(before) != _each(after):
         path = TEMPLATE.child("subGroupPolicy")
@@ -234,8 +222,10 @@ def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
             yield field.advice(
                 path.key(key), "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
             )
-    if INFERENCE_SERVICE in labels:
-        yield field.advice(path.key(INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
+    if names.INFERENCE_SERVICE in labels:
+        yield field.advice(
+            path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label"
+        )
 
 
 def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
@@ -250,7 +240,10 @@ def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
     """Warn of labels and annotations that describe the model and are overwritten (LZ-4.3)."""
     pods, path = _serving(spec.workload_template)
     claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
-    for kind, keys in (("labels", (MODEL_NAME, MODEL_FAMILY)), ("annotations", (FLAVORS,) if claims_flavors else ())):
+    for kind, keys in (
+        ("labels", (names.MODEL_NAME, names.MODEL_FAMILY)),
+        ("annotations", (names.FLAVORS,) if claims_flavors else ()),
+    ):
         values = _metadata(pods, kind)
         for key in keys:
             if key in values:
@@ -264,10 +257,12 @@ def _unreachable(service: Service) -> Iterator[field.Advice]:
     pods, path = _serving(service.spec.workload_template)
     for position, container in enumerate(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]
-        if container["name"] == RUNNER and ports and PORT not in ports:
+        if container["name"] == names.RUNNER and ports and names.PORT not in ports:
             where = path.child("spec", "containers").index(position).child("ports")
-            name = load_balancer(service.metadata.name or "<name>")
-            yield field.advice(where, f"must include {PORT}, the only port to which the Service {name} sends requests")
+            name = names.load_balancer(service.metadata.name or "<name>")
+            yield field.advice(
+                where, f"must include {names.PORT}, the only port to which the Service {name} sends requests"
+            )
 
 
 def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
@@ -308,9 +303,8 @@ _OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INV
 
 def against_related(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
-    related, claims = request.related or Related(), service.spec.model_claims
-    claimed = (claims.models if claims is not None else None) or []
-    if not claimed or any(get(related.models, model.name) is None for model in claimed):
+    related, claimed = request.related or Related(), service.spec.claims.names
+    if not claimed or any(get(related.models, name) is None for name in claimed):
         return []
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")

@@ -1,9 +1,4 @@
-"""The children of a Service: the workload that runs its pods, and the core Service before them.
-
-Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9.
-"""
-
-from __future__ import annotations
+"""The workload of a Service, and the core Service in front of it. Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9."""
 
 from app.kube import desired
 from app.kube.base import Json
@@ -61,10 +56,7 @@ def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
 
 
 def _startup_policy(plan: Plan) -> str:
-    """Start workers with their leader: many engines' leaders are ready only after the workers joined (LZ-T07).
-
-    A group of one has no workers, and keeps upstream's value so that taking over changes nothing.
-    """
+    """Start workers with their leader, which may need them (LZ-T07); a group of one has upstream's value."""
     return "LeaderCreated" if plan.size > 1 else "LeaderReady"
 
 
@@ -85,10 +77,7 @@ def _rollout(plan: Plan) -> Json:
 
 
 def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
-    """True if a percentage rounds down to 0 without surge, which LeaderWorkerSet refuses.
-
-    A Deployment then replaces one pod at a time. Without replicas it is accepted.
-    """
+    """Return whether a percentage rounds down to 0 without surge, which LeaderWorkerSet rejects."""
     share = config.max_unavailable
     return isinstance(share, str) and replicas > 0 and is_nothing(config.max_surge) and percent(share) * replicas < 100
 

@@ -1,9 +1,4 @@
-"""The objects that put a Service's main model behind the Envoy AI Gateway, by its name. Source: LZ-4.11.
-
-Each Service has its own route: a shared one could not belong to several, and takes fifteen models at most.
-"""
-
-from __future__ import annotations
+"""The objects that put a Service's main model behind the Envoy AI Gateway, each with its own route (LZ-4.11)."""
 
 from collections.abc import Iterator
 
@@ -11,16 +6,7 @@ from app.hooks.protocol import get, sorted_values
 from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
-from app.llmaz.names import (
-    AI_GATEWAY_API,
-    ENVOY_API,
-    ENVOY_GROUP,
-    GATEWAY_GROUP,
-    MODEL_NAME,
-    PORT,
-    gateway_objects,
-    load_balancer,
-)
+from app.llmaz import names
 from app.llmaz.references import Model
 from app.llmaz.service.observed import Children, Related
 from app.llmaz.service.plan import Plan
@@ -31,27 +17,28 @@ MODEL_HEADER = "x-ai-eg-model"
 
 
 def objects(plan: Plan, children: Children, settings: Settings) -> list[Json]:
-    """Address, protocol and route; nothing where the component ``envoy-ai-gateway`` is not installed."""
+    """Build backend and route; none without the component ``envoy-ai-gateway``."""
     if children.backends is None or children.ai_backends is None or children.routes is None:
         return []
     return [_backend(plan, settings), _ai_service_backend(plan), _route(plan, settings)]
 
 
 def _backend(plan: Plan, settings: Settings) -> Json:
-    host = f"{load_balancer(plan.name)}.{plan.namespace}.svc.{settings.cluster_domain}"
-    return _object(plan, ENVOY_API, "Backend", {"endpoints": [{"fqdn": {"hostname": host, "port": PORT}}]})
+    host = f"{names.load_balancer(plan.name)}.{plan.namespace}.svc.{settings.cluster_domain}"
+    return _object(plan, names.ENVOY_API, "Backend", {"endpoints": [{"fqdn": {"hostname": host, "port": names.PORT}}]})
 
 
 def _ai_service_backend(plan: Plan) -> Json:
-    """Every engine here speaks OpenAI's protocol."""
-    backend = {"group": ENVOY_GROUP, "kind": "Backend", "name": gateway_objects(plan.name)}
-    return _object(plan, AI_GATEWAY_API, "AIServiceBackend", {"schema": {"name": "OpenAI"}, "backendRef": backend})
+    backend = {"group": names.ENVOY_GROUP, "kind": "Backend", "name": names.gateway_objects(plan.name)}
+    return _object(
+        plan, names.AI_GATEWAY_API, "AIServiceBackend", {"schema": {"name": "OpenAI"}, "backendRef": backend}
+    )
 
 
 def _route(plan: Plan, settings: Settings) -> Json:
-    """One rule, with the API server's defaults in it: a list of rules is replaced as a whole (MC-3.2)."""
+    """Build the route, with the API server's defaults: a list of rules is replaced as a whole (MC-3.2)."""
     namespace, _, name = settings.llmaz_gateway.partition("/")
-    gateway = {"group": GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
+    gateway = {"group": names.GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
     model = plan.models[0]
     rule: Json = {
         "matches": [{"headers": [{"name": MODEL_HEADER, "type": "Exact", "value": model.name}]}],
@@ -61,31 +48,31 @@ def _route(plan: Plan, settings: Settings) -> Json:
     }
     if model.created_at is not None:
         rule["modelsCreatedAt"] = model.created_at
-    return _object(plan, AI_GATEWAY_API, "AIGatewayRoute", {"parentRefs": [gateway], "rules": [rule]})
+    return _object(plan, names.AI_GATEWAY_API, "AIGatewayRoute", {"parentRefs": [gateway], "rules": [rule]})
 
 
 def _backend_ref(plan: Plan, model: Model) -> Json:
-    """The engine knows a model of ollama by another name than its users."""
-    reference: Json = {"name": gateway_objects(plan.name), "priority": 0, "weight": 1}
+    """Refer to the backend, with the engine's name of a model of ollama."""
+    reference: Json = {"name": names.gateway_objects(plan.name), "priority": 0, "weight": 1}
     if model.served_name != model.name:
         reference["modelNameOverride"] = model.served_name
     return reference
 
 
 def _object(plan: Plan, api_version: str, kind: str, spec: Json) -> Json:
-    labels = {MODEL_NAME: plan.models[0].name}
-    metadata = {"name": gateway_objects(plan.name), "namespace": plan.namespace, "labels": labels}
+    labels = {names.MODEL_NAME: plan.models[0].name}
+    metadata = {"name": names.gateway_objects(plan.name), "namespace": plan.namespace, "labels": labels}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def notes(plan: Plan, children: Children, related: Related) -> Iterator[str]:
     """Return why requests by the model's name may not reach a Service that works."""
     for group in (children.ai_backends, children.routes):
-        observed = get(group, gateway_objects(plan.name), plan.namespace)
+        observed = get(group, names.gateway_objects(plan.name), plan.namespace)
         refused = None if observed is None else find(observed.status.conditions, "NotAccepted")
         if observed is not None and refused is not None and refused.status == "True":
             yield f"the gateway does not accept {observed.kind} {observed.metadata.name}: {refused.message}"
-    route = get(children.routes, gateway_objects(plan.name), plan.namespace)
+    route = get(children.routes, names.gateway_objects(plan.name), plan.namespace)
     first = min(sorted_values(related.routes), key=_precedence, default=None)
     if route is not None and first is not None and _precedence(first) < _precedence(route):
         yield (

@@ -1,12 +1,9 @@
-"""The objects a Service's hooks deal with, and the rules that ask for them. Source: LZ-10."""
-
-from __future__ import annotations
-
-from typing import Any
+"""The typed request of a Service, and the rules of its related objects. Source: LZ-10."""
 
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.kube.base import Json
 from app.kube.names import is_label_value
 from app.kube.objects import (
     ObservedConditions,
@@ -16,17 +13,7 @@ from app.kube.objects import (
     ObservedObject,
     ObservedPod,
 )
-from app.llmaz.claims import ModelClaims, main_first
-from app.llmaz.names import (
-    AI_GATEWAY_API,
-    CONFIG_MAP,
-    ENVOY_API,
-    LWS_API,
-    MODEL_API,
-    MODEL_NAME,
-    deployment_selector,
-    skips_loader,
-)
+from app.llmaz import names
 from app.llmaz.service.types import Service
 from app.settings import Settings
 from app.workload.pods import LWS_NAME
@@ -39,48 +26,50 @@ class Children(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
     deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    leaderworkersets: ByName[ObservedLeaderWorkerSet] = msgspec.field(name=f"LeaderWorkerSet.{LWS_API}", default=None)
+    leaderworkersets: ByName[ObservedLeaderWorkerSet] = msgspec.field(
+        name=f"LeaderWorkerSet.{names.LWS_API}", default=None
+    )
     services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    backends: ByName[ObservedObject] = msgspec.field(name=f"Backend.{ENVOY_API}", default=None)
-    ai_backends: ByName[ObservedConditions] = msgspec.field(name=f"AIServiceBackend.{AI_GATEWAY_API}", default=None)
-    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{AI_GATEWAY_API}", default=None)
+    backends: ByName[ObservedObject] = msgspec.field(name=f"Backend.{names.ENVOY_API}", default=None)
+    ai_backends: ByName[ObservedConditions] = msgspec.field(
+        name=f"AIServiceBackend.{names.AI_GATEWAY_API}", default=None
+    )
+    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{names.AI_GATEWAY_API}", default=None)
 
 
 class Related(msgspec.Struct):
     """Related objects, as the customize hook requests them."""
 
-    models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
+    models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{names.MODEL_API}", default=None)
     configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
     pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
-    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{AI_GATEWAY_API}", default=None)
-    """Routes of all Services with the same main model."""
+    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{names.AI_GATEWAY_API}", default=None)
 
 
 Request = SyncRequest[Children, Related]
 
 
-def template_inputs(_service: Service, request: Request, _settings: Settings) -> dict[str, Any]:
-    """Return the related objects and the choice of the loader, which the pod template is made from."""
+def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:
+    """Return the models, the configuration, and the choice of the loader."""
     related, metadata = request.related or Related(), request.parent.metadata
     data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}
-    return {"models": specs(related.models), "configMaps": data, "skipsLoader": skips_loader(metadata)}
+    return {"models": specs(related.models), "configMaps": data, "skipsLoader": names.skips_loader(metadata)}
 
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Select the claimed models, the family's ConfigMap, the pods, and the model's routes, never a whole kind."""
-    metadata, claims = service.metadata, service.spec.model_claims or ModelClaims()
-    models = [model.name for model in main_first(claims.models or [])]
+    metadata, models = service.metadata, service.spec.claims.names
     claimed = tuple(dict.fromkeys(name for name in models if name))
-    rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
-    rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(CONFIG_MAP,)))
+    rules = [RelatedRule(names.MODEL_API, "openmodels", names=claimed)] if claimed else []
+    rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(names.CONFIG_MAP,)))
     if settings.watch_pods and service.spec.replicas and is_label_value(metadata.name):
         # A LeaderWorkerSet that already runs a service of one pod stays (LZ-9).
-        single = [deployment_selector(metadata.name)] if service.spec.workload_template.is_single else []
+        single = [names.deployment_selector(metadata.name)] if service.spec.workload_template.is_single else []
         groups = [{LWS_NAME: metadata.name}] if LWS_PLURAL in declared else []
         rules += [_pods(metadata.namespace, labels) for labels in (*single, *groups)]
     if ROUTE_PLURAL in declared and models and is_label_value(models[0]):
-        same = {"matchLabels": {MODEL_NAME: models[0]}}
-        rules.append(RelatedRule(AI_GATEWAY_API, "aigatewayroutes", label_selector=same))
+        same = {"matchLabels": {names.MODEL_NAME: models[0]}}
+        rules.append(RelatedRule(names.AI_GATEWAY_API, "aigatewayroutes", label_selector=same))
     return rules
 
 

@@ -1,6 +1,4 @@
-"""Every decision about a Service: which workload, with which model, in which pods. Source: LZ-2.9, LZ-4, LZ-9."""
-
-from __future__ import annotations
+"""Every decision about a Service: its workload, and the model in its pods. Source: LZ-2.9, LZ-4, LZ-9."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +7,6 @@ from enum import StrEnum
 from app.hooks.protocol import get
 from app.kube.objects import ObservedLeaderWorkerSet
 from app.llmaz import flavors, globalconfig, references
-from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.flavors import Nodes
 from app.llmaz.globalconfig import GlobalConfig
 from app.llmaz.names import deployment_selector, leader_selector, skips_loader
@@ -44,11 +41,10 @@ class Plan:
     models: list[Model]
     """The main model first."""
     flavors: list[str]
-    """As claimed."""
+    """Names of the claimed flavors."""
     accelerators: dict[str, str]
     """Requests and limits of the engine from the chosen flavor."""
     nodes: Nodes
-    """Nodes of the flavors."""
     skip: bool
     config: GlobalConfig
     object_loader: str
@@ -64,8 +60,7 @@ class Plan:
 def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = service.spec, service.metadata
-    claims = spec.model_claims or ModelClaims()
-    models = references.models(related.models, [model.name for model in main_first(claims.models or [])])
+    models = references.models(related.models, spec.claims.names)
     if isinstance(models, Cause):
         return models
     cannot = references.unloadable(models, settings, skip=skips_loader(metadata))
@@ -88,10 +83,9 @@ def _decide(
     observed: ObservedLeaderWorkerSet | None,
     settings: Settings,
 ) -> Plan:
-    """Build the plan of a Service whose models exist."""
     spec, metadata = service.spec, service.metadata
     template, workload = spec.workload_template, _workload(spec.workload_template, observed)
-    claimed, offered = (spec.model_claims or ModelClaims()).inference_flavors or [], models[0].flavors
+    claimed, offered = spec.claims.inference_flavors or [], models[0].flavors
     chosen = flavors.chosen(offered, claimed)
     skip = skips_loader(metadata)
     size = _size(template, observed)
@@ -166,7 +160,6 @@ def _even(kind: str, each: int | None, size: int) -> SubGroups | None:
 
 
 def divides(policy: SubGroupPolicy, size: int) -> bool:
-    """True if subgroups divide groups of that size evenly."""
     return _even(policy.sub_group_policy_type, policy.sub_group_size, size) is not None
 
 

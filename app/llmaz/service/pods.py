@@ -1,9 +1,4 @@
-"""A pod template with the model in it: by an init container, by the engine, from the node or from an image.
-
-Source: LZ-2.4 to LZ-2.6, LZ-4.3 in its order, LZ-9.
-"""
-
-from __future__ import annotations
+"""A pod template with the model: loaded, mounted, or left to the engine. Source: LZ-2.4 to LZ-2.6, LZ-4.3, LZ-9."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,17 +7,8 @@ import orjson
 
 from app.kube.base import Json
 from app.kube.podspec import stored
+from app.llmaz import names
 from app.llmaz.flavors import add_affinity
-from app.llmaz.names import (
-    FLAVORS,
-    MODEL_FAMILY,
-    MODEL_NAME,
-    MODEL_VOLUME,
-    MODELS_DIR,
-    RUNNER,
-    loader_container,
-    mounted_volume,
-)
 from app.llmaz.references import Model
 from app.llmaz.service.plan import Plan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
@@ -70,7 +56,7 @@ def _template(plan: Plan, spelled: Json, *, labelled: bool) -> Json:
 
 
 def _runner(spec: Json) -> Json | None:
-    return next((container for container in spec.get("containers", ()) if container["name"] == RUNNER), None)
+    return next((container for container in spec.get("containers", ()) if container["name"] == names.RUNNER), None)
 
 
 def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
@@ -89,7 +75,7 @@ def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
 def _add_loaders(spec: Json, plan: Plan) -> None:
     first: Json = next(iter(spec.get("containers", ())), {})
     loaders = [
-        {"name": loader_container(position), **container, "volumeMounts": [_MODELS]}
+        {"name": names.loader_container(position), **container, "volumeMounts": [_MODELS]}
         for position, model in enumerate(plan.models)
         if (container := _loader(model, plan, first.get("env", [])))
     ]
@@ -97,17 +83,17 @@ def _add_loaders(spec: Json, plan: Plan) -> None:
         spec["initContainers"] = [*spec.get("initContainers", ()), *loaders]
 
 
-_MODELS: Json = {"name": MODEL_VOLUME, "mountPath": MODELS_DIR}
+_MODELS: Json = {"name": names.MODEL_VOLUME, "mountPath": names.MODELS_DIR}
 
 
 def _add_volumes(spec: Json, plan: Plan) -> None:
     """Add an emptyDir for loaded models, and directories of the node and of images, read-only (LZ-2.5, LZ-T02)."""
     mounted = list(_mounted(plan))
     loads = not plan.skip and not all(_is_mounted(model, plan) for model in plan.models)
-    volumes: list[Json] = [{"name": MODEL_VOLUME, "emptyDir": {}}] if loads else []
+    volumes: list[Json] = [{"name": names.MODEL_VOLUME, "emptyDir": {}}] if loads else []
     mounts: list[Json] = [{**_MODELS, "readOnly": True}] if loads else []
     for position, (volume, mount) in enumerate(mounted):
-        name = mounted_volume(position, alone=not loads)
+        name = names.mounted_volume(position, alone=not loads)
         volumes.append({"name": name, **volume})
         mounts.append({"name": name, **mount, "readOnly": True})
     if volumes:
@@ -136,9 +122,9 @@ def _mounted(plan: Plan) -> Iterator[tuple[Json, Json]]:
 def _add_labels(template: Json, plan: Plan) -> None:
     metadata = template.setdefault("metadata", {})
     main = plan.models[0]
-    metadata["labels"] = {**metadata.get("labels", {}), MODEL_NAME: main.name, MODEL_FAMILY: main.family}
+    metadata["labels"] = {**metadata.get("labels", {}), names.MODEL_NAME: main.name, names.MODEL_FAMILY: main.family}
     if plan.flavors:
-        metadata["annotations"] = {**metadata.get("annotations", {}), FLAVORS: ",".join(plan.flavors)}
+        metadata["annotations"] = {**metadata.get("annotations", {}), names.FLAVORS: ",".join(plan.flavors)}
 
 
 def _add_accelerators(runner: Json, accelerators: dict[str, str]) -> None:
@@ -157,10 +143,7 @@ _GROUP_VARIABLE = re.compile("|".join(_GROUP))
 
 
 def _group_variables(container: Json) -> None:
-    """Set LeaderWorkerSet's variables in a container that uses them, replacing the container's values.
-
-    A use anywhere counts: in arguments, values, mount paths, and commands of probes and hooks.
-    """
+    """Set LeaderWorkerSet's variables in a container that uses them anywhere, replacing the container's values."""
     named = set(_GROUP_VARIABLE.findall(orjson.dumps(container).decode()))
     if named:
         variables = [{"name": name, **source} for name, source in _GROUP.items() if name in named]
@@ -190,10 +173,7 @@ def _from_secret(name: str, secret: str, key: str) -> Json:
 
 
 def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:
-    """Build the container that loads the model, or ``None`` for a model that is not loaded.
-
-    ``inherited`` is the environment of the pod's first container.
-    """
+    """Build the loader of the model, if it needs one; ``inherited`` is the environment of the first container."""
     source = model.source
     if isinstance(source, Image):
         return None if plan.mounts_images else _copier(source)
@@ -235,7 +215,7 @@ def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
     """
     scheme = "gs" if store.protocol == "gcs" else store.protocol
     address = f"{scheme}://{store.bucket}/{store.key.rstrip('/')}"
-    where = (address, MODELS_DIR) if store.is_file else (f"{address}/", store.path(skip=False))
+    where = (address, names.MODELS_DIR) if store.is_file else (f"{address}/", store.path(skip=False))
     return {
         "image": image,
         "args": [_literal(text) for text in where],

@@ -1,7 +1,5 @@
 """Status of a Service, from its observed workload. Source: LZ-5.3, LZ-9."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +24,6 @@ class WorkloadState:
     rollout: Rollout
     selector: str
     causes: list[Cause]
-    """Status of the workload."""
 
     @property
     def available(self) -> bool:
@@ -45,7 +42,6 @@ def of_deployment(
 
 
 def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> WorkloadState:
-    """Read a LeaderWorkerSet, whose replicas are groups."""
     selector = "" if group is None else group.status.hpa_pod_selector
     return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, [])
 

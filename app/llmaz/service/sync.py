@@ -1,10 +1,7 @@
-"""The hooks of Service. Source: LZ-4.3 to LZ-4.9, LZ-5.3, LZ-9."""
-
-from __future__ import annotations
+"""The sync hook of Service. Source: LZ-4.3 to LZ-4.9, LZ-5.3, LZ-9."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from app.hooks.kept import as_json, kept_selector
 from app.hooks.protocol import SyncResponse, get
@@ -54,7 +51,7 @@ def _aborted(service: Service, cause: Cause, request: Request, now: datetime) ->
 class BuiltChildren:
     """The children of a plan, and the selector of the pods that serve requests."""
 
-    children: list[Any]
+    children: list[object]
     selector: dict[str, str]
 
 
@@ -69,7 +66,6 @@ class ObservedFields:
 
 
 def _build(decided: Plan, observed: ObservedFields) -> BuiltChildren | Cause:
-    """Build the children, or return the cause that prevents them."""
     workload, selector = _BUILDERS[decided.workload](decided, observed)
     conflict = _conflict(workload)
     if conflict is not None:
@@ -122,7 +118,7 @@ def _conflict(workload: Json) -> Cause | None:
 
 
 def _outstanding(service: Service, children: list[Json], request: Request, now: datetime) -> list[Cause]:
-    """Return causes for children that are missing or not as requested; a Service that is being deleted has none."""
+    """Return the causes of outstanding children; a Service that is being deleted has none."""
     if service.metadata.deletion_timestamp:
         return []
     return outstanding_causes(children, request, service.status.conditions, now)

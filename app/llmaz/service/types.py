@@ -1,20 +1,15 @@
 """The ``Service`` kind: models served by pods of a user-defined template. Source: LZ-1.4 and LZ-5.3."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
-from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, Status, no_replicas
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, ScaledStatus
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -62,7 +57,7 @@ class WorkloadTemplate(KubeModel):
 
     @property
     def is_single(self) -> bool:
-        """True if each replica is one pod, so that a Deployment can run them (LZ-9)."""
+        """Return whether each replica is one pod, so that a Deployment can run it (LZ-9)."""
         return self.leader_template is None and self.size == 1
 
 
@@ -101,14 +96,19 @@ class ServiceSpec(KubeModel):
         description="Rollout strategy of the pods.",
     )
 
+    @property
+    def claims(self) -> ModelClaims:
+        """The claim, empty if it is absent."""
+        return self.model_claims or ModelClaims()
+
 
 class ConditionType(StrEnum):
     """Condition types of a Service."""
 
     AVAILABLE = "Available"
-    """All replicas answer requests, with the present template."""
+    """All replicas are ready with the present template."""
     PROGRESSING = PROGRESSING
-    """Replicas are being made or changed. Upstream never takes it back, only an abort does."""
+    """Replicas are being created or changed. Upstream never removes it; only an abort does."""
     READY = READY
     """The one condition all families have; while not True its message lists why."""
 
@@ -117,40 +117,29 @@ class Reason(StrEnum):
     """Why a Service's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and what pods report."""
 
     SERVICE_READY = "ServiceReady"
-    """The workload is available."""
     SERVICE_IN_PROGRESS = "ServiceInProgress"
-    """The workload is waited for."""
     SERVICE_NOT_READY = "ServiceNotReady"
-    """The workload was available before and is not now."""
+    """The workload was available before."""
     ABORT_PROCESSING = ABORT_PROCESSING
-    """Something is missing or wrong; what runs is left alone."""
+    """A dependency is missing or invalid; running pods are unchanged."""
     INVALID_SPEC = INVALID_SPEC
-    """A rule is broken; what runs is left alone."""
+    """The spec is invalid; running pods are unchanged."""
     LEADER_WORKER_SET_REQUIRED = "LeaderWorkerSetRequired"
-    """The service has several pods per replica, and this installation has no LeaderWorkerSet."""
     TEMPLATE_CONFLICT = "TemplateConflict"
-    """The template and what is put into it cannot stand together."""
+    """The template conflicts with what is added to it."""
     ROLLING_OUT = "RollingOut"
-    """Replicas are being started or replaced, and nothing is known to be wrong."""
+    """Replicas are being started or replaced, and no problem is known."""
 
 
-class ServiceStatus(Status):
+class ServiceStatus(ScaledStatus):
     """Observed state of a Service."""
-
-    conditions: Annotated[list[Condition], Meta(description="Conditions of the Service.")] = msgspec.field(
-        default_factory=list
-    )
-    replicas: Annotated[Int32, Meta(description="Number of existing replicas, ready or not.")] = msgspec.field(
-        default_factory=no_replicas
-    )
-    selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
 Service = Resource[ServiceSpec, ServiceStatus]
 
 
 def is_nothing(value: int | str) -> bool:
-    """0, or 0 percent."""
+    """Return whether the value is 0 or 0 percent."""
     return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")
 
 

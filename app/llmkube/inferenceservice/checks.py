@@ -4,15 +4,12 @@ A field without effect is a warning, because runtimes share manifests. Rules of 
 :mod:`app.llmkube.runtimes`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from app.hooks import sendable
-from app.hooks.protocol import SyncRequest, get
+from app.hooks.protocol import AnyRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.decode import SPEC
@@ -27,7 +24,7 @@ from app.llmkube import names
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, plan
+from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, missing_metric, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
     GPUSharing,
@@ -40,7 +37,7 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.registry import RUNTIMES, readers, runtime, spelt_out
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.rejected import rejected_options, service_engine
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
@@ -252,51 +249,48 @@ def _pod(spec: InferenceServiceSpec) -> Errors:
     ]
 
 
-def _embedded(spec: InferenceServiceSpec) -> Errors:
-    """Check the embedded types (LK-V-I59, LK-V-K01 to LK-V-K27)."""
-    errors = [
-        *podrules.check("Container.env", spec.env, SPEC.child("env")),
-        *podrules.check("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations")),
-        *sendable.check(spec.tolerations, SPEC.child("tolerations")),
-        *podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
-        *each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets")),
-    ]
+def _embedded(spec: InferenceServiceSpec) -> Iterator[field.Error]:
+    """Check the embedded types (LK-V-I59, LK-V-K01 to LK-V-K31)."""
+    yield from podrules.check("Container.env", spec.env, SPEC.child("env"))
+    yield from podrules.check_embedded("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations"))
+    yield from podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets"))
+    yield from each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets"))
     for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
         for position, item in enumerate(items):  # one by one: duplicate names are sent once
-            errors += sendable.check(item, SPEC.child(name).index(position))
-    if spec.pod_security_context:
-        path = SPEC.child("podSecurityContext")
-        errors += podrules.check("PodSpec.securityContext", spec.pod_security_context, path)
-        errors += sendable.check(spec.pod_security_context, path)
-    if spec.security_context:
-        path = SPEC.child("securityContext")
-        errors += podrules.check("Container.securityContext", spec.security_context, path)
-        errors += sendable.check(spec.security_context, path)
-    return [*errors, *_probes(spec), *_tokens(spec), *_placement(spec), *_volumes(spec)]
+            yield from sendable.check(item, SPEC.child(name).index(position))
+    for place, value, path in _parts(spec):
+        yield from podrules.check_embedded(place, value, path)
+    yield from _volumes(spec)
 
 
-def _placement(spec: InferenceServiceSpec) -> Iterator[field.Error]:
-    """Check affinity and topology spread constraints (LK-V-K28 to LK-V-K31)."""
-    if spec.affinity:
-        yield from podrules.check("PodSpec.affinity", spec.affinity, SPEC.child("affinity"))
-        yield from sendable.check(spec.affinity, SPEC.child("affinity"))
-    constraints, path = spec.topology_spread_constraints, SPEC.child("topologySpreadConstraints")
-    yield from podrules.check("PodSpec.topologySpreadConstraints", constraints, path)
-    yield from sendable.check(constraints, path)
+def _parts(spec: InferenceServiceSpec) -> Iterator[tuple[str, Json | list[Json] | None, field.Path]]:
+    """Yield the other embedded fields, with their places in Kubernetes' types."""
+    yield "PodSpec.securityContext", spec.pod_security_context, SPEC.child("podSecurityContext")
+    yield "Container.securityContext", spec.security_context, SPEC.child("securityContext")
+    for purpose in _PROBES:
+        probe = getattr(spec.probe_overrides, purpose, None)
+        yield f"Container.{purpose}Probe", probe, SPEC.child("probeOverrides", purpose)
+    for server in RUNTIMES.values():
+        reference = getattr(server.options(spec), "hf_token_secret_ref", None)
+        yield "EnvVarSource.secretKeyRef", reference, SPEC.child(server.config, "hfTokenSecretRef")
+    yield "PodSpec.affinity", spec.affinity, SPEC.child("affinity")
+    constraints = spec.topology_spread_constraints
+    yield "PodSpec.topologySpreadConstraints", constraints, SPEC.child("topologySpreadConstraints")
+
+
+_PROBES = ("startup", "liveness", "readiness")
 
 
 def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     """Check volumes and mounts, which must not clash with the generated ones (LK-V-K32 to LK-V-K34, LK-V-I73)."""
     path, volume_names = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
-    yield from podrules.check("PodSpec.volumes", spec.extra_volumes, path)
-    yield from sendable.check(spec.extra_volumes, path)
+    yield from podrules.check_embedded("PodSpec.volumes", spec.extra_volumes, path)
     mounts_path = SPEC.child("extraVolumeMounts")
     mounts_model = runtime(spec.runtime).mounts_model and not spec.skip_model_init
     yield from volumes.mounted(
         spec.extra_volume_mounts, mounts_path, {*volume_names, *(names.GENERATED_VOLUMES if mounts_model else ())}
     )
-    yield from podrules.check("Container.volumeMounts", spec.extra_volume_mounts, mounts_path)
-    yield from sendable.check(spec.extra_volume_mounts, mounts_path)
+    yield from podrules.check_embedded("Container.volumeMounts", spec.extra_volume_mounts, mounts_path)
     if not mounts_model:
         return
     for position, volume in enumerate(spec.extra_volumes):
@@ -307,32 +301,6 @@ def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
         if (mount.get("mountPath") or "").rstrip("/") in names.GENERATED_MOUNTS:
             detail = "the model may be mounted there; choose another directory, or set skipModelInit"
             yield field.invalid(mounts_path.index(position).child("mountPath"), mount["mountPath"], detail)
-
-
-_PROBES = ("startup", "liveness", "readiness")
-
-
-def _probes(spec: InferenceServiceSpec) -> Errors:
-    overrides = spec.probe_overrides
-    errors: Errors = []
-    for purpose in _PROBES:
-        value, path = getattr(overrides, purpose, None), SPEC.child("probeOverrides", purpose)
-        if value is not None:
-            errors += podrules.check(f"Container.{purpose}Probe", value, path)
-            errors += sendable.check(value, path)
-    return errors
-
-
-def _tokens(spec: InferenceServiceSpec) -> Errors:
-    """Check the references to the runtimes' access tokens (LK-V-I59)."""
-    errors: Errors = []
-    for server in RUNTIMES.values():
-        reference = getattr(server.options(spec), "hf_token_secret_ref", None)
-        if reference is not None:
-            path = SPEC.child(server.config, "hfTokenSecretRef")
-            errors += podrules.check("EnvVarSource.secretKeyRef", reference, path)
-            errors += sendable.check(reference, path)
-    return errors
 
 
 # Warnings of fields without effect, and of probable mistakes.
@@ -373,7 +341,7 @@ def _is_set(value: object) -> bool:
 
 
 def _at(written: Json, path: str) -> object:
-    value: Any = written
+    value: object = written
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -401,13 +369,8 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
-    server = runtime(spec.runtime)
-    if not autoscaling.metrics and not server.scraped:  # LK-V-I80
-        message = (
-            f"runtime {server.name} has no default metric: the autoscaler waits for {server.metric}; "
-            "name a metric that the server exports, or cpu or memory"
-        )
-        yield advice(SPEC.child("autoscaling", "metrics"), message)
+    if missing := missing_metric(spec):  # LK-V-I80
+        yield advice(SPEC.child("autoscaling", "metrics"), missing)
     if replicas == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
@@ -467,7 +430,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
-def warnings_with_related(service: Service, request: SyncRequest[Any, Any], settings: Settings) -> list[field.Advice]:
+def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Return the warnings about the service and its Model, if the Model is among the related objects."""
     related: observed.Related = request.related or observed.Related()
     metadata, spec = service.metadata, service.spec
@@ -476,7 +439,7 @@ def warnings_with_related(service: Service, request: SyncRequest[Any, Any], sett
         return []
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
-    draft = observed.decode(get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace))
+    draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
     service_plan = plan(metadata, spec, model, draft, operator_claim=False, settings=settings)
     causes = {*mistakes(spec, service_plan, model), *refusals(spec, model.spec, service_plan, related, settings)}
     problems = [
@@ -496,7 +459,7 @@ def refusals(
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
         yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in service_plan.volumes)
     if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
@@ -534,7 +497,7 @@ def _with_model(
 ) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     server, count = service_plan.runtime, service_plan.gpus.count
-    claim = spec.model_cache.claim_name if spec.model_cache else ""
+    claim = spec.cache_claim
     if (
         claim
         and service_plan.init

@@ -1,43 +1,35 @@
 """The objects around a service's pods: Service, autoscaler and PodMonitor. Source: LK-4.1 to LK-4.3."""
 
-from __future__ import annotations
-
+from app.kube import desired
 from app.kube.base import Json
-from app.kube.desired import (
-    HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerSpec,
-    ObjectMeta,
-    ScaleTarget,
-    Service,
-    ServicePort,
-    ServiceSpec,
-)
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
 
 
-def service(plan: Plan) -> Service:
+def service(plan: Plan) -> desired.Service:
     """Build the Service. It finds the container's port by name, so the two numbers may differ (LK-T-44)."""
-    return Service(
-        metadata=ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
-        spec=ServiceSpec(
+    return desired.Service(
+        metadata=desired.ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
+        spec=desired.ServiceSpec(
             selector=plan.selector,
             type=plan.service_type,
             ports=[
-                ServicePort(name=PORT_NAME, port=plan.service_port, target_port=PORT_NAME, node_port=plan.node_port)
+                desired.ServicePort(
+                    name=PORT_NAME, port=plan.service_port, target_port=PORT_NAME, node_port=plan.node_port
+                )
             ],
         ),
     )
 
 
-def horizontal_pod_autoscaler(plan: Plan) -> HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
     """Build the autoscaler; ``None`` for a service that does not autoscale, or is suspended."""
     if plan.scaling is None:
         return None
-    return HorizontalPodAutoscaler(
-        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector),
-        spec=HorizontalPodAutoscalerSpec(
-            scale_target_ref=ScaleTarget(api_version="apps/v1", kind="Deployment", name=plan.name),
+    return desired.HorizontalPodAutoscaler(
+        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector),
+        spec=desired.HorizontalPodAutoscalerSpec(
+            scale_target_ref=desired.ScaleTarget(api_version="apps/v1", kind="Deployment", name=plan.name),
             min_replicas=plan.scaling.minimum,
             max_replicas=plan.scaling.maximum,
             metrics=list(plan.scaling.metrics),

@@ -1,21 +1,8 @@
 """The Deployment of a service, and its update from the observed one. Source: LK-3.3 and LK-D.8."""
 
-from __future__ import annotations
-
 from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
+from app.kube import desired
 from app.kube.base import Json
-from app.kube.desired import (
-    Container,
-    ContainerPort,
-    Deployment,
-    DeploymentSpec,
-    LabelSelector,
-    ObjectMeta,
-    PodSpec,
-    PodTemplateSpec,
-    ResourceRequirements,
-    TemplateMeta,
-)
 from app.kube.merge import find
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
 from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
@@ -29,7 +16,7 @@ ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "
 
 def deployment(
     plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
-) -> Deployment | Json | None:
+) -> desired.Deployment | Json | None:
     """Build the Deployment; ``None`` while the observed one has an immutable selector that our pods cannot match.
 
     ``autoscaler`` is the observed one, which may have set the replicas. Where ``Recreate`` cannot replace the observed
@@ -41,15 +28,15 @@ def deployment(
         child = keep_child(observed)
         return Kept(child, spec=_with_strategy(child, observed))
     running = observed.spec.selector.match_labels if observed else None
-    return Deployment(
-        metadata=ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
-        spec=DeploymentSpec(
+    return desired.Deployment(
+        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
+        spec=desired.DeploymentSpec(
             replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
-            selector=LabelSelector(match_labels=kept_selector(plan.selector, running, plan.pod_labels)),
+            selector=desired.LabelSelector(match_labels=kept_selector(plan.selector, running, plan.pod_labels)),
             revision_history_limit=plan.history_limit,
             strategy=RECREATE if plan.has_gpus else ROLLING_UPDATE,
-            template=PodTemplateSpec(
-                metadata=TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
+            template=desired.PodTemplateSpec(
+                metadata=desired.TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
                 spec=_pod(plan),
             ),
         ),
@@ -57,10 +44,7 @@ def deployment(
 
 
 def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None) -> int | None:
-    """Return the initial replicas of an autoscaled service (LK-D.7), ``None`` without autoscaling.
-
-    A recreated Deployment starts with the replicas that the autoscaler chose before.
-    """
+    """Return the initial replicas of an autoscaled service, or its autoscaler's last choice (LK-D.7); else ``None``."""
     if plan.scaling is None:
         return None
     chosen = autoscaler.status.desired_replicas if observed is None and autoscaler is not None else 0
@@ -83,8 +67,8 @@ def _with_strategy(child: Kept, observed: ObservedDeployment) -> Json:
     return {**spec, "strategy": {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}}
 
 
-def _pod(plan: Plan) -> PodSpec:
-    return PodSpec(
+def _pod(plan: Plan) -> desired.PodSpec:
+    return desired.PodSpec(
         containers=[_container(plan)],
         init_containers=plan.init or None,
         volumes=plan.volumes or None,
@@ -101,13 +85,13 @@ def _pod(plan: Plan) -> PodSpec:
     )
 
 
-def _container(plan: Plan) -> Container:
-    return Container(
+def _container(plan: Plan) -> desired.Container:
+    return desired.Container(
         name=plan.runtime.container,
         image=plan.image,
         command=plan.command or None,
         args=plan.args or None,
-        ports=[ContainerPort(name=PORT_NAME, container_port=plan.port)],
+        ports=[desired.ContainerPort(name=PORT_NAME, container_port=plan.port)],
         env=plan.env or None,
         resources=_resources(plan),
         volume_mounts=plan.mounts or None,
@@ -119,11 +103,11 @@ def _container(plan: Plan) -> Container:
     )
 
 
-def _resources(plan: Plan) -> ResourceRequirements | None:
+def _resources(plan: Plan) -> desired.ResourceRequirements | None:
     """Return GPUs as limits, which extended resources require, and CPU and memory as requests without a limit."""
     gpus = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else {}
     limits = {**gpus, **plan.limits}
     if not limits and not plan.requests and not plan.claims:
         return None
     claims = [{"name": claim["name"]} for claim in plan.claims]
-    return ResourceRequirements(limits=limits or None, requests=plan.requests or None, claims=claims or None)
+    return desired.ResourceRequirements(limits=limits or None, requests=plan.requests or None, claims=claims or None)

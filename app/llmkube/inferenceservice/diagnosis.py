@@ -1,9 +1,4 @@
-"""Failures of model downloads and GPU drivers, as reasons of conditions that programs can watch. Source: LK-5.8.
-
-Only a container's output distinguishes them, so the output of tools and libraries is matched here, and nowhere else.
-"""
-
-from __future__ import annotations
+"""Failures of model downloads and GPU drivers as reasons of conditions, by the output of containers. Source: LK-5.8."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,11 +1,8 @@
 """Check whether a service's model fits into the memory of its GPUs. Source: LK-7."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
-from app.hooks.protocol import SyncRequest, get
+from app.hooks.protocol import AnyRequest, get
 from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.fit import Question, Shape, Use, judge
@@ -21,11 +18,8 @@ from app.settings import Settings
 _OWN_COMMAND = Use(unknown="spec.command starts another server")
 
 
-def fit(service: Service, request: SyncRequest[Any, Any], settings: Settings, gpu_memory: str = "") -> Fit:
-    """Return the verdict for a service, with its Model among the related objects.
-
-    ``gpu_memory`` is a quantity for GPUs whose size neither object has.
-    """
+def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: str = "") -> Fit:
+    """Return the verdict for a service; ``gpu_memory`` is a quantity for GPUs whose size no object has."""
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:

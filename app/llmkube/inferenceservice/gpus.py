@@ -1,7 +1,5 @@
 """GPUs of a service's pods: their number, resource and nodes, and why they cannot be requested (LK-3.4, LK-3.4.1)."""
 
-from __future__ import annotations
-
 import re
 
 from app.llmkube import names

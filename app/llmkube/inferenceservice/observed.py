@@ -1,9 +1,4 @@
-"""The typed request of an InferenceService, its related objects, and whether its Models can be used.
-
-Source: LK-3.1, LK-5.2, LK-B-09 and LK-D.2.
-"""
-
-from __future__ import annotations
+"""The typed request of an InferenceService, and whether its Models can be used (LK-3.1, LK-5.2, LK-B-09, LK-D.2)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +7,7 @@ import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
 from app.hooks.reader import read_related
+from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
@@ -33,6 +29,7 @@ from app.llmkube.inferenceservice.types import Reason as ServiceReason
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import ConditionType, Model, ModelSpec, ModelStatus, Reason
 from app.llmkube.model.types import Phase as ModelPhase
+from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.source import METAL, SourceClass, recorded_key, source_of
 from app.settings import Settings
@@ -95,7 +92,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
-    models = _named(spec.model_ref, runtime_of(spec.runtime).draft(spec))
+    models = _named(spec.model_ref, draft_name(spec))
     rules = [RelatedRule(names.API_VERSION, "models", namespace, models)] if models else []
     if settings.watch_pods and replicas_of(spec):
         labels = {"matchLabels": names.pod_selector(metadata.name)}
@@ -107,7 +104,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
         rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(spec.priority_class_name,)))
     if spec.runtime_class_name:
         rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    claims = _named(settings.llmkube_model_cache_claim, spec.model_cache.claim_name if spec.model_cache else "")
+    claims = _named(settings.llmkube_model_cache_claim, spec.cache_claim)
     if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
     if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
@@ -181,7 +178,7 @@ class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
 _STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
 
 
-def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> dict[str, Any]:
+def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> Json:
     """Return the Models, the location of their files, and the names of the claims."""
     related = request.related or Related()
     stored = {key: _stored(model) for key, model in (related.models or {}).items()}
@@ -282,13 +279,13 @@ def _is_mounted(model: Model) -> bool:
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
-    value: Any = last_applied(observed) if observed is not None else None
+    value: object = last_applied(observed) if observed is not None else None
     for key in ("spec", "template", "spec", "containers", 0, "args"):
         value = _inside(value, key)
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _inside(value: Any, key: str | int) -> Any:
+def _inside(value: Any, key: str | int) -> object:
     """Return an item of a map or a list, ``None`` if absent: users can write anything into the record."""
     try:
         return value[key]

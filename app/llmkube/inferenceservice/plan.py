@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
@@ -26,7 +25,7 @@ from app.llmkube.download import (
     volumes,
 )
 from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
-from app.llmkube.inferenceservice.types import Autoscaling, InferenceServiceSpec, ModelCache
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
@@ -118,24 +117,20 @@ def plan(
     draft_model: Model | None,
     operator_claim: bool,
     settings: Settings,
+    *,
+    autoscaled: bool = False,
 ) -> Plan:
     """Return the decisions for a Model that is Ready and served inside the cluster.
 
     ``operator_claim``: the operator's claim for all Models exists in the namespace.
+    ``autoscaled``: the service has an autoscaler.
     """
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
     claims = gpu_of(model.spec).resource_claims
-    mounts_model = runtime.mounts_model and not spec.skip_model_init
-    main = _storage(model, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
+    main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
-    port = container_port(spec, runtime)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    served = _served(main, runtime, model.spec)
-    engine, gpu_count = service_engine(spec, runtime.image), gpus.count or int(bool(claims))
-    serving = Serving(
-        runtime.name, spec, model.spec, served, mounts_model, port, gpu_count, draft.name, main.directory, engine
-    )
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -145,13 +140,13 @@ def plan(
         pod_labels={**spec.pod_labels, **labels},
         pod_annotations=_annotations(spec),
         replicas=replicas_of(spec),
-        scaling=None if spec.suspend else _scaling(spec.autoscaling, runtime),
+        scaling=_scaling(spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
         image=spec.image or _image(runtime, model.spec, gpus),
         command=spec.command or list(runtime.command),
-        args=runtime.arguments(serving),
+        args=runtime.arguments(_serving(spec, model.spec, runtime, main, draft, gpus.count or int(bool(claims)))),
         env=_environment([*runtime.environment(spec), *spec.env]),
-        port=port,
+        port=container_port(spec, runtime),
         service_port=service_port(spec),
         service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
         node_port=spec.endpoint.node_port if spec.endpoint and spec.endpoint.type == "NodePort" else None,
@@ -163,7 +158,7 @@ def plan(
         init=[step for step in (main.init, draft.init) if step],
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)],
         mounts=[*main.mounts, *draft.mounts, *_embedded(spec.extra_volume_mounts)],
-        probes=_probes(spec, runtime, port),
+        probes=_probes(spec, runtime, container_port(spec, runtime)),
         pod_security=_security(spec, settings),
         container_security=_container_security(spec),
         priority_class=priority_class(spec),
@@ -173,6 +168,28 @@ def plan(
         node_selector={**pool_selector(model.spec, spec, settings), **spec.node_selector},
         affinity=normalised(clean(spec.affinity or {})),
         topology_spread=_embedded(spec.topology_spread_constraints),
+    )
+
+
+def _mounts_model(spec: InferenceServiceSpec, runtime: Runtime) -> bool:
+    return runtime.mounts_model and not spec.skip_model_init
+
+
+def _serving(
+    spec: InferenceServiceSpec, model: ModelSpec, runtime: Runtime, main: Storage, draft: Draft, gpus: int
+) -> Serving:
+    """Return the inputs of the command line."""
+    return Serving(
+        runtime=runtime.name,
+        spec=spec,
+        model=model,
+        path=_served(main, runtime, model),
+        mounts_model=_mounts_model(spec, runtime),
+        port=container_port(spec, runtime),
+        gpus=gpus,
+        draft=draft.name,
+        directory=main.directory,
+        engine=service_engine(spec, runtime.image),
     )
 
 
@@ -212,8 +229,21 @@ def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
     return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
 
 
-def _scaling(autoscaling: Autoscaling | None, runtime: Runtime) -> Scaling | None:
-    if autoscaling is None:
+def missing_metric(spec: InferenceServiceSpec) -> str:
+    """Return which metric the user has to name before an autoscaler is made; empty if none."""
+    runtime = runtime_of(spec.runtime)
+    if spec.autoscaling is None or spec.autoscaling.metrics or runtime.scraped:
+        return ""
+    return (
+        f"runtime {runtime.name} has no default metric, so no autoscaler is made: "
+        "name a metric that the server exports, or cpu or memory"
+    )
+
+
+def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) -> Scaling | None:
+    """Return the settings of the autoscaler. One that exists keeps its default metric, which the image may export."""
+    autoscaling = spec.autoscaling
+    if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
         return None
     metrics = [
         pods_metric(metric.name, metric.target_average_value)
@@ -270,7 +300,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
         return _FETCHED_BY_SERVER
     cache = spec.model_cache or _DEFAULT_CACHE
     fetched = _download(model, model.status.cache_key, source, cache, settings)
-    claim = cache.claim_name or _claim_of(model, operator_claim, settings)
+    claim = spec.cache_claim or _claim_of(model, operator_claim, settings)
     return Storage(
         path=fetched.path,
         directory=fetched.directory if source.files else "",
@@ -303,10 +333,7 @@ def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
 def _draft(
     spec: InferenceServiceSpec, model: Model | None, main: Storage, operator_claim: bool, settings: Settings
 ) -> Draft:
-    """Return the draft model: a Model of the namespace if the name is one, else the user's value.
-
-    A server cannot use the name of a Model that does not exist, so it is left out (LK-B-08).
-    """
+    """Return the draft model, if it can be used (LK-B-08): a Model of the namespace, else the user's value."""
     runtime = runtime_of(spec.runtime)
     text = runtime.draft(spec)
     if not text or model is None or accelerator(model.spec) == METAL:
@@ -430,7 +457,7 @@ def _probe(own: Json | None) -> Json | None:
     return {key: _handler(value) if key in ("httpGet", "tcpSocket") else value for key, value in fields.items()}
 
 
-def _handler(value: Any) -> Any:
+def _handler(value: object) -> object:
     return _without_empty(value) if isinstance(value, dict) else value
 
 

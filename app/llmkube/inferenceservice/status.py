@@ -21,7 +21,7 @@ from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
 from app.llmkube.inferenceservice.observed import ObservedSlice, PeerService, Related, UnusableModel
-from app.llmkube.inferenceservice.plan import Plan, replicas_of
+from app.llmkube.inferenceservice.plan import Plan, missing_metric, replicas_of
 from app.llmkube.inferenceservice.types import (
     GATEWAY_HINT,
     ConditionType,
@@ -33,7 +33,7 @@ from app.llmkube.inferenceservice.types import (
     Service,
 )
 from app.llmkube.model.status import stamp
-from app.llmkube.runtimes.registry import RUNTIMES, runtime
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, runtime
 from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
@@ -154,6 +154,7 @@ def in_cluster(service: Service, observed: Observation, inputs: StatusInputs) ->
     conditions = _conditions(service, inputs)
     _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
     _runtime_conditions(conditions, service.spec)
+    _autoscaling(conditions, service.spec)
     _speculation(conditions, service.spec, observed.missing_draft)
     ready_now = phase is Phase.READY
     diagnosis.set_transfer(conditions, observed.pods, ready=ready_now)
@@ -349,12 +350,22 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
         conditions.set(server.condition, True, Reason.CONFIG_VALID, server.valid)
 
 
+def _autoscaling(conditions: Conditions, spec: InferenceServiceSpec) -> None:
+    """Write ``ScalingActive`` while ``autoscaling`` lacks a metric."""
+    if missing := missing_metric(spec):
+        conditions.set(
+            ConditionType.SCALING_ACTIVE, False, Reason.METRIC_REQUIRED, f"spec.autoscaling.metrics: {missing}"
+        )
+    else:
+        conditions.remove(ConditionType.SCALING_ACTIVE)
+
+
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
     """Write ``SpeculativeInvalid`` (LK-B-08), which only exists once a draft model was missing."""
     type_ = ConditionType.SPECULATIVE_INVALID
     if missing:
         conditions.set(type_, True, Reason.SPECULATIVE_INVALID, missing.text)
-    elif not runtime(spec.runtime).draft(spec):
+    elif not draft_name(spec):
         conditions.remove(type_)
     elif conditions.get(type_) is not None:
         conditions.set(type_, False, Reason.CONFIG_VALID, "the draft model can be used")
@@ -380,10 +391,7 @@ def scan(pods: Iterable[ObservedPod], gpus: GPURequest, gpu_resources: tuple[str
 
 
 def queue_position(own: ObjectMeta, peers: Iterable[PeerService]) -> int:
-    """Return the service's position among all that wait for a GPU: the oldest first, then by namespace and name.
-
-    It counts itself even before its own status shows that it waits (LK-T-33).
-    """
+    """Return the service's position among those that wait for a GPU, itself included: the oldest first."""
     waiting = {_place(n.metadata) for n in peers if n.status.phase == Phase.WAITING_FOR_GPU}
     return sorted({*waiting, _place(own)}).index(_place(own)) + 1
 

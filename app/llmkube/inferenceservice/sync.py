@@ -1,7 +1,5 @@
 """The sync hook of InferenceService. Source: LK-3.1, LK-5 and LK-D.2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -39,7 +37,7 @@ from app.llmkube.inferenceservice.status import Observation, StatusInputs
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Phase, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
-from app.llmkube.runtimes.registry import runtime
+from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.source import METAL
 from app.settings import Settings
 from app.workload.autoscaler import WORKS, scaling_state
@@ -80,9 +78,10 @@ def _in_cluster(
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related or Related()
     claim = settings.llmkube_model_cache_claim
-    draft = get(related.models, runtime(spec.runtime).draft(spec), metadata.namespace)
+    draft = get(related.models, draft_name(spec), metadata.namespace)
     has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings)
+    autoscaled = get(children.autoscalers, metadata.name, metadata.namespace) is not None
+    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings, autoscaled=autoscaled)
     refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
     if refusal:
         unusable = UnusableModel(Phase.FAILED, refusal)

@@ -1,7 +1,5 @@
 """The ``InferenceService`` kind: a Model, a runtime, and the settings of its pods. Source: LK-1.4 to LK-1.6."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
@@ -67,7 +65,8 @@ class Autoscaling(KubeModel):
     )
     metrics: list[Metric] = Field(
         default_factory=list,
-        description="Metrics that drive scaling. Defaults to the number of in-flight requests of the runtime.",
+        description="Metrics that drive scaling. Defaults to the number of in-flight requests; required with the "
+        "runtimes generic, personaplex and llamacpp-router, which have no such metric.",
     )
 
 
@@ -568,6 +567,11 @@ class InferenceServiceSpec(KubeModel):
         default="", description="Size of oMLX' cache in memory. metal only."
     )
 
+    @property
+    def cache_claim(self) -> str:
+        """Name of the claim that replaces the Model's own; empty without one."""
+        return self.model_cache.claim_name if self.model_cache else ""
+
 
 class Phase(StrEnum):
     """The phase of a service (LK-5.3)."""
@@ -595,6 +599,8 @@ class ConditionType(StrEnum):
     GPU_AVAILABLE = "GPUAvailable"
     SUSPENDED = "Suspended"
     SPECULATIVE_INVALID = "SpeculativeInvalid"
+    SCALING_ACTIVE = "ScalingActive"
+    """False while ``autoscaling`` lacks a metric, otherwise absent."""
     MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
     DRIVER_COMPATIBLE = "DriverCompatible"
     GATEWAY_READY = "GatewayReady"
@@ -619,6 +625,8 @@ class Reason(StrEnum):
     FAILED = "Failed"
     SPECULATIVE_INVALID = "SpeculativeInvalid"
     """Speculative decoding lacks its draft model."""
+    METRIC_REQUIRED = "MetricRequired"
+    """The runtime has no default metric, so autoscaling has to name one."""
     CONFIG_VALID = "ConfigValid"
     INVALID_SPEC = "InvalidSpec"
     GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"

@@ -1,7 +1,5 @@
 """The rules and warnings of a Model that its types cannot express. The numbers are those of LK-6.1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain, pairwise
 

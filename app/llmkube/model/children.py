@@ -1,22 +1,10 @@
 """A Model's children: the claim that keeps its file (LK-4.4) and the Job that fetches it (LK-2.9)."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable
 
-from app.kube.desired import (
-    Job,
-    JobSpec,
-    ObjectMeta,
-    PersistentVolumeClaim,
-    PersistentVolumeClaimSpec,
-    PodSpec,
-    PodTemplateSpec,
-    ResourceRequirements,
-    TemplateMeta,
-)
+from app.kube import desired
 from app.kube.quantity import QuantityError, canonical
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
@@ -28,13 +16,13 @@ DEFAULT_SIZE = "100Gi"
 SHARED = "ReadWriteMany"
 
 
-def claim(plan: Plan, settings: Settings) -> PersistentVolumeClaim:
+def claim(plan: Plan, settings: Settings) -> desired.PersistentVolumeClaim:
     """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects."""
-    return PersistentVolumeClaim(
-        metadata=ObjectMeta(name=plan.claim, namespace=plan.namespace, labels=names.claim_labels(plan.name)),
-        spec=PersistentVolumeClaimSpec(
+    return desired.PersistentVolumeClaim(
+        metadata=desired.ObjectMeta(name=plan.claim, namespace=plan.namespace, labels=names.claim_labels(plan.name)),
+        spec=desired.PersistentVolumeClaimSpec(
             access_modes=[SHARED if settings.llmkube_model_cache_access_mode == SHARED else "ReadWriteOnce"],
-            resources=ResourceRequirements(requests={"storage": _size(settings)}),
+            resources=desired.ResourceRequirements(requests={"storage": _size(settings)}),
             storage_class_name=settings.llmkube_model_cache_storage_class or None,
         ),
     )
@@ -71,7 +59,7 @@ _GIVE_UP = {
 }
 
 
-def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings: Settings) -> Job:
+def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings: Settings) -> desired.Job:
     """Build the Job. It has no TTL: a deleted Job would be recreated, and download again.
 
     ``keep`` lists the cache keys whose files remain, separated by spaces; ``None`` keeps all.
@@ -79,19 +67,19 @@ def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings
     downloader = container(download, settings, in_job=True)
     if keep is not None:
         downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
-    return Job(
-        metadata=ObjectMeta(
+    return desired.Job(
+        metadata=desired.ObjectMeta(
             name=names.attempt_name(plan.job, attempt),
             namespace=plan.namespace,
             labels=names.job_labels(plan.name),
             annotations={names.ATTEMPT: str(attempt)} if attempt > 1 else None,
         ),
-        spec=JobSpec(
+        spec=desired.JobSpec(
             backoff_limit=RETRIES,
             pod_failure_policy=_GIVE_UP,
-            template=PodTemplateSpec(
-                metadata=TemplateMeta(labels=names.job_pod_labels(plan.name)),
-                spec=PodSpec(
+            template=desired.PodTemplateSpec(
+                metadata=desired.TemplateMeta(labels=names.job_pod_labels(plan.name)),
+                spec=desired.PodSpec(
                     containers=[downloader],
                     volumes=volumes(download, plan.claim, settings),
                     restart_policy="Never",

@@ -5,8 +5,6 @@ removed only when no pod uses it (pvc-protection), so a Model that is recreated 
 another name: see docs/decisions/0013-claims-of-a-deleted-model.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 
@@ -251,10 +249,7 @@ def failed_at(job: ObservedJob) -> str | None:
 
 
 def wrong_sha256(job: ObservedJob, pods: Iterable[ObservedPod]) -> bool:
-    """Return whether the Job failed because the file does not have the SHA-256 of the Model.
-
-    The exit code of its pods shows it; if pods are not watched, the message of the Job's condition.
-    """
+    """Return whether the file does not have the SHA-256 of the Model, by the pods, else by the Job's condition."""
     if any(ended.exit_code == EXIT_WRONG_SHA256 for ended in _endings(pods)):
         return True
     condition = find(job.status.conditions, "Failed")

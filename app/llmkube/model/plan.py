@@ -1,7 +1,5 @@
 """Every decision about a Model: download, claim and Job. Source: LK-2."""
 
-from __future__ import annotations
-
 import posixpath
 from dataclasses import dataclass
 
@@ -121,10 +119,7 @@ def source_claim(spec: ModelSpec) -> str:
 
 
 def refusal(spec: ModelSpec, settings: Settings) -> str:
-    """Return why the Model's file must not be mounted, and what to do; empty if it may be, or nothing is mounted.
-
-    A metal agent opens the file on the disk of its Mac.
-    """
+    """Return why the Model's file must not be mounted, and what to do; empty if it may be, or nothing is mounted."""
     source = parse(spec.source)
     if source.kind is not SourceClass.LOCAL or accelerator(spec) == METAL:
         return ""

@@ -1,7 +1,5 @@
 """The status of a Model: phase, conditions, and why it is not ready (LK-2.3 to LK-2.9)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,10 +1,7 @@
 """The sync hook of Model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from app.hooks.kept import as_json, keep, keep_child
 from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
@@ -52,10 +49,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
 
 
 def _plan(model: Model, shared: bool, children: Children, related: Related, settings: Settings) -> Plan:
-    """Return the plan, with a claim of another name if the plain one belongs to an earlier Model.
-
-    A claim or a Job of the other name shows an earlier choice, which is kept.
-    """
+    """Return the plan, with a claim of another name if the plain one is an earlier Model's, or as chosen before."""
     metadata = model.metadata
     default = plan(metadata, model.spec, shared, settings)
     if not default.makes_claim:
@@ -134,13 +128,10 @@ def _job(
 def _children(
     plan: Plan, observed: Observation, observed_children: Children, desired: Job | None, settings: Settings
 ) -> Sequence[Json]:
-    """Return the desired Job and every claim: claims are never removed.
-
-    Jobs of earlier sources are removed; a claim that the source no longer needs may be mounted, and holds data.
-    """
+    """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
     if observed.problem:
         return keep(observed_children)
-    children: list[Any] = [
+    children: list[object] = [
         keep_child(child) for child in sorted_values(observed_children.claims) if child.metadata.name != plan.claim
     ]
     if desired is None:

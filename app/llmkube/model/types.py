@@ -1,7 +1,5 @@
 """The ``Model`` kind: the source of weights, their hardware, and the state of their download (LK-1.2, LK-1.3)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from enum import StrEnum

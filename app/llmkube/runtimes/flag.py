@@ -5,14 +5,12 @@ that ``extraArgs`` repeats, the memory estimate and the tables of fields are der
 option, and its values, are in the catalogues of :mod:`app.workload.engine`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache
-from typing import Any, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -116,7 +114,7 @@ def _flag_of(info: FieldInfo, runtime: str, *, own: bool) -> Flag | None:
     return next((flag for flag in flags if runtime in flag.runtimes or (own and not flag.runtimes)), None)
 
 
-def _choices(annotation: Any) -> tuple[str, ...]:
+def _choices(annotation: object) -> tuple[str, ...]:
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return next((values for item in get_args(annotation) if (values := _choices(item))), ())

@@ -1,7 +1,5 @@
 """Any server: image, command and arguments are the user's. Source: LK-3.5.5."""
 
-from __future__ import annotations
-
 from app.llmkube.runtimes.runtime import Runtime
 
 GENERIC = Runtime(

@@ -1,7 +1,5 @@
 """llama.cpp's server. Source: LK-3.4 and LK-3.5.1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from math import gcd

@@ -1,7 +1,5 @@
 """llama.cpp's server with a directory of models, from which each request chooses one. Source: LK-3.5.6."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app import images

@@ -1,7 +1,5 @@
 """The GPU memory that a server's options require."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PersonaPlex, a speech model with its own server. Source: LK-3.5.4."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.kube.decode import SPEC

@@ -1,7 +1,6 @@
 """The runtimes by name."""
 
-from __future__ import annotations
-
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.generic import GENERIC
 from app.llmkube.runtimes.llamacpp import LLAMACPP
 from app.llmkube.runtimes.llamacpp_router import LLAMACPP_ROUTER
@@ -22,6 +21,11 @@ def readers(field: str) -> list[str]:
 def spelt_out(names: list[str]) -> str:
     """Join names as ``llamacpp, vllm and tgi``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def draft_name(spec: InferenceServiceSpec) -> str:
+    """Return the draft model of a service as the user wrote it; empty without one."""
+    return runtime(spec.runtime).draft(spec)
 
 
 def runtime(name: str) -> Runtime:

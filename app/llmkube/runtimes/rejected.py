@@ -1,7 +1,5 @@
 """Options and values that the engine of a service's image does not accept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.kube.decode import SPEC

@@ -1,9 +1,4 @@
-"""Runtimes: one server each, and how a service becomes its command line.
-
-A new runtime is a module beside this one, a line in the registry, and a word in the type ``Runtime`` of the spec.
-"""
-
-from __future__ import annotations
+"""Runtimes: one server each, listed in the registry and in the type ``Runtime`` of the spec."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -86,10 +81,7 @@ class Serving:
         return has_flag(self.spec.extra_args, flag)
 
     def options(self, options: KubeModel, *names: str, **written: list[str]) -> list[str]:
-        """Return the arguments of the named fields, or of all; of two with one flag the later one wins.
-
-        ``written`` holds the arguments of fields that become more than a flag.
-        """
+        """Return the arguments of fields, or of all; ``written`` are those of fields that become more than a flag."""
         arguments: dict[str, list[str]] = {}
         flags = field_flags(type(options), self.runtime, own=options is not self.spec)
         for name in names or flags:

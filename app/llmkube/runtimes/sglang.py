@@ -1,7 +1,5 @@
 """SGLang's server. Source: LK-3.5.7."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

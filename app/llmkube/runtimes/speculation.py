@@ -1,7 +1,5 @@
 """Speculative decoding of llama.cpp: its draft model and its arguments. Source: LK-3.5.1."""
 
-from __future__ import annotations
-
 import posixpath
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding

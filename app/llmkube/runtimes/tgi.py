@@ -1,7 +1,5 @@
 """Hugging Face's Text Generation Inference. Source: LK-3.5.3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app import images

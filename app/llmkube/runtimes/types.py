@@ -1,7 +1,5 @@
 """Options of the runtimes (LK-1.5). llama.cpp's are fields of the service itself."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
@@ -23,7 +21,24 @@ SecretKeySelector = Annotated[
     ),
 ]
 
-_TOKEN = "Key of a Secret in the same namespace whose value is the Hugging Face access token."  # noqa: S105 - a description
+Token = Annotated[
+    SecretKeySelector | None,
+    HONOURED,
+    Field(description="Key of a Secret in the same namespace whose value is the Hugging Face access token."),
+]
+_KV_CACHE = Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
+KVCacheType = Annotated[
+    Literal["auto", "fp8_e5m2", "fp8_e4m3"],
+    DEFAULTED,
+    _KV_CACHE,
+    Field(description="Data type of the key-value cache. auto is the model's."),
+]
+KVCacheCustomType = Annotated[
+    str,
+    HONOURED,
+    _KV_CACHE,
+    Field(description="Data type of the key-value cache that kvCacheDtype does not list. Overrides it."),
+]
 
 
 _QUANTIZATION = (
@@ -66,14 +81,8 @@ class VLLMConfig(KubeModel):
     dtype: Annotated[Literal["auto", "float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
         default=None, description="Data type of weights and activations. Defaults to the model's."
     )
-    kv_cache_dtype: Annotated[
-        Literal["auto", "fp8_e5m2", "fp8_e4m3"],
-        DEFAULTED,
-        Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES)),
-    ] = Field(default="auto", description="Data type of the key-value cache. auto is the model's.")
-    kv_cache_custom_dtype: Annotated[
-        str, HONOURED, Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
-    ] = Field(default="", description="Data type of the key-value cache that kvCacheDtype does not list. Overrides it.")
+    kv_cache_dtype: KVCacheType = "auto"
+    kv_cache_custom_dtype: KVCacheCustomType = ""
     enable_prefix_caching: Annotated[bool, HONOURED, Flag("--enable-prefix-caching")] = Field(
         default=False, description="Whether requests with the same beginning share a part of the key-value cache."
     )
@@ -94,7 +103,7 @@ class VLLMConfig(KubeModel):
     enable_expert_parallel: Annotated[bool, HONOURED, Flag("--enable-expert-parallel")] = Field(
         default=False, description="Whether the experts of a mixture-of-experts model are distributed over the GPUs."
     )
-    hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
+    hf_token_secret_ref: Token = None
     cpu_offload_gb: Annotated[
         Int32 | None,
         honoured("with a GPU"),
@@ -135,7 +144,7 @@ class TGIConfig(KubeModel):
     dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
         default=None, description="Data type of weights and activations. Defaults to the model's."
     )
-    hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
+    hf_token_secret_ref: Token = None
 
 
 class SGLangSpeculative(KubeModel):
@@ -213,14 +222,8 @@ class SGLangConfig(KubeModel):
         default="",
         description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
     )
-    kv_cache_dtype: Annotated[
-        Literal["auto", "fp8_e5m2", "fp8_e4m3"],
-        DEFAULTED,
-        Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES)),
-    ] = Field(default="auto", description="Data type of the key-value cache. auto is the model's.")
-    kv_cache_custom_dtype: Annotated[
-        str, HONOURED, Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
-    ] = Field(default="", description="Data type of the key-value cache that kvCacheDtype does not list. Overrides it.")
+    kv_cache_dtype: KVCacheType = "auto"
+    kv_cache_custom_dtype: KVCacheCustomType = ""
     attention_backend: Annotated[
         Literal["flashinfer", "flash_attn", "torch_native"] | None, HONOURED, Flag("--attention-backend")
     ] = Field(default=None, description="Attention backend. Defaults to SGLang's choice for the GPU.")
@@ -261,7 +264,7 @@ class SGLangConfig(KubeModel):
     skip_tokenizer_init: Annotated[bool, HONOURED, Flag("--skip-tokenizer-init")] = Field(
         default=False, description="Whether the tokenizer is left out. Requests then carry token ids."
     )
-    hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
+    hf_token_secret_ref: Token = None
 
 
 class PersonaPlexConfig(KubeModel):
@@ -275,4 +278,4 @@ class PersonaPlexConfig(KubeModel):
     cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-offload")] = Field(
         default=False, description="Whether weights that do not fit the GPU are kept in host memory."
     )
-    hf_token_secret_ref: Annotated[SecretKeySelector | None, HONOURED] = Field(default=None, description=_TOKEN)
+    hf_token_secret_ref: Token = None

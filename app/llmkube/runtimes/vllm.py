@@ -1,7 +1,5 @@
 """vLLM's OpenAI server. Source: LK-3.5.2."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from enum import StrEnum

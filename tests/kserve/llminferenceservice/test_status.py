@@ -24,7 +24,7 @@ from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, RouterRe
 from app.kube import field
 from app.workload.cause import Cause, Stage
 from app.workload.waiting import Outstanding
-from tests.kserve.objects import NOW
+from tests.builders import NOW
 
 EMPTY = LLMInferenceServiceStatus()
 LATER = NOW + timedelta(minutes=5)

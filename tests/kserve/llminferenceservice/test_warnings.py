@@ -294,28 +294,6 @@ def test_annotation_for_devices() -> None:
     assert "template.resourceClaims" in found
 
 
-PLUGIN = "predicted-latency-producer"
-INLINE: Json = {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scorer"}, {"type": PLUGIN}]}
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "path"),
-    [
-        ({"config": {"inline": INLINE}}, "spec.router.scheduler.config.inline.plugins[1].type"),
-        ({"config": {"inline": f"plugins: [{{type: {PLUGIN}}}]"}}, ""),
-        ({"config": {"inline": INLINE}, "template": {"containers": [{"name": "predictor", "image": "x"}]}}, ""),
-        ({"config": {"inline": {"kind": "EndpointPickerConfig", "plugins": [{"type": "queue-scorer"}, 1]}}}, ""),
-        ({"config": {"inline": "plugins: ["}}, ""),
-        ({}, ""),
-    ],
-)
-def test_plugin_without_its_server(scheduler: Json, path: str) -> None:
-    """KServe adds a container for it."""
-    warnings = advice(service(router={"route": {}, "scheduler": scheduler}))
-    found = [text for text in warnings if "is not added here" in text]
-    assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
-
-
 def test_pod_template_in_place_of_a_pod() -> None:
     (found,) = (text for text in advice(service(template={"spec": main()})) if "spec.template.spec" in text)
     assert found.endswith("remove this level: containers must be directly below spec.template")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 from app.admission.review import answer
 from app.kserve.llminferenceserviceconfig.checks import Config, delete_warnings, update_warnings
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.spec.presets import PRESETS
+from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json
 from app.kube.decode import decode_document
 from app.kube.objects import ObjectMeta
@@ -115,10 +116,11 @@ def test_a_list_that_cannot_be_applied_is_a_warning() -> None:
     assert len(verdict.warnings) == 1
 
 
-@pytest.mark.parametrize("suffix", sorted(PRESETS))
-def test_every_preset_is_a_valid_config(suffix: str) -> None:
+@pytest.mark.parametrize("edition", EDITIONS.values(), ids=EDITIONS)
+def test_every_preset_is_a_valid_config(edition: Mapping[str, Json]) -> None:
     """They can be exported, changed and stored."""
-    assert fields(config(f"kserve-{suffix}", **json.loads(json.dumps(PRESETS[suffix])))) == []
+    for suffix, preset in edition.items():
+        assert fields(config(f"kserve-{suffix}", **json.loads(json.dumps(preset)))) == []
 
 
 # Warnings about presets.

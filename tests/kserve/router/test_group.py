@@ -120,16 +120,30 @@ def test_rules(router: Json, wrong: list[tuple[str, str]]) -> None:
     assert fields(service(router={"scheduler": {}, **router})) == wrong
 
 
-def test_a_member_needs_a_pool() -> None:
-    """Metacontroller merges backends by their ports, and those of Services are equal."""
-    found = fields(service(router={"route": {"group": "chat", "weight": 1}}))
-    assert found == [("spec.router.route.group", "Invalid")]
+def test_pools_are_reached_by_every_rule() -> None:
+    """Also by those of the preset that have the Service. One has no name, so that Metacontroller merges no backends."""
+    cluster = shared(member("other"), http={})
+    assert cluster.answer["status"]["conditions"]
+    route = cluster.child("HTTPRoute", "demo-kserve-route")
+    assert route["metadata"]["labels"]["serving.kserve.io/routing-group"] == "chat"
+    rules = route["spec"]["rules"]
+    assert [rule for rule in rules if "name" not in rule]
+    divided = [rule["backendRefs"] for rule in rules if len(rule["backendRefs"]) == 2]
+    assert len(divided) == 7
+    assert {backend["kind"] for backends in divided for backend in backends} == {"InferencePool"}
+    assert {backend["port"] for backends in divided for backend in backends} == {8000}
 
 
-def test_pools_have_no_port() -> None:
-    backends = shared(member("other")).child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"]
-    assert len(backends) == 2
-    assert not any("port" in backend for backend in backends)
+def test_members_without_a_scheduler_share_by_their_services() -> None:
+    router = {"route": {"group": "chat", "weight": 30}}
+    cluster = Cluster(service(router=router), gateway(), peer := member("other"))
+    peer["spec"] |= {"router": {"route": {"group": "chat", "weight": 5}}, "model": {"uri": "hf://a/b", "name": "demo"}}
+    cluster.sync()
+    backends = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][-1]["backendRefs"]
+    assert [(b["kind"], b["name"], b["port"], b["weight"]) for b in backends] == [
+        ("Service", "demo-kserve-workload-svc", 8000, 30),
+        ("Service", "other-kserve-workload-svc", 8000, 5),
+    ]
 
 
 def test_a_base_may_have_the_weight() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.kube.base import Json
 from app.settings import Settings
-from tests.kserve.objects import OPTIONAL_KINDS, Cluster, config, gateway, service
+from tests.kserve.objects import OPTIONAL_KINDS, V017, Cluster, config, gateway, service
 
 ALL = OPTIONAL_KINDS | {"InferenceObjective"}
 MODEL = "internal.serving.kserve.io/model-criticality"
@@ -19,7 +19,7 @@ ROUTER: Json = {"route": {}, "scheduler": {}}
 NAME = "demo-inference-objective"
 
 
-def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL, settings: Settings | None = None) -> Cluster:
+def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL, settings: Settings = V017) -> Cluster:
     made = Cluster(parent, gateway(), *related, optional=optional, settings=settings)
     made.sync()
     return made

@@ -221,7 +221,9 @@ def test_a_full_service_comes_up() -> None:
     made.settle()
     assert {made.says(c["type"]) for c in made.answer["status"]["conditions"]} == {"True"}
     assert made.answer["status"]["url"] == "http://203.0.113.1/default/demo"
-    assert [address["name"] for address in made.answer["status"]["addresses"]] == ["gateway-external"]
+    assert [address["name"] for address in made.answer["status"]["addresses"]] == [
+        *("gateway-external-model-routing", "gateway-external", "gateway-external")
+    ]
 
 
 def test_without_a_route_the_service_answers_within_the_cluster() -> None:
@@ -376,7 +378,7 @@ def test_prefill_added_later_changes_the_default_configuration() -> None:
     made.parent["spec"]["prefill"] = {}
     made.settle()
     args = made.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert "pd-profile-handler" in args[-1]
+    assert "disagg-profile-handler" in args[-1]
 
 
 def test_a_stopped_service_has_no_children() -> None:

@@ -12,6 +12,7 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names
 from app.kserve.router import scheduler
 from app.kserve.router.scheduler import SchedulerPlan, plan_scheduler
+from app.kserve.spec.pickerconfig import Picker, picker_config
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
 
@@ -28,6 +29,7 @@ def plan(
     config: Any = None,
     disaggregated: bool = False,
     adapters: bool = False,
+    picker: Picker = Picker(),  # noqa: B008 - frozen
     rbac: bool = True,
     observed: ObservedDeployment | None = None,
     args: list[str] | None = None,
@@ -40,7 +42,7 @@ def plan(
         NAMES,
         "ns",
         SchedulerSpec(template=template, **spec),
-        scheduler.config_text(config, disaggregated=disaggregated, adapters=adapters),
+        picker_config(config, picker, disaggregated=disaggregated, adapters=adapters),
         service=NAMES.scheduler_service,
         managed_account=rbac,
         observed=observed,

@@ -13,7 +13,7 @@ from app.kserve.spec.find import ConfigFinder, choose_presets, layer, pinned
 from app.kserve.spec.merge import document
 from app.kube.base import Json
 from app.settings import Settings
-from tests.kserve.objects import Cluster, config, gateway, service
+from tests.kserve.objects import V017, Cluster, config, gateway, service
 
 
 def main(cluster: Cluster, kind: str = "Deployment", name: str = "demo-kserve") -> Json:
@@ -122,7 +122,7 @@ def test_the_own_namespace_comes_first() -> None:
 def test_an_empty_address_does_not_hide_a_bases() -> None:
     """``uri`` is required wherever there is a model; who only gives a name leaves it empty (KS-2.4)."""
     base = config(model={"uri": "hf://a/b"})
-    cluster = Cluster(service(model={"uri": "", "name": "mine"}, baseRefs=[{"name": "base"}]), base)
+    cluster = Cluster(service(model={"uri": "", "name": "mine"}, baseRefs=[{"name": "base"}]), base, settings=V017)
     assert "mine" in main(cluster)["command"]
     pod = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
     assert pod["initContainers"][0]["args"][0] == "hf://a/b"
@@ -228,7 +228,7 @@ def test_the_last_base_with_a_model_name_beats_the_service(own: str | None, base
     model = {"uri": "hf://a/b", **({"name": own} if own else {})}
     configs = [config(f"c{n}", model={"name": base} if base else {}) for n, base in enumerate(bases)]
     parent = service(model=model, baseRefs=[{"name": f"c{n}"} for n in range(len(bases))])
-    assert served_as(Cluster(parent, *configs)) == name
+    assert served_as(Cluster(parent, *configs, settings=V017)) == name
 
 
 def test_pointers_override_with_zero_and_plain_fields_do_not() -> None:
@@ -259,7 +259,7 @@ def test_pointers_override_with_zero_and_plain_fields_do_not() -> None:
     assert container["securityContext"]["allowPrivilegeEscalation"] is True
     assert container["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert {"name": "HOME", "value": "/home"} in container["env"]
-    assert container["readinessProbe"]["periodSeconds"] == 10
+    assert container["readinessProbe"]["periodSeconds"] == 1
     assert deployment["spec"]["template"]["spec"]["hostNetwork"] is True
 
 
@@ -305,7 +305,7 @@ def test_users_may_write_templates() -> None:
 
 def test_keeps_quotes_in_a_model_name() -> None:
     """Each string is rendered on its own, so nothing has to be escaped."""
-    assert served_as(Cluster(service(model={"uri": "hf://a/b", "name": 'a"b\\c'}))) == 'a"b\\c'
+    assert served_as(Cluster(service(model={"uri": "hf://a/b", "name": 'a"b\\c'}), settings=V017)) == 'a"b\\c'
 
 
 def test_a_replaced_command_is_never_rendered() -> None:
@@ -439,12 +439,12 @@ def backends(cluster: Cluster) -> list[tuple[str, str]]:
 
 def test_without_scheduler_every_backend_is_the_service() -> None:
     """No pool is made, so nothing may point to one."""
-    assert backends(Cluster(service(router={"route": {}}), gateway())) == [("Service", "demo-kserve-workload-svc")] * 3
+    assert backends(Cluster(service(router={"route": {}}), gateway())) == [("Service", "demo-kserve-workload-svc")] * 12
 
 
 def test_a_pool_of_the_users_own_takes_the_place_of_the_managed_one() -> None:
     pool = {"scheduler": {"pool": {"ref": {"name": "mine"}}}}
-    found = backends(Cluster(service(router={"route": {}, **pool}), gateway()))
+    found = backends(Cluster(service(router={"route": {}, **pool}), gateway(), settings=V017))
     assert found == [("InferencePool", "mine"), ("InferencePool", "mine"), ("Service", "demo-kserve-workload-svc")]
 
 
@@ -465,7 +465,7 @@ def test_rules_that_only_the_api_server_put_in_do_not_replace_the_presets() -> N
     stub = [{"matches": [{"path": {"type": "PathPrefix", "value": "/"}}]}]
     route = {"http": {"spec": {"hostnames": ["a.example.com"], "rules": stub}}}
     cluster = Cluster(service(router={"route": route}), gateway())
-    assert len(backends(cluster)) == 3
+    assert len(backends(cluster)) == 12
     assert cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["hostnames"] == ["a.example.com"]
 
 

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 
 from app.kserve.llminferenceserviceconfig.checks import template_error
 from app.kserve.spec import presets
-from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
+from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
+from app.kserve.spec.presets.v020 import script as newer
+from app.kserve.spec.render import rendered as rendered_spec
 from app.kserve.spec.template.bounds import Meter, TemplateError
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
@@ -29,25 +31,41 @@ from app.kube.origin import leaves
 from app.kube.podspec import normalised
 from tests.contract.recordings import records
 
+METADATA = ObjectMeta(name="demo", namespace="ns")
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
 
 
-@pytest.mark.parametrize("suffix", presets.PRESETS)
-def test_presets_render_for_the_sample_service(suffix: str) -> None:
+EVERY = [(edition, suffix) for edition, found in presets.EDITIONS.items() for suffix in found]
+RECORDED = {"v0.17": "presets", "v0.20": "presets-0.20"}
+SAMPLE: Json = {
+    "model": {"name": "m"},
+    "parallelism": {"data": 2, "dataLocal": 1},
+    "prefill": {"parallelism": {"data": 2}, "template": {}, "worker": {}},
+    "template": {},
+    "worker": {},
+}
+
+
+@pytest.mark.parametrize(("edition", "suffix"), EVERY)
+def test_presets_render_for_the_sample_service(edition: str, suffix: str) -> None:
     """As every stored config must."""
-    assert template_error(presets.PRESETS[suffix], ("kserve", "gw"), "kserve")[1] == ""
+    assert template_error(presets.EDITIONS[edition][suffix], ("kserve", "gw"), "kserve")[1] == ""
 
 
-@pytest.mark.parametrize("suffix", presets.PINNED)
-def test_presets_say_what_upstreams_say(suffix: str) -> None:
-    """Every value but the text of the scripts, which is our own; the recording has digests of upstream's values.
+@pytest.mark.parametrize(("edition", "suffix"), [one for one in EVERY if one[1] in presets.PINNED])
+def test_presets_have_upstreams_values(edition: str, suffix: str) -> None:
+    """Every value but the text of the scripts, which is our own; the recordings have digests of upstream's values.
 
-    Groups are what the API server would put in; the other differences are in docs/compatibility.md.
+    Those of v0.20 are of rendered values. Groups are what the API server would put in; the other differences are in
+    docs/compatibility.md.
     """
-    theirs = next(preset["values"] for preset in records("presets") if preset["name"] == suffix)
+    theirs = next(preset["values"] for preset in records(RECORDED[edition]) if preset["name"] == suffix)
+    document = normalised(presets.EDITIONS[edition][suffix])
+    if edition == "v0.20":
+        document, _ = rendered_spec(document, (), ServiceData(METADATA, SAMPLE, "kserve", ("kserve", "gw")))
     ours = {
         str(path): hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
-        for path, value in leaves(normalised(presets.PRESETS[suffix]), FieldPath())
+        for path, value in leaves(document, FieldPath())
         if "\n" not in str(value)
     }
     different = {path for path, value in ours.items() if theirs.get(path) != value}
@@ -56,15 +74,16 @@ def test_presets_say_what_upstreams_say(suffix: str) -> None:
         ".terminationMessagePolicy",
         ".startupProbe.periodSeconds",
         ".startupProbe.failureThreshold",
+        "[llm-d-routing-sidecar].command[5]",  # group of the pool that is made
     )
-    assert all(path.endswith(ours_on_purpose) for path in different)
+    assert [path for path in different if not path.endswith(ours_on_purpose)] == []
     assert not theirs.keys() - ours.keys()
 
 
 def test_presets_have_no_zero_values() -> None:
     """They go into the merge as they stand, so they must be in its form."""
-    for preset in presets.PRESETS.values():
-        for pod in _pods(preset):
+    for edition, suffix in EVERY:
+        for pod in _pods(presets.EDITIONS[edition][suffix]):
             assert normalised(pod) == pod
 
 
@@ -78,7 +97,7 @@ def _pods(value: Any) -> list[Json]:
 
 def test_every_template_of_a_preset_is_read_once() -> None:
     """A text that was missed would count against the bounds of whoever uses the preset."""
-    texts = [text for preset in presets.PRESETS.values() for text in _texts(preset) if "{{" in text]
+    texts = [text for edition, suffix in EVERY for text in _texts(presets.EDITIONS[edition][suffix]) if "{{" in text]
     assert texts
     assert all(isinstance(text, presets.PresetText) for text in texts)
 
@@ -99,7 +118,7 @@ def rendered(spec: Json, *, leader: bool = True, parallelism: str = ".Spec.Paral
 
 def in_container(script: str, spec: Json) -> str:
     """The script as the container gets it: Kubernetes has expanded ``$(…)`` and ``$$``."""
-    data = ServiceData(ObjectMeta(name="demo", namespace="ns"), spec, "kserve", ("kserve", "gw"))
+    data = ServiceData(METADATA, spec, "kserve", ("kserve", "gw"))
     text = Template(script).render(data, Meter())
     return text.replace("$(LWS_LEADER_ADDRESS)", "leader.example").replace("$$", "$")
 
@@ -196,6 +215,109 @@ def test_any_model_name_is_one_word(name: str) -> None:
     found = arguments(rendered({**FULL, "model": {"name": name}}))
     assert found[found.index("--served-model-name") + 1] == name
     assert found[-1] == "--trust-remote-code"
+
+
+# The scripts of v0.20.
+
+PROGRAMS = {
+    "vllm": """[ "$1" = --version ] && echo "$VERSION" && exit; printf '%s\\0' "$@" > "$LOG" """,
+    "getent": """echo "10.0.0.7 $2" """,
+}
+
+
+def served(root: Path, script: str, *args: str, version: str = "0.23.0", **env: str) -> list[str]:
+    """Return the server's arguments, with programs of ours in place of the image's."""
+    for name, text in PROGRAMS.items():
+        (root / name).write_text(f"#!/bin/bash\n{text}\n")
+        (root / name).chmod(0o755)
+    log = root / "log"
+    command = [shutil.which("bash") or "bash", "-c", script, "--", *args]
+    path = {
+        "PATH": f"{root}:/usr/bin:/bin",
+        "LOG": str(log),
+        "VERSION": version,
+        "LWS_LEADER_ADDRESS": "leader.example",
+    }
+    subprocess.run(command, check=True, capture_output=True, timeout=30, env={**path, **env})
+    return log.read_bytes().decode().split("\0")[:-1]
+
+
+SINGLE = newer.single_node(8000, ".Spec.Template")
+NAMED = ["serve", "/mnt/models", "--served-model-name", "m", "publishers/ns/models/m", "--port", "8000"]
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [
+        ("0.23.0+cu130", ["--disable-access-log-for-endpoints", "/health,/metrics,/ping", "--shutdown-timeout", "40"]),
+        ("0.16.0", ["--disable-access-log-for-endpoints", "/health,/metrics,/ping"]),
+        ("0.9.1", ["--disable-uvicorn-access-log"]),
+        ("unknown", ["--disable-uvicorn-access-log"]),
+    ],
+)
+def test_arguments_by_version(tmp_path: Path, version: str, more: list[str]) -> None:
+    """Options that a server of the user's own image lacks are left out."""
+    assert served(tmp_path, in_container(SINGLE, {"model": {"name": "m"}}), version=version) == [*NAMED, *more]
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (["--max-model-len", "4096"], ["--max-model-len", "4096"]),
+        (["--max-model-len 4096"], ["--max-model-len", "4096"]),
+        (["--compilation-config", "'{\"level\": 3}'"], ["--compilation-config", '{"level": 3}']),
+        (["--compilation-config", '{"level": 3}'], ["--compilation-config", '{"level": 3}']),
+        (['--compilation-config={"level": 3}'], ['--compilation-config={"level": 3}']),
+        (['["a", "b"]'], ['["a", "b"]']),
+    ],
+)
+def test_the_users_arguments(tmp_path: Path, given: list[str], wanted: list[str]) -> None:
+    """They are read by the shell, as in KServe v0.20; JSON also without quotes, as in v0.17."""
+    found = served(tmp_path, in_container(SINGLE, {"model": {"name": "m"}}), *given, VLLM_ADDITIONAL_ARGS="--a 'b c'")
+    assert found[found.index("--a") :] == ["--a", "b c", *wanted]
+
+
+@needs_bash
+@settings(max_examples=10)
+@given(NAMES)
+def test_any_model_name_is_one_argument(name: str) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        found = served(Path(root), in_container(SINGLE, {"model": {"name": name}}))
+    assert found[3:5] == [name, f"publishers/ns/models/{name}"]
+
+
+@needs_bash
+@pytest.mark.parametrize("leader", [True, False])
+def test_a_data_parallel_server(tmp_path: Path, leader: bool) -> None:
+    """Pods find the leader by its address, and workers have no API."""
+    pod = ".Spec.Template" if leader else ".Spec.Worker"
+    script = newer.data_parallel(8000, pod, ".Spec.Parallelism", leader=leader)
+    spec = {**FULL, "worker": {"terminationGracePeriodSeconds": 30}, "model": {"name": "m"}}
+    assert served(tmp_path, in_container(script, spec), "--b", LWS_WORKER_INDEX="1") == [
+        *NAMED,
+        *("--enable-expert-parallel", "--tensor-parallel-size", "1"),
+        *("--data-parallel-size", "32", "--data-parallel-size-local", "8", "--data-parallel-address", "10.0.0.7"),
+        *("--data-parallel-rpc-port", "5555"),
+        *(("--api-server-count", "8") if leader else ("--data-parallel-start-rank", "8", "--headless")),
+        *("--disable-access-log-for-endpoints", "/health,/metrics,/ping"),
+        *("--shutdown-timeout", "40" if leader else "10", "--b"),
+    ]
+
+
+@needs_bash
+@pytest.mark.parametrize("leader", [True, False])
+def test_a_pipeline_without_ray(tmp_path: Path, leader: bool) -> None:
+    script = newer.pipeline(8000, ".Spec.Template", ".Spec.Parallelism", leader=leader)
+    spec = {"model": {"name": "m"}, "parallelism": {"pipeline": 2, "tensor": 8}}
+    env = {"LWS_GROUP_SIZE": "2", "LWS_WORKER_INDEX": "0" if leader else "1"}
+    assert served(tmp_path, in_container(script, spec), **env)[len(NAMED) :] == [
+        *("--tensor-parallel-size", "8", "--pipeline-parallel-size", "2", "--nnodes", "2"),
+        *("--node-rank", env["LWS_WORKER_INDEX"], "--master-addr", "10.0.0.7"),
+        *(() if leader else ("--headless",)),
+        *("--disable-access-log-for-endpoints", "/health,/metrics,/ping", "--shutdown-timeout", "40"),
+    ]
 
 
 # Pipelines.

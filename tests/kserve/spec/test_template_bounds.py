@@ -35,7 +35,8 @@ from app.limits import (
     MAX_TEMPLATE_CHARACTERS,
 )
 from app.settings import Settings
-from tests.kserve.objects import NOW, Cluster, admit, config, kind_of, service
+from tests.builders import NOW
+from tests.kserve.objects import Cluster, admit, config, kind_of, service
 
 ROOT = Path(__file__).parents[3]
 NOTE = {"a": "x" * 200_000}
@@ -280,7 +281,7 @@ def _templates(value: Any) -> dict[str, int]:
     return {text: actions for item in items for text, actions in _templates(item).items()}
 
 
-OURS = _templates(presets.PRESETS)
+OURS = _templates(presets.EDITIONS)
 
 
 @pytest.mark.parametrize(("text", "actions"), OURS.items())

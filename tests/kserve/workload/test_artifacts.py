@@ -114,7 +114,7 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
     """Then the containers fetch the model themselves, by whatever scheme."""
     found = pod(uri, storageInitializer={"enabled": False})
     assert "initContainers" not in found
-    assert [volume["name"] for volume in found["volumes"]] == ["home", "dshm", "model-cache", "tls-certs"]
+    assert [volume["name"] for volume in found["volumes"]] == ["home", "tmp-dir", "dshm", "model-cache", "tls-certs"]
 
 
 @pytest.mark.parametrize(

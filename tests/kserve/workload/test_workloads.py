@@ -294,7 +294,7 @@ def test_the_sidecar_knows_its_pool(router: Json | None, pool: str | None) -> No
     spec: Json = {} if router is None else {"router": router}
     env = sidecar(template(synced(service(prefill={}, **spec))))["env"]
     names = [variable["name"] for variable in env]
-    assert names == ["INFERENCE_POOL_NAMESPACE", *(["INFERENCE_POOL_NAME"] if pool else [])]
+    assert names == ["INFERENCE_POOL_NAMESPACE", "SSL_CERT_DIR", *(["INFERENCE_POOL_NAME"] if pool else [])]
     assert pool is None or env[-1]["value"] == pool
 
 

@@ -327,8 +327,8 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         "HF_TOKEN replaces the value",
     ),
     ("LK-V-I61", {**PERSONAPLEX, "env": [{"name": "NO_TORCH_COMPILE"}]}, "NO_TORCH_COMPILE replaces the value"),
-    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "has no default metric"),
-    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no default metric"),
+    ("LK-V-I80", {"runtime": "generic", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no autoscaler is made"),
+    ("LK-V-I80", {"runtime": "personaplex", "image": "x", "autoscaling": {"maxReplicas": 2}}, "no autoscaler is made"),
     ("LK-V-I63", {"evictionProtection": True}, "unless the Model's accelerator is metal"),
     (
         "LK-V-K07",

@@ -8,7 +8,9 @@ from app.kube.base import Json
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import (
     POD_MONITOR,
+    applied,
     child,
+    condition,
     container,
     kinds,
     model,
@@ -272,7 +274,6 @@ METRICS = {
     "llamacpp": "llamacpp:requests_processing",
     "vllm": "vllm:num_requests_running",
     "tgi": "tgi_queue_size",
-    "personaplex": "llamacpp:requests_processing",
 }
 
 
@@ -285,6 +286,32 @@ def test_default_metric(runtime: str, metric: str) -> None:
     assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "s"}
     (entry,) = spec["metrics"]
     assert entry["pods"] == {"metric": {"name": metric}, "target": {"type": "AverageValue", "averageValue": "2"}}
+
+
+@pytest.mark.parametrize("runtime", ["personaplex", "generic", "llamacpp-router"])
+def test_no_autoscaler_without_a_metric(runtime: str) -> None:
+    """A server without metrics of its own would never be scaled; the condition asks for a metric."""
+    parent = service(runtime=runtime, image="i", autoscaling={"maxReplicas": 3})
+    answer = sync(parent, model())
+    assert kinds(answer) == ["Deployment", "Service"]
+    missing = condition(answer, "ScalingActive")
+    assert (missing["status"], missing["reason"]) == ("False", "MetricRequired")
+    assert missing["message"].startswith(f"spec.autoscaling.metrics: runtime {runtime} has no default metric")
+    cpu = {"type": "Resource", "name": "cpu", "targetAverageUtilization": 80}
+    named = {**parent, "spec": {**parent["spec"], "autoscaling": {"maxReplicas": 3, "metrics": [cpu]}}}
+    after = sync({**named, "status": answer["status"]}, model())
+    assert kinds(after) == ["Deployment", "Service", "HorizontalPodAutoscaler"]
+    assert condition(after, "ScalingActive") == {}
+
+
+def test_an_autoscaler_of_an_earlier_release_stays() -> None:
+    """The image of runtime generic may export the metric that it was made with."""
+    parent = service(runtime="generic", image="i", autoscaling={"maxReplicas": 3})
+    llamacpp = service(image="i", autoscaling={"maxReplicas": 3})
+    answer = sync(parent, model(), children=applied(sync(llamacpp, model())))
+    (metric,) = child(answer, "HorizontalPodAutoscaler")["spec"]["metrics"]
+    assert metric["pods"]["metric"] == {"name": "llamacpp:requests_processing"}
+    assert condition(answer, "ScalingActive")["status"] == "False"
 
 
 def test_own_metrics() -> None:

@@ -25,7 +25,7 @@ def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
         return
     expected = ["Deployment", "Service"]
     autoscaling, server = parent["spec"].get("autoscaling"), runtime(parent["spec"].get("runtime", ""))
-    if autoscaling and (autoscaling.get("metrics") or server.metric) and not parent["spec"].get("suspend"):
+    if autoscaling and (autoscaling.get("metrics") or server.scraped) and not parent["spec"].get("suspend"):
         expected.append("HorizontalPodAutoscaler")
     assert kinds(answer) == expected
     assert {child["metadata"]["namespace"] for child in answer["children"]} == {"ns1"}

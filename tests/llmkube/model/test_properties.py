@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from app.kube.base import Json
 from app.llmkube.download import script
 from app.settings import Settings
-from tests.llmkube.objects import NOW, admit, customize, model, observed, sync
+from tests.builders import NOW
+from tests.llmkube.objects import admit, customize, model, observed, sync
 
 text = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=20)
 nasty = st.sampled_from(["$(touch x)", "`id`", "'; rm -rf /", '"', "$$", "\\", "a b", "%0a", "{1..9}", "é", "--"])

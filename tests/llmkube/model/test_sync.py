@@ -12,7 +12,8 @@ from app.kube.conditions import rfc3339
 from app.llmkube.download import script
 from app.llmkube.kinds import MODEL
 from app.settings import Settings
-from tests.llmkube.objects import KEY, NOW, child, condition, customize, model, observed, sync
+from tests.builders import NOW
+from tests.llmkube.objects import KEY, child, condition, customize, model, observed, sync
 
 SHA = "A" * 64
 EARLIER = rfc3339(NOW - timedelta(seconds=60))

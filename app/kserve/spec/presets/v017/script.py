@@ -8,65 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_ROCE = r"""
-if [ "${KSERVE_INFER_ROCE}" = "true" ]; then
-  say() { echo "[roce] $*"; }
-  wanted="${KSERVE_INFER_IB_GID_INDEX_GREP:-RoCE v2}"
-  sysfs=/sys/class/infiniband
-
-  adapters=()
-  for device in "${sysfs}"/mlx5_*; do
-    port="${device}/ports/1"
-    grep -qs ACTIVE "${port}/state" || continue
-    grep -qs -- "${wanted}" "${port}"/gid_attrs/types/* || continue
-    adapters+=("${device##*/}")
-  done
-
-  if [ "${#adapters[@]}" -eq 0 ]; then
-    say "no active adapter with ${wanted}; NCCL_IB_HCA is left alone"
-  else
-    joined="$(IFS=,; echo "${adapters[*]}")"
-    ports="$(printf '%s:1,' "${adapters[@]}")"
-    export NCCL_IB_HCA="${NCCL_IB_HCA:-${joined}}"
-    export NVSHMEM_HCA_LIST="${NVSHMEM_HCA_LIST:-${joined}}"
-    export UCX_NET_DEVICES="${UCX_NET_DEVICES:-${ports%,}}"
-    say "adapters ${joined}"
-
-    declare -A votes=()
-    for adapter in "${adapters[@]}"; do
-      for type in "${sysfs}/${adapter}"/ports/1/gid_attrs/types/*; do
-        grep -qs -- "${wanted}" "${type}" || continue
-        index="${type##*/}"
-        grep -qs 'ffff:' "${sysfs}/${adapter}/ports/1/gids/${index}" || continue
-        votes["${index}"]=$(( ${votes["${index}"]:-0} + 1 ))
-        break
-      done
-    done
-
-    best=""
-    most=0
-    for index in "${!votes[@]}"; do
-      if [ "${votes["${index}"]}" -gt "${most}" ]; then
-        most="${votes["${index}"]}"
-        best="${index}"
-      fi
-    done
-    if [ "${#votes[@]}" -gt 1 ] && [ "${votes["3"]:-0}" -eq "${most}" ]; then
-      best=3
-    fi
-
-    gid="${NCCL_IB_GID_INDEX:-${best}}"
-    if [ -z "${gid}" ]; then
-      say "no adapter has an IPv4 address for ${wanted}; the GID index is left alone"
-    else
-      export NCCL_IB_GID_INDEX="${gid}"
-      export NVSHMEM_IB_GID_INDEX="${NVSHMEM_IB_GID_INDEX:-${gid}}"
-      export UCX_IB_GID_INDEX="${UCX_IB_GID_INDEX:-${gid}}"
-      say "GID index ${gid}"
-    fi
-  fi
-fi
-"""
+from app.kserve.spec.presets.roce import ROCE
 
 
 def _in_parallelism(parallelism: str, field: str, text: str) -> str:
@@ -97,7 +39,7 @@ def start_script(port: int, *, leader: bool, parallelism: str) -> str:
     ]
     command = _continued(arguments)
     start = "" if leader else f"START_RANK={rank}\n"
-    return f'{_ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\n{start}eval "{command}"\n'
+    return f'{ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\n{start}eval "{command}"\n'
 
 
 _RAY_PORT = 6379
@@ -116,7 +58,7 @@ def pipeline_script(port: int, parallelism: str) -> str:
         "${VLLM_ADDITIONAL_ARGS}",
         '"$@"',
     ]
-    return f"""{_ROCE}
+    return f"""{ROCE}
 ray start --head --port={_RAY_PORT} --disable-usage-stats || exit 1
 count='import ray; ray.init(address="auto", logging_level="ERROR"); print(sum(n["Alive"] for n in ray.nodes()))'
 until joined=$(python3 -c "${{count}}") && [ "${{joined}}" -ge "${{LWS_GROUP_SIZE:-1}}" ]; do
@@ -129,7 +71,7 @@ done
 
 def join_script() -> str:
     """The script of a pipeline's other pods. It ends with the leader, upon which the group is made anew."""
-    return f"""{_ROCE}
+    return f"""{ROCE}
 until (exec 3<>"/dev/tcp/${{LWS_LEADER_ADDRESS}}/{_RAY_PORT}") 2>/dev/null; do
   echo "waiting for the leader, ${{LWS_LEADER_ADDRESS}}"
   sleep 5

@@ -1,13 +1,16 @@
-"""Small factories of observed objects, written as the API server reports them."""
+"""Builders of observed objects as the API server reports them, shared by all tests."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
 
 from app.kube.base import Json
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 ObservedT = TypeVar("ObservedT")
 
@@ -16,8 +19,8 @@ def _observed(document: Json, type_: type[ObservedT]) -> ObservedT:
     return msgspec.json.decode(msgspec.json.encode(document), type=type_)
 
 
-def condition(type_: str, status: str, reason: str = "", message: str = "") -> Json:
-    return {"type": type_, "status": status, "reason": reason, "message": message}
+def condition(type_: str, status: str, reason: str = "", message: str = "", **more: Any) -> Json:
+    return {"type": type_, "status": status, "reason": reason, "message": message, **more}
 
 
 def pod(

@@ -6,26 +6,17 @@ from typing import Any
 
 from app import images
 from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
-from app.kserve.spec.presets.script import join_script, pipeline_script, start_script
+from app.kserve.spec.presets.parts import (
+    CERTIFICATES_MOUNT,
+    DECODE_PORT,
+    MESSAGE_PATH,
+    RDMA,
+    certificates_volume,
+    health,
+)
+from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
-
-DECODE_PORT = 8001
-"""Where the server of a decode pod listens: the routing sidecar has the public port."""
-"""Image and arguments belong together: never change one alone."""
-
-_CERTIFICATES = "tls-certs"
-CERTIFICATES_MOUNT: Json = {"name": _CERTIFICATES, "mountPath": "/var/run/kserve/tls", "readOnly": True}
-MESSAGE_PATH = "/dev/termination-log"
-_RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
-
-
-def certificates_volume() -> Json:
-    """KServe's certificates, where somebody has made them (:func:`app.kserve.spec.complete`)."""
-    return {
-        "name": _CERTIFICATES,
-        "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
-    }
 
 
 def _volumes() -> list[Json]:
@@ -37,25 +28,21 @@ def _volumes() -> list[Json]:
     ]
 
 
-def _health(port: int, **numbers: int) -> Json:
-    return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
-
-
 def _probes(port: int, readiness_period: int) -> Json:
     return {
-        "livenessProbe": _health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
-        "readinessProbe": _health(port, periodSeconds=readiness_period, timeoutSeconds=5, failureThreshold=60),
-        "startupProbe": _health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
+        "livenessProbe": health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
+        "readinessProbe": health(port, periodSeconds=readiness_period, timeoutSeconds=5, failureThreshold=60),
+        "startupProbe": health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
     }
 
 
 def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json | None = None, **fields: Any) -> Json:
     capabilities: Json = {"drop": ["ALL"]}
     if rdma:
-        capabilities["add"] = _RDMA
+        capabilities["add"] = RDMA
     return {
         "name": MAIN,
-        "image": images.LLM_D,
+        "image": images.LLM_D_V017,
         "imagePullPolicy": "IfNotPresent",
         "command": command,
         "ports": [{"containerPort": port, "protocol": "TCP"}],
@@ -140,7 +127,7 @@ def routing_sidecar(*, read_only: bool) -> Json:
         security["seccompProfile"] = {"type": "RuntimeDefault"}
     return {
         "name": ROUTING_SIDECAR,
-        "image": images.ROUTING_SIDECAR,
+        "image": images.ROUTING_SIDECAR_V017,
         "imagePullPolicy": "IfNotPresent",
         "restartPolicy": "Always",
         "args": [
@@ -154,10 +141,10 @@ def routing_sidecar(*, read_only: bool) -> Json:
         "securityContext": security,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        "livenessProbe": _health(
+        "livenessProbe": health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=10, failureThreshold=3
         ),
-        "readinessProbe": _health(
+        "readinessProbe": health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=5, failureThreshold=10
         ),
         "volumeMounts": [CERTIFICATES_MOUNT],

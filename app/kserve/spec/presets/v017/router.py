@@ -14,24 +14,25 @@ from app.kserve.names import (
     POOL_GROUP,
     PUBLIC_PORT,
 )
-from app.kserve.spec.presets.pods import CERTIFICATES_MOUNT, MESSAGE_PATH, certificates_volume
+from app.kserve.spec.presets.parts import (
+    CERTIFICATES_MOUNT,
+    GRPC_PORT,
+    HEALTH_PORT,
+    MESSAGE_PATH,
+    PICKER_PORTS,
+    POOL_NAME,
+    SERVICE_NAME,
+    SERVICE_PATH,
+    certificates_volume,
+    picker_health,
+)
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
-
-"""Image and arguments belong together: never change one alone."""
-GRPC_PORT = 9002
-HEALTH_PORT = 9003
-METRICS_PORT = 9090
-EVENTS_PORT = 5557
-"""ZeroMQ: model servers report their caches here."""
-
-_POOL_NAME = "{{ ChildName .ObjectMeta.Name `-inference-pool` }}"
-_PREFIX = "/{{ .ObjectMeta.Namespace }}/{{ .ObjectMeta.Name }}"
 
 
 def _rule(path: str, rewritten: str, backend: Json) -> Json:
     return {
-        "matches": [{"path": {"type": "PathPrefix", "value": f"{_PREFIX}{path}"}}],
+        "matches": [{"path": {"type": "PathPrefix", "value": f"{SERVICE_PATH}{path}"}}],
         "filters": [
             {
                 "type": "URLRewrite",
@@ -45,8 +46,8 @@ def _rule(path: str, rewritten: str, backend: Json) -> Json:
 
 def route() -> Json:
     """The API goes through the endpoint picker's pool, everything else straight to the workload Service."""
-    pool = {"group": POOL_GROUP, "kind": "InferencePool", "name": _POOL_NAME}
-    service = {"group": "", "kind": "Service", "name": "{{ ChildName .ObjectMeta.Name `-kserve-workload-svc` }}"}
+    pool = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
+    service = {"group": "", "kind": "Service", "name": SERVICE_NAME}
     return {
         "parentRefs": [
             {
@@ -102,24 +103,19 @@ def _pod() -> Json:
 def _picker() -> Json:
     return {
         "name": MAIN,
-        "image": images.ENDPOINT_PICKER,
+        "image": images.ENDPOINT_PICKER_V017,
         "imagePullPolicy": "IfNotPresent",
         "args": [
-            *("--pool-name", _POOL_NAME),
+            *("--pool-name", POOL_NAME),
             *("--pool-namespace", "{{ .ObjectMeta.Namespace }}"),
             *("--zap-encoder", "json"),
             *("--grpc-port", str(GRPC_PORT)),
             *("--grpc-health-port", str(HEALTH_PORT)),
             *("--kv-cache-usage-percentage-metric", "vllm:kv_cache_usage_perc"),
         ],
-        "ports": [
-            {"name": "grpc", "containerPort": GRPC_PORT, "protocol": "TCP"},
-            {"name": "grpc-health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
-            {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
-            {"name": "zmq", "containerPort": EVENTS_PORT, "protocol": "TCP"},
-        ],
-        "livenessProbe": _health("liveness", initial_delay=5),
-        "readinessProbe": _health("readiness", initial_delay=30),
+        "ports": PICKER_PORTS,
+        "livenessProbe": picker_health("liveness", initial_delay=5),
+        "readinessProbe": picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -131,15 +127,4 @@ def _picker() -> Json:
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [CERTIFICATES_MOUNT],
-    }
-
-
-def _health(service: str, initial_delay: int) -> Json:
-    return {
-        "grpc": {"port": HEALTH_PORT, "service": service},
-        "initialDelaySeconds": initial_delay,
-        "periodSeconds": 10,
-        "timeoutSeconds": 1,
-        "successThreshold": 1,
-        "failureThreshold": 3,
     }

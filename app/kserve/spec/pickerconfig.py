@@ -1,0 +1,318 @@
+"""Configuration of the endpoint picker: the default, and every configuration in the form of the picker's version.
+
+Source: KS-4.3. An annotation of the picker's pods names its version. Plugins that it renamed get their new names.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from app.hooks.reader import read_yaml
+from app.kserve.names import PICKER_VERSION
+from app.kube.base import Json
+from app.limits import MAX_YAML_BYTES
+
+Version = tuple[int, int]
+"""Major and minor version of an endpoint picker."""
+
+PRECISE = "precise-prefix-cache-scorer"
+"""Plugin that asks the tokenizer."""
+PREDICTED_LATENCY = "predicted-latency-producer"
+"""Plugin that asks the latency predictor."""
+
+TEXT_FLAGS = frozenset(dashes + name for dashes in ("--", "-") for name in ("config-text", "configText"))
+CONFIG_FLAGS = TEXT_FLAGS | {dashes + name for dashes in ("--", "-") for name in ("config-file", "configFile")}
+
+
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """An endpoint picker, as far as its configuration depends on it."""
+
+    version: Version | None = None
+    """``None``: unknown, as of the pickers before v0.5, which have no annotation."""
+    has_tokenizer: bool = False
+    """Whether its pods have a tokenizer."""
+
+    def is_at_least(self, *version: int) -> bool:
+        return self.version is not None and self.version >= version
+
+
+def picker_version(annotations: Mapping[str, str] | None) -> Version | None:
+    """Return the version in the annotations of the picker's pods."""
+    found = _VERSION.match((annotations or {}).get(PICKER_VERSION, ""))
+    return (int(found[1]), int(found[2])) if found else None
+
+
+_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
+
+
+# Documents.
+
+
+def document_of(config: Any) -> Json | None:
+    """Return an EndpointPickerConfig, which is an object or a string with one; ``None`` for anything else."""
+    if isinstance(config, str):
+        found = read_yaml(config, _encoded)
+        config = orjson.loads(found) if isinstance(found, bytes) else None
+    return config if isinstance(config, dict) and config.get("kind") == _KIND else None
+
+
+_KIND = "EndpointPickerConfig"
+
+
+def _encoded(document: Any) -> bytes | str:
+    """Encode a YAML document as JSON. Values are counted: aliases may stand for more of them than memory holds."""
+    pending, count = [document], 0
+    while pending:
+        value = pending.pop()
+        count += 1
+        if count > MAX_YAML_BYTES:
+            return "has too many values"
+        pending.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+    try:
+        return orjson.dumps(document) if isinstance(document, dict) else "is not an object"
+    except TypeError:
+        return "cannot be written as JSON"
+
+
+def plugins(document: Json | None) -> list[Json]:
+    """Return the plugins of a configuration."""
+    listed = (document or {}).get("plugins")
+    return [plugin for plugin in listed if isinstance(plugin, dict)] if isinstance(listed, list) else []
+
+
+def may_have_plugin(config: Any, type_: str) -> bool:
+    """Report whether a configuration has a plugin of a type, or cannot be read."""
+    document = document_of(config)
+    unknown = config is not None and document is None
+    return unknown or any(plugin.get("type") == type_ for plugin in plugins(document))
+
+
+@dataclass(frozen=True, slots=True)
+class PickerConfig:
+    """The configuration of an endpoint picker."""
+
+    text: str
+    picker: Picker
+    chosen: bool
+    """Whether the user chose it."""
+
+
+def picker_config(
+    config: Any, picker: Picker, *, disaggregated: bool, adapters: bool, running: Sequence[str] = ()
+) -> PickerConfig:
+    """Return the configuration of a picker: ``config``, the effective ``config.inline``, or the default.
+
+    ``adapters``: whether the servers load LoRA adapters. A picker that runs, with the arguments ``running``, keeps the
+    default of KServe v0.17.
+    """
+    if config is not None:
+        return PickerConfig(configuration(config, picker), picker, chosen=True)
+    former = _default(Picker(), disaggregated=disaggregated, adapters=adapters)
+    keeps = any(a in TEXT_FLAGS and document_of(b) == former for a, b in itertools.pairwise(running))
+    default = former if keeps else _default(picker, disaggregated=disaggregated, adapters=adapters)
+    return PickerConfig(compact(_for_version(default, picker)), picker, chosen=False)
+
+
+def configuration(config: Any, picker: Picker) -> str:
+    """Return a user's configuration for a picker; a string that needs no change is returned as it is."""
+    document = document_of(config)
+    changed = None if document is None else _for_tokenizer(_for_version(document, picker), picker)
+    return config if isinstance(config, str) and changed == document else compact(changed or config)
+
+
+def compact(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+# The default.
+
+_QUEUE: Json = {"pluginRef": "queue-scorer", "weight": 2}
+_KV_CACHE: Json = {"pluginRef": "kv-cache-utilization-scorer", "weight": 2}
+_ACTIVE: Json = {"pluginRef": "active-request-scorer", "weight": 2}
+_PREFIX: Json = {"pluginRef": "prefix-cache-scorer", "weight": 3}
+_COLD: Json = {"pluginRef": "no-hit-lru-scorer", "weight": 2}
+_ADAPTER: Json = {"pluginRef": "lora-affinity-scorer", "weight": 4}
+_BEST: Json = {"pluginRef": "max-score-picker"}
+
+
+def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
+    """Return the default configuration, with the names that plugins had first.
+
+    A short queue counts, and a cached prefix more; a server that has loaded the adapter, most of all. Where prefill and
+    decode pods are apart, each request gets one of both.
+    """
+    known = picker.version is not None
+    first = [_ADAPTER] if adapters else []
+    if disaggregated:
+        prefill = [_PREFIX, _QUEUE, _KV_CACHE] if known else [_QUEUE, _PREFIX]
+        decode = [_ACTIVE, _PREFIX] if known else [_QUEUE, _PREFIX]
+        scorers = [_QUEUE, _KV_CACHE, _ACTIVE, _PREFIX] if known else [_QUEUE, _PREFIX]
+        before = ["prefill-header-handler", "prefill-filter", "decode-filter"]
+        after: list[Json] = [{"type": "pd-profile-handler", "parameters": {"threshold": 0}}]
+        profiles = [
+            {"name": side, "plugins": [{"pluginRef": f"{side}-filter"}, *first, *chosen, _BEST]}
+            for side, chosen in (("prefill", prefill), ("decode", decode))
+        ]
+    else:
+        scorers = [_QUEUE, _KV_CACHE, _PREFIX, _COLD] if known else [_QUEUE, _PREFIX]
+        before, after = ["single-profile-handler"], []
+        profiles = [{"name": "default", "plugins": [*first, *scorers, _BEST]}]
+    listed = [*([] if known else first), *scorers, _BEST]
+    types = [*before, *(scorer["pluginRef"] for scorer in listed)]
+    last = [{"type": scorer["pluginRef"]} for scorer in first] if known else []
+    return {
+        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "kind": _KIND,
+        "plugins": [*({"type": type_} for type_ in types), *after, *last],
+        "schedulingProfiles": profiles,
+    }
+
+
+# Versions.
+
+
+def _for_version(document: Json, picker: Picker) -> Json:
+    """Return a configuration with the names that the picker's version has for plugins and their parameters."""
+    for version, renamed, change in _VERSIONS:
+        if picker.is_at_least(*version):
+            document = _renamed(document, renamed)
+            if isinstance(document.get("plugins"), list):
+                document = {**document, "plugins": [new for plugin in document["plugins"] for new in change(plugin)]}
+    return document
+
+
+def _renamed(document: Json, names: Mapping[str, str]) -> Json:
+    """Rename types of plugins, and references to them: a plugin without a name has that of its type."""
+    own = {str(plugin["name"]) for plugin in plugins(document) if plugin.get("name")}
+    changed = {**document}
+    if isinstance(document.get("plugins"), list):
+        changed["plugins"] = [_with(plugin, "type", names) for plugin in document["plugins"]]
+    if isinstance(document.get("schedulingProfiles"), list):
+        names = {old: new for old, new in names.items() if old not in own}
+        changed["schedulingProfiles"] = [
+            {**profile, "plugins": [_with(reference, "pluginRef", names) for reference in profile["plugins"]]}
+            if isinstance(profile, dict) and isinstance(profile.get("plugins"), list)
+            else profile
+            for profile in document["schedulingProfiles"]
+        ]
+    return changed
+
+
+def _with(item: Any, key: str, names: Mapping[str, str]) -> Any:
+    value = item.get(key) if isinstance(item, dict) else None
+    return {**item, key: names[value]} if isinstance(value, str) and value in names else item
+
+
+def _in_tokens(plugin: Any) -> Iterator[Any]:
+    """The size of a block of the prefix cache is in tokens."""
+    parameters = _parameters(plugin, "prefix-cache-scorer")
+    if "blockSize" not in parameters:
+        yield plugin
+        return
+    others = {key: value for key, value in parameters.items() if key != "blockSize"}
+    yield {**plugin, "parameters": {"blockSizeTokens": parameters["blockSize"], **others}}
+
+
+_ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
+
+
+def _with_decider(plugin: Any) -> Iterator[Any]:
+    """Whether a request needs a prefill pod is decided by a plugin of its own, in place of a threshold of tokens."""
+    parameters = _parameters(plugin, "disagg-profile-handler")
+    if not isinstance(plugin, dict) or plugin.get("type") != "disagg-profile-handler" or "deciders" in parameters:
+        yield plugin
+        return
+    threshold, decider = parameters.get("threshold") or 0, parameters.get("deciderPluginName")
+    if decider is None:
+        decider = _BY_PREFIX if threshold else _ALWAYS
+        yield {"type": decider, **({"parameters": {"nonCachedTokens": threshold}} if threshold else {})}
+    others = {key: value for key, value in parameters.items() if key not in _HANDLER_PARAMETERS}
+    profiles = {side: parameters[f"{side}Profile"] for side in ("prefill", "decode") if f"{side}Profile" in parameters}
+    changed = {**others, "deciders": {"prefill": decider}, **({"profiles": profiles} if profiles else {})}
+    yield {**plugin, "parameters": changed}
+
+
+_HANDLER_PARAMETERS = ("threshold", "hashBlockSize", "deciderPluginName", "prefillProfile", "decodeProfile")
+
+
+def _unchanged(plugin: Any) -> Iterator[Any]:
+    yield plugin
+
+
+def _parameters(plugin: Any, type_: str) -> Json:
+    """Return the parameters of a plugin of a type; empty for others."""
+    is_of_type = isinstance(plugin, dict) and plugin.get("type") == type_
+    return _object(plugin.get("parameters")) if is_of_type else {}
+
+
+_VERSIONS: Sequence[tuple[Version, Mapping[str, str], Callable[[Any], Iterator[Any]]]] = (
+    ((0, 6), {}, _in_tokens),
+    (
+        (0, 7),
+        {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"},
+        _with_decider,
+    ),
+    ((0, 8), {"model-server-protocol-metrics": "core-metrics-extractor"}, _unchanged),
+)
+"""For each version that renamed something: new types of plugins by the old ones, and other changes of a plugin."""
+
+_METRIC_FLAGS = {
+    "total-queued-requests-metric": "vllm:num_requests_waiting",
+    "total-running-requests-metric": "vllm:num_requests_running",
+    "kv-cache-usage-percentage-metric": "vllm:kv_cache_usage_perc",
+    "lora-info-metric": "vllm:lora_requests_info",
+    "cache-info-metric": "vllm:cache_config_info",
+}
+"""Deprecated options from v0.7 on, and the values that they have without them."""
+
+
+def arguments(given: Sequence[str], picker: Picker) -> list[str]:
+    """Return a picker's arguments for its version, with the configuration among them."""
+    found: list[str] = []
+    for argument in given:
+        previous = found[-1] if found else ""
+        if previous in TEXT_FLAGS:
+            found.append(configuration(argument, picker))
+        elif picker.is_at_least(0, 7) and _METRIC_FLAGS.get(previous.lstrip("-")) == argument:
+            found.pop()
+        elif not (picker.is_at_least(0, 7) and _is_default(argument)):
+            found.append(argument)
+    return found
+
+
+def _is_default(argument: str) -> bool:
+    """Report whether an argument such as ``--option=value`` sets a deprecated option to its default."""
+    name, equals, value = argument.lstrip("-").partition("=")
+    return bool(equals) and argument.startswith("-") and _METRIC_FLAGS.get(name) == value
+
+
+# The tokenizer.
+
+_TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
+
+
+def _for_tokenizer(document: Json, picker: Picker) -> Json:
+    """Return a configuration whose plugins ask the tokenizer in the picker's pod, by its socket."""
+    if not picker.has_tokenizer or not any(plugin.get("type") == PRECISE for plugin in plugins(document)):
+        return document
+    return {**document, "plugins": [_asking(plugin) for plugin in document["plugins"]]}
+
+
+def _asking(plugin: Any) -> Any:
+    if not isinstance(plugin, dict) or plugin.get("type") != PRECISE:
+        return plugin
+    parameters = _parameters(plugin, PRECISE)
+    indexer = _object(parameters.get("indexerConfig"))
+    pool = {**_TOKENIZER, **_object(indexer.get("tokenizersPoolConfig"))}
+    return {**plugin, "parameters": {**parameters, "indexerConfig": {**indexer, "tokenizersPoolConfig": pool}}}
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,181 @@
+"""The presets of the managed route and of the endpoint picker."""
+
+from __future__ import annotations
+
+from app import images
+from app.kserve.names import (
+    GATEWAY_GROUP,
+    KSERVE_COMPONENT,
+    KSERVE_COMPONENT_VALUE,
+    MAIN,
+    NAME,
+    PART_OF,
+    PART_OF_VALUE,
+    POOL_GROUP,
+    PUBLIC_PORT,
+)
+from app.kserve.spec.presets.parts import (
+    CERTIFICATES_MOUNT,
+    GRPC_PORT,
+    HEALTH_PORT,
+    MESSAGE_PATH,
+    PICKER_PORTS,
+    POOL_NAME,
+    SERVICE_NAME,
+    SERVICE_PATH,
+    certificates_volume,
+    picker_health,
+)
+from app.kserve.spec.presets.v020.pods import CERTIFICATE_DIRECTORIES, GRACE_SECONDS, wait_before_stop
+from app.kube.base import Json
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
+
+_MODEL = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
+_APIS = {
+    "v1-completions": "/v1/completions",
+    "v1-chat-completions": "/v1/chat/completions",
+    "v1-responses": "/v1/responses",
+    "v1-messages": "/v1/messages",
+}
+"""What goes through the endpoint picker, by the first part of its rules' names."""
+_POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
+_SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
+_BY_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
+
+
+def route() -> Json:
+    """Build the route: by the service's own path, by the model in a header, and by the model in the path."""
+    by_model = [
+        {"path": {"type": "Exact", "value": path}, "headers": [_BY_MODEL]}
+        for api in _APIS.values()
+        for path in (api, f"{api}/")
+    ]
+    rules = [_prefixed(f"{name}-path", f"{SERVICE_PATH}{api}", api, _POOL) for name, api in _APIS.items()]
+    rules.append(_rule("v1-model-routing", by_model, _POOL))
+    rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, _POOL) for name, api in _APIS.items()]
+    rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", _SERVICE))
+    rules.append(_prefixed("v1-catch-all-path", SERVICE_PATH, "/", _SERVICE))
+    everything = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [_BY_MODEL]}
+    rules.append(_rule("v1-catch-all-model-routing", [everything], _SERVICE))
+    gateway = {
+        "group": GATEWAY_GROUP,
+        "kind": "Gateway",
+        "name": "{{ .GlobalConfig.IngressGatewayName }}",
+        "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
+    }
+    return {"parentRefs": [gateway], "rules": rules}
+
+
+def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
+    """Build a rule for a path, which the backend sees as ``rewritten``."""
+    rewrite = {
+        "type": "URLRewrite",
+        "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": rewritten}},
+    }
+    return {**_rule(name, [{"path": {"type": "PathPrefix", "value": path}}], backend), "filters": [rewrite]}
+
+
+def _rule(name: str, matches: list[Json], backend: Json) -> Json:
+    return {
+        "name": name,
+        "matches": matches,
+        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
+        "timeouts": {"request": "0s", "backendRequest": "0s"},
+    }
+
+
+def scheduler() -> Json:
+    """Build the endpoint picker and its pool."""
+    pool = {
+        "endpointPickerRef": {
+            "group": "",
+            "kind": "Service",
+            "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
+            "port": {"number": GRPC_PORT},
+            "failureMode": "FailOpen",
+        },
+        "selector": {
+            "matchLabels": {
+                NAME: "{{ .ObjectMeta.Name }}",
+                PART_OF: PART_OF_VALUE,
+                KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
+            }
+        },
+        "targetPorts": [{"number": PUBLIC_PORT}],
+    }
+    pod = {
+        "containers": [_picker(), _tokenizer()],
+        "volumes": [
+            certificates_volume(),
+            *({"name": name, "emptyDir": {}} for name in (_SOCKET["name"], "tokenizer-tmp", "tokenizer-cache")),
+        ],
+        "dnsPolicy": "ClusterFirst",
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+    }
+    version = {"app.kubernetes.io/version": images.ENDPOINT_PICKER.rpartition(":v")[2]}
+    return {"pool": {"spec": pool}, "annotations": version, "template": pod}
+
+
+_SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
+_SECURITY: Json = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def _picker() -> Json:
+    return {
+        "name": MAIN,
+        "image": images.ENDPOINT_PICKER,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [
+            "/app/epp",
+            *("--pool-name", POOL_NAME),
+            *("--pool-namespace", "{{ .ObjectMeta.Namespace }}"),
+            *("--zap-encoder", "json"),
+            *("--grpc-port", str(GRPC_PORT)),
+            *("--grpc-health-port", str(HEALTH_PORT)),
+        ],
+        "env": [CERTIFICATE_DIRECTORIES],
+        "ports": PICKER_PORTS,
+        "lifecycle": wait_before_stop(),
+        "livenessProbe": picker_health("liveness", initial_delay=5),
+        "readinessProbe": picker_health("readiness", initial_delay=30),
+        "resources": {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}},
+        "securityContext": _SECURITY,
+        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
+        "volumeMounts": [CERTIFICATES_MOUNT, _SOCKET],
+    }
+
+
+def _tokenizer() -> Json:
+    """Build the container that splits prompts into tokens; it stays where a plugin of the picker asks for it."""
+
+    def probe(**numbers: int) -> Json:
+        return {"httpGet": {"path": "/healthz", "port": 8082}, "timeoutSeconds": 5, **numbers}
+
+    return {
+        "name": "tokenizer",
+        "image": images.TOKENIZER,
+        "imagePullPolicy": "IfNotPresent",
+        "workingDir": "/mnt/models",
+        "env": [{"name": "TOKENIZERS_DIR", "value": "/mnt/models"}],
+        "ports": [{"name": "health", "containerPort": 8082, "protocol": "TCP"}],
+        "livenessProbe": probe(periodSeconds=15, failureThreshold=3),
+        "readinessProbe": probe(periodSeconds=10, failureThreshold=3),
+        "startupProbe": probe(initialDelaySeconds=5, periodSeconds=10, failureThreshold=60),
+        "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
+        "securityContext": _SECURITY,
+        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
+        "volumeMounts": [
+            {"name": "tokenizer-tmp", "mountPath": "/tmp"},  # noqa: S108 - in the pod
+            {"name": "tokenizer-cache", "mountPath": "/.cache"},
+            _SOCKET,
+        ],
+    }

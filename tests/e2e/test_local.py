@@ -1,0 +1,70 @@
+"""The overlay that lets the service run on a developer's machine (docs/howto/local.md)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, SYSTEM
+from tests.e2e.metacontroller import start_metacontroller
+from tests.e2e.processes import Process, free_port, wait_until
+
+pytestmark = pytest.mark.e2e
+
+MODEL = "models.inference.llmkube.dev"
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Address of a service that runs with plain HTTP on this machine."""
+    port = free_port()
+    command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    service = Process("modelhooks", command, tmp_path / "modelhooks.log", {**os.environ, "PYTHONPATH": str(ROOT)})
+    service.wait_ready(lambda: _is_ready(f"http://127.0.0.1:{port}/readyz"))
+    yield f"127.0.0.1:{port}"
+    service.stop()
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5, trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _tree(folder: Path, address: str) -> Path:
+    """Copy the manifests, and write the address as the page says. Returns the overlay."""
+    for name in ("crds", "manifests", "metacontroller"):
+        shutil.copytree(ROOT / name, folder / name)
+    overlay = folder / "manifests" / "overlays" / "local"
+    file = overlay / "address.yaml"
+    file.write_text(file.read_text().replace("172.18.0.1:8080", address))
+    return overlay
+
+
+def test_metacontroller_calls_the_service_on_this_machine(tmp_path: Path, address: str) -> None:
+    """Hooks are called at the address of the overlay, and no copy of the service runs in the cluster."""
+    overlay = _tree(tmp_path / "tree", address)
+    with ControlPlane(tmp_path / "control-plane") as cluster:
+        metacontroller = start_metacontroller(cluster, tmp_path / "metacontroller")
+        try:
+            cluster.kubectl("apply", "--server-side", "-k", str(overlay))
+            cluster.kubectl("wait", "--for=condition=Established", f"crd/{MODEL}", "--timeout=30s")
+            cluster.kubectl("apply", "-f", str(ROOT / "examples/llmkube/quickstart.yaml"))
+            wait_until(lambda: _has_condition(cluster), "a condition of the Model", 60)
+            (deployment,) = cluster.get("deployments", "-n", SYSTEM)["items"]
+            assert deployment["spec"]["replicas"] == 0
+        finally:
+            metacontroller.stop()
+
+
+def _has_condition(cluster: ControlPlane) -> bool:
+    (model,) = cluster.get(MODEL, "-n", "default")["items"]
+    return bool(model.get("status", {}).get("conditions"))

@@ -1,0 +1,216 @@
+"""Configuration of the endpoint picker by its version, and its tokenizer: KS-4.3."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.kserve.names import PICKER_VERSION
+from app.kserve.spec.pickerconfig import Picker, arguments, configuration, picker_config, picker_version
+from app.kube.base import Json
+from tests.kserve.objects import Cluster, gateway, service
+
+CONFIG: Json = {"apiVersion": "inference.networking.x-k8s.io/v1alpha1", "kind": "EndpointPickerConfig"}
+
+
+def default(picker: Picker, *, disaggregated: bool = False, adapters: bool = False) -> Json:
+    found: Json = json.loads(picker_config(None, picker, disaggregated=disaggregated, adapters=adapters).text)
+    return found
+
+
+def types(config: Json) -> list[str]:
+    return [plugin["type"] for plugin in config["plugins"]]
+
+
+def scores(config: Json) -> list[list[str]]:
+    return [[reference["pluginRef"] for reference in profile["plugins"]] for profile in config["schedulingProfiles"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("0.9.0", (0, 9)), ("v0.7.1", (0, 7)), ("1.10", (1, 10)), ("", None), ("latest", None), ("9", None)],
+)
+def test_version_of_the_picker(text: str, version: tuple[int, int] | None) -> None:
+    assert picker_version({PICKER_VERSION: text}) == version
+
+
+def test_default_of_a_picker_without_a_version_is_that_of_the_first_presets() -> None:
+    assert scores(default(Picker())) == [["queue-scorer", "prefix-cache-scorer", "max-score-picker"]]
+    assert types(default(Picker(), disaggregated=True))[-1] == "pd-profile-handler"
+
+
+@pytest.mark.parametrize("version", [(0, 4), (0, 9)])
+def test_default_of_a_picker_with_a_version(version: tuple[int, int]) -> None:
+    expected = ["queue-scorer", "kv-cache-utilization-scorer", "prefix-cache-scorer", "no-hit-lru-scorer"]
+    assert scores(default(Picker(version))) == [[*expected, "max-score-picker"]]
+
+
+def test_default_with_prefill_has_the_handlers_of_the_version() -> None:
+    """Adapters score first, after the filter, and their plugin comes last."""
+    found = default(Picker((0, 9)), disaggregated=True, adapters=True)
+    assert types(found)[0] == "disagg-headers-handler"
+    assert types(found)[-3:] == ["always-disagg-pd-decider", "disagg-profile-handler", "lora-affinity-scorer"]
+    assert found["plugins"][-2]["parameters"] == {"deciders": {"prefill": "always-disagg-pd-decider"}}
+    assert [profile[:2] for profile in scores(found)] == [
+        ["prefill-filter", "lora-affinity-scorer"],
+        ["decode-filter", "lora-affinity-scorer"],
+    ]
+    assert types(default(Picker((0, 6)), disaggregated=True))[-1] == "pd-profile-handler"
+
+
+OLD: Json = {
+    **CONFIG,
+    "plugins": [
+        {"type": "prefill-header-handler"},
+        {"type": "prefix-cache-scorer", "parameters": {"blockSize": 5, "autoTune": False}},
+        {"type": "pd-profile-handler", "parameters": {"threshold": 0, "hashBlockSize": 5, "primaryPort": 8000}},
+        {"type": "model-server-protocol-metrics"},
+    ],
+    "schedulingProfiles": [{"name": "default", "plugins": [{"pluginRef": "prefill-header-handler"}]}],
+}
+
+
+def test_plugins_of_an_older_picker_get_their_new_names() -> None:
+    found = json.loads(configuration(OLD, Picker((0, 9))))
+    assert found["plugins"] == [
+        {"type": "disagg-headers-handler"},
+        {"type": "prefix-cache-scorer", "parameters": {"blockSizeTokens": 5, "autoTune": False}},
+        {"type": "always-disagg-pd-decider"},
+        {
+            "type": "disagg-profile-handler",
+            "parameters": {"deciders": {"prefill": "always-disagg-pd-decider"}, "primaryPort": 8000},
+        },
+        {"type": "core-metrics-extractor"},
+    ]
+    assert scores(found) == [["disagg-headers-handler"]]
+
+
+@pytest.mark.parametrize("version", [None, (0, 5)])
+def test_an_older_picker_gets_them_as_written(version: tuple[int, int] | None) -> None:
+    assert json.loads(configuration(OLD, Picker(version))) == OLD
+
+
+HANDLERS: dict[str, tuple[Json, list[Json], Json]] = {
+    "a threshold": (
+        {"threshold": 64},
+        [{"type": "prefix-based-pd-decider", "parameters": {"nonCachedTokens": 64}}],
+        {"deciders": {"prefill": "prefix-based-pd-decider"}},
+    ),
+    "a decider": ({"deciderPluginName": "mine"}, [], {"deciders": {"prefill": "mine"}}),
+    "profiles": (
+        {"prefillProfile": "a"},
+        [{"type": "always-disagg-pd-decider"}],
+        {"deciders": {"prefill": "always-disagg-pd-decider"}, "profiles": {"prefill": "a"}},
+    ),
+    "deciders already": ({"deciders": {"prefill": "mine"}}, [], {"deciders": {"prefill": "mine"}}),
+}
+
+
+@pytest.mark.parametrize("case", HANDLERS)
+def test_who_decides_about_prefill(case: str) -> None:
+    parameters, deciders, expected = HANDLERS[case]
+    old = {**CONFIG, "plugins": [{"type": "pd-profile-handler", "parameters": parameters}]}
+    found = json.loads(configuration(old, Picker((0, 7))))["plugins"]
+    assert found == [*deciders, {"type": "disagg-profile-handler", "parameters": expected}]
+
+
+def test_a_name_of_its_own_is_not_renamed() -> None:
+    named = {**OLD, "plugins": [{"type": "queue-scorer", "name": "prefill-header-handler"}]}
+    assert scores(json.loads(configuration(named, Picker((0, 9))))) == [["prefill-header-handler"]]
+
+
+BOMB = "kind: EndpointPickerConfig\na: &a [1,1,1,1,1,1,1,1]\n" + "".join(
+    f"{x}: &{x} [*{y},*{y},*{y},*{y},*{y},*{y},*{y},*{y}]\n" for y, x in zip("abcdefg", "bcdefgh", strict=True)
+)
+UNCHANGED = {
+    "a comment": "# mine\nkind: EndpointPickerConfig\nplugins:\n- type: queue-scorer\n",
+    "no YAML": "a: [",
+    "a scalar": "text",
+    "aliases without end": BOMB,
+    "a document in itself": "kind: EndpointPickerConfig\na: &a [*a]",
+    "another kind": "plugins:\n- type: prefill-header-handler\n",
+    "strange plugins": "kind: EndpointPickerConfig\nplugins: [1, [2], {type: [3]}]\nschedulingProfiles: [{plugins: 4}]",
+}
+
+
+@pytest.mark.parametrize("case", UNCHANGED)
+def test_a_string_that_needs_no_change_stays_as_it_is(case: str) -> None:
+    assert configuration(UNCHANGED[case], Picker((0, 9), has_tokenizer=True)) == UNCHANGED[case]
+
+
+@pytest.mark.parametrize(
+    "parameters", [None, 1, [], {"indexerConfig": 1}, {"indexerConfig": {"tokenizersPoolConfig": 1}}]
+)
+def test_the_tokenizer_is_named_whatever_parameters_there_are(parameters: Any) -> None:
+    config = {**CONFIG, "plugins": [{"type": "precise-prefix-cache-scorer", "parameters": parameters}]}
+    plugin = json.loads(configuration(config, Picker((0, 9), has_tokenizer=True)))["plugins"][0]
+    assert plugin["parameters"]["indexerConfig"]["tokenizersPoolConfig"]["modelName"] == "base"
+
+
+def test_arguments_follow_the_version() -> None:
+    """Deprecated options go where they say what is the default; a configuration among them is changed, too."""
+    given = ["--v", "2", "--lora-info-metric", "vllm:lora_requests_info", "--cache-info-metric=mine"]
+    given += ["--kv-cache-usage-percentage-metric=vllm:kv_cache_usage_perc", "--config-text", json.dumps(OLD)]
+    *others, text = arguments(given, Picker((0, 9)))
+    assert others == ["--v", "2", "--cache-info-metric=mine", "--config-text"]
+    assert types(json.loads(text))[0] == "disagg-headers-handler"
+    assert arguments(given, Picker()) == [*given[:-1], configuration(json.dumps(OLD), Picker())]
+
+
+# The tokenizer.
+
+SCHEDULER = "demo-kserve-router-scheduler"
+
+
+def cluster(plugin: str, version: str = "0.9.0", **spec: Any) -> Cluster:
+    """A service whose endpoint picker has a tokenizer, and is configured with one plugin."""
+    scheduler = {
+        "annotations": {PICKER_VERSION: version},
+        "template": {"containers": [{"name": "main"}, {"name": "tokenizer", "image": "tokenizer:1"}]},
+        "config": {"inline": {**CONFIG, "plugins": [{"type": plugin}]}},
+    }
+    made = Cluster(service(router={"route": {}, "scheduler": scheduler}, **spec), gateway())
+    made.settle()
+    return made
+
+
+def picker_pod(made: Cluster) -> Json:
+    pod: Json = made.child("Deployment", SCHEDULER)["spec"]["template"]["spec"]
+    return pod
+
+
+def test_the_tokenizer_reads_the_files_of_the_model() -> None:
+    pod = picker_pod(cluster("precise-prefix-cache-scorer"))
+    tokenizer = pod["containers"][1]
+    mount = {"name": "kserve-provision-location", "mountPath": "/mnt/models/base", "readOnly": True}
+    assert tokenizer["volumeMounts"][-1] == mount
+    (download,) = pod["initContainers"]
+    assert download["args"] == ["hf://facebook/opt-125m", "/mnt/models"]
+    patterns = {variable["name"]: variable.get("value") for variable in download["env"]}["STORAGE_ALLOW_PATTERNS"]
+    assert "tokenizer.json" in json.loads(patterns or "")
+
+
+def test_the_tokenizer_reads_a_claim() -> None:
+    pod = picker_pod(cluster("precise-prefix-cache-scorer", uri="pvc://claim/m"))
+    mount = {"name": "kserve-pvc-source", "mountPath": "/mnt/models/base", "readOnly": True, "subPath": "m"}
+    assert pod["containers"][1]["volumeMounts"][-1] == mount
+    assert "initContainers" not in pod
+
+
+@pytest.mark.parametrize(("version", "names"), [("0.9.0", ["main"]), ("0.8.0", ["main", "tokenizer"])])
+def test_a_tokenizer_without_use_is_left_out(version: str, names: list[str]) -> None:
+    """From v0.9 on. Nothing is downloaded for it."""
+    pod = picker_pod(cluster("queue-scorer", version))
+    assert [container["name"] for container in pod["containers"]] == names
+    assert ("initContainers" in pod) is (len(names) > 1)
+
+
+def test_a_running_picker_that_downloads_for_nothing_goes_on() -> None:
+    """KServe's operator has it download, and taking it over restarts no pod."""
+    made = cluster("queue-scorer")
+    running = picker_pod(made)
+    running["initContainers"] = [{"name": "storage-initializer", "image": "theirs:1"}]
+    made.settle()
+    assert [container["image"] for container in picker_pod(made)["initContainers"]] == ["theirs:1"]
