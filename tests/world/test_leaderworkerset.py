@@ -215,7 +215,7 @@ class Left:
 
     def _apply(self, *items: Json) -> None:
         together = {"apiVersion": "v1", "kind": "List", "items": items}
-        self._cluster.kubectl("apply", "-n", self._namespace, "-f", "-", input=json.dumps(together))
+        self._cluster.kubectl("apply", "-n", self._namespace, "--validate=false", "-f", "-", input=json.dumps(together))
 
     def sets(self) -> list[Json]:
         found: list[Json] = self._cluster.get(SETS, "-n", self._namespace)["items"]
