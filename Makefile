@@ -18,8 +18,8 @@ PAGE := app/studio/page
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit browser e2e node-test world-test lint types studio format generate generated docs bench bench-cluster soak \
-	wheel lock clean distclean venv
+.PHONY: help demo test unit browser e2e node-test world-test lint types studio format generate generated docs bench \
+	bench-cluster soak wheel lock clean distclean venv
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
