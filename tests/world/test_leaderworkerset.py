@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from app.kube.base import Json
-from app.kube.names import LAST_APPLIED
-from tests.contract.recordings import cases
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, quiet
 from tests.e2e.processes import wait_until
-from tests.e2e.test_llmaz import global_config
 from tests.e2e.test_release import NEXT, PRESENT
 from tests.world import leaderworkerset
 
@@ -192,101 +188,6 @@ def test_the_stop_of_kserve(cluster: ControlPlane, namespace: str) -> None:
     wait_until(lambda: service.ready().get("reason") == "Stopped", "reason Stopped", 30, 0.5)
     cluster.kubectl(*stop, "serving.kserve.io/stop-")
     service.wait_ready(2)
-
-
-class Left:
-    """A recorded case's groups in a namespace as the Go operator left them, with the label of docs/migration.md."""
-
-    def __init__(self, cluster: ControlPlane, case: Json) -> None:
-        self.name = case["name"]
-        self._cluster = cluster
-        self._namespace = cluster.create_namespace()
-        text = json.dumps(case)
-        for model in (item["metadata"]["name"] for item in case["objects"] if item["kind"] == "OpenModel"):
-            text = text.replace(model, f"{model}-{self._namespace}")  # no namespace holds them
-        known = json.loads(text)
-        written = [item for item in known["objects"] if _is_written(item)]
-        self._apply(*(_as_written(item, {}, "") for item in written))
-        (parent,) = (item for item in written if item["kind"] in ("LLMInferenceService", "Service"))
-        kind = KSERVE if parent["kind"] == "LLMInferenceService" else LLMAZ
-        uid = cluster.get(kind, parent["metadata"]["name"], "-n", self._namespace)["metadata"]["uid"]
-        children = [c for c in known["expect"]["children"] if c["kind"] in ("LeaderWorkerSet", "ServiceAccount")]
-        self._apply(*(_as_written(child, {"controller-uid": uid}, uid) for child in children))
-
-    def _apply(self, *items: Json) -> None:
-        together = {"apiVersion": "v1", "kind": "List", "items": items}
-        self._cluster.kubectl("apply", "-n", self._namespace, "--validate=false", "-f", "-", input=json.dumps(together))
-
-    def sets(self) -> list[Json]:
-        found: list[Json] = self._cluster.get(SETS, "-n", self._namespace)["items"]
-        return found
-
-    def is_up(self) -> bool:
-        """Whether every group has its leader; its workers may wait for GPUs of which the node has too few."""
-        return all(item.get("status", {}).get("replicas") == item["spec"]["replicas"] for item in self.sets())
-
-    def is_taken(self) -> bool:
-        """Whether Metacontroller has noted what it was asked for."""
-        return all(LAST_APPLIED in item["metadata"].get("annotations", {}) for item in self.sets())
-
-    def pods(self) -> set[tuple[str, str]]:
-        items = pods(self._cluster, self._namespace)
-        return {(name, item["metadata"]["uid"]) for name, item in items.items()}
-
-    def revisions(self) -> int:
-        """How many templates the groups' controller has noted for each set, at most."""
-        sets = {item["metadata"]["uid"] for item in self.sets()}
-        items = self._cluster.get("controllerrevisions", "-n", self._namespace)["items"]
-        owners = [item["metadata"]["ownerReferences"][0]["uid"] for item in items]
-        return max(owners.count(uid) for uid in sets)
-
-    def delete(self) -> None:
-        self._cluster.kubectl("delete", "namespace", self._namespace, "--wait=false")
-
-
-def _is_written(item: Json) -> bool:
-    """Whether a recorded object belongs to the service's namespace or to none, and is not its child."""
-    return (
-        item["metadata"].get("namespace", "default") == "default"
-        and "ownerReferences" not in item["metadata"]
-        and item["kind"] != "GatewayClass"
-    )
-
-
-def _as_written(item: Json, labels: dict[str, str], owner: str) -> Json:
-    """A recorded object before the API server had it, with more labels and the uid of its owner."""
-    recorded = item["metadata"]
-    metadata = {key: recorded[key] for key in ("name", "annotations") if key in recorded}
-    metadata["labels"] = {**recorded.get("labels", {}), **labels}
-    metadata["ownerReferences"] = [{**each, "uid": owner} for each in recorded.get("ownerReferences", [])]
-    return {key: value for key, value in item.items() if key != "status"} | {"metadata": metadata}
-
-
-def test_taking_over_restarts_no_pod(installation: Installation, cluster: ControlPlane) -> None:
-    """All recorded groups of several pods; nothing of a group's template changes either."""
-    recorded = {family: [case for case in cases(family) if has_groups(case)] for family in ("kserve", "llmaz")}
-    config = next(item for case in recorded["llmaz"] for item in case["objects"] if item["kind"] == "ConfigMap")
-    with global_config(cluster, config):
-        installation.metacontroller.stop()
-        try:
-            left = [Left(cluster, case) for case in recorded["kserve"]]
-            left += [Left(cluster, case) for case in recorded["llmaz"] if config in case["objects"]]
-            wait_until(lambda: all(each.is_up() for each in left), "every group has its leader", 120, 1)
-            before = {each.name: each.pods() for each in left}
-        finally:
-            installation.metacontroller.restart()
-        wait_until(lambda: all(each.is_taken() for each in left), "every group is taken over", 120, 1)
-        time.sleep(5)
-        assert {each.name: before[each.name] - each.pods() for each in left} == {each.name: set() for each in left}
-        assert {each.name: each.revisions() for each in left} == {each.name: 1 for each in left}
-        for each in left:
-            each.delete()
-
-
-def has_groups(case: Json) -> bool:
-    """Whether the recorded answer has a group of several pods."""
-    sets = [child for child in case["expect"].get("children", []) if child["kind"] == "LeaderWorkerSet"]
-    return any(item["spec"]["leaderWorkerTemplate"].get("size", 1) > 1 for item in sets)
 
 
 @pytest.mark.parametrize("length", [40, 41, 53])
