@@ -14,7 +14,7 @@ from tests.e2e.processes import wait_until
 from tests.e2e.test_release import NEXT, PRESENT
 from tests.world import leaderworkerset
 
-pytestmark = pytest.mark.world("lws")
+pytestmark = [pytest.mark.e2e, pytest.mark.world("lws")]
 
 KSERVE = "llminferenceservices.serving.kserve.io"
 LLMAZ = "services.inference.llmaz.io"

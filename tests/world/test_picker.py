@@ -20,7 +20,7 @@ from tests.e2e.processes import Process, free_ports, wait_until
 from tests.world import programs
 from tests.world.servers import PORT, ModelServer
 
-pytestmark = pytest.mark.world("epp", "extproc")
+pytestmark = [pytest.mark.e2e, pytest.mark.world("epp", "extproc")]
 
 EXAMPLES = ROOT / "examples" / "kserve"
 DESTINATION = "x-gateway-destination-endpoint"
