@@ -72,8 +72,11 @@ class NetworkPolicy(Part):
     model_config = ConfigDict(populate_by_name=True)
 
     origins: list[Json] = Field(default=[], alias="from")
-    """Peers of a NetworkPolicy: API servers and Metacontroller. Empty: Metacontroller's namespace, kube-system, and
-    every address outside the usual pod networks (docs/security.md)."""
+    """Peers of a NetworkPolicy: API servers and Metacontroller. Replaces podCIDRs."""
+
+    podCIDRs: list[str] = []  # noqa: N815 - as above
+    """Pod networks of the cluster. Pods there may not connect, except those of Metacontroller's namespace and
+    kube-system. Empty: everybody may connect (docs/security.md)."""
 
 
 class Values(Part):

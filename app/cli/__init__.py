@@ -21,6 +21,8 @@ COMMANDS = {
     "render": "print the children that manifests lead to",
     "explain": "show why an object is not ready, and what set each value of its pods",
     "fit": "show whether models fit into the memory of their GPUs, with the arithmetic",
+    "images": "list the container images of an installation and of manifests",
+    "init": "print a commented manifest for a model and a GPU, to start from",
     "status": "list the objects of a cluster, with Ready and the first cause",
     "krm": "render as a function of kustomize or kpt",
     "convert": "convert objects of one family to another, and list what has no counterpart there",
@@ -48,6 +50,20 @@ class _Lazy(click.Group):
 
     def list_commands(self, _: click.Context) -> list[str]:
         return [name for name in COMMANDS if name not in _ELSEWHERE or find_spec(module_of(name).rpartition(".")[0])]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve the command's name, with a suggestion for a misspelt one."""
+        if self.get_command(ctx, args[0]) is None:
+            from app.kube.correction import closest_name
+
+            near = closest_name(args[0], self.list_commands(ctx))
+        else:
+            near = ""
+        if near:
+            ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

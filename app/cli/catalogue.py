@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 import orjson
 
+from app.cli import options
+from app.cli.kinds import INSTALLATION, find
 from app.cli.manifests import Manifest, parse
+from app.cli.world import related_keys
 from app.kube.base import Json
 
 _DATA = Path(__file__).with_name("catalogue.json")
@@ -22,12 +25,44 @@ def examples() -> list[dict[str, str]]:
 
 
 def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
-    """Return the objects of a cluster that the examples need: llmaz' BackendRuntimes, KServe's Gateway and settings.
+    """Return the objects of an installation that manifests may read: llmaz' BackendRuntimes, KServe's Gateway.
 
-    Objects that the manifests describe themselves are left out.
+    Objects that the manifests describe themselves are left out, and so are those of families without a manifest.
     """
     described = {(manifest.kind, manifest.name) for manifest in manifests}
-    return [manifest for manifest in _installed() if (manifest.kind, manifest.name) not in described]
+    readable = _readable(manifests)
+    return [
+        manifest
+        for manifest in _installed()
+        if (manifest.kind, manifest.name) not in described and f"{manifest.kind}.{manifest.api_version}" in readable
+    ]
+
+
+def _assumptions(manifests: Sequence[Manifest]) -> str:
+    """Return the objects that are taken as given although the manifests do not describe them; empty for none."""
+    names: dict[str, list[str]] = {}
+    for manifest in installed(manifests):
+        names.setdefault(manifest.kind, []).append(manifest.name)
+    if SERVICE_ACCOUNT in _readable(manifests):
+        names["ServiceAccount"] = ["default"]
+    return "; ".join(f"{kind} {', '.join(listed)}" for kind, listed in names.items())
+
+
+def tell_assumptions(command: str, manifests: Sequence[Manifest], without: tuple[str, ...]) -> None:
+    """Print on standard error which objects are taken as given."""
+    objects = _assumptions(manifests) if INSTALLATION not in without else ""
+    if objects:
+        options.warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
+
+
+SERVICE_ACCOUNT = "ServiceAccount.v1"
+"""Every namespace has one that is called default."""
+
+
+def _readable(manifests: Iterable[Manifest]) -> set[str]:
+    """Return the kinds of related objects that the hooks of manifests may read."""
+    kinds = {find(manifest.api_version, manifest.kind) for manifest in manifests}
+    return {key for kind in kinds if kind is not None for key in related_keys(kind)}
 
 
 @cache

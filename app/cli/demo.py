@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ import click
 from app.cli import catalogue, options
 from app.cli.files import read
 from app.cli.manifests import Manifest, ManifestError, parse
-from app.cli.simulate import Cluster, Send
+from app.cli.simulate import MAX_ROUNDS, Cluster, Send
 from app.kube.base import Json
 
 NAMESPACE = "demo"
@@ -30,6 +31,8 @@ DIRECTORIES = ("examples", "manifests/llmaz-runtimes")
 """The examples, and the engines that llmaz's examples name."""
 REJECTED = "rejected"
 START_SECONDS = 30.0
+WIDTH = 100
+"""Columns of the output."""
 
 
 @click.command(help=options.doc(__doc__))
@@ -43,13 +46,10 @@ def command(directories: tuple[str, ...]) -> int:
     wrong = [m for m in manifests if REJECTED in Path(m.file).parts]
     with serving() as send:
         cluster = Cluster(send)
-        problems = _apply(cluster, [m for m in manifests if m not in wrong])
-        started = time.perf_counter()
-        rounds = cluster.settle()
-        seconds = time.perf_counter() - started
-        print(f"\nNothing changes any more after {rounds} rounds, {cluster.syncs} sync calls, {seconds:.2f} s.\n")
+        problems = _refuse(cluster, wrong)
+        problems += _apply(cluster, [m for m in manifests if m not in wrong])
+        _follow(cluster)
         problems += _show(cluster)
-        problems += _refuse(cluster, wrong)
     for problem in problems:
         print(f"modelhooks demo: {problem}", file=sys.stderr)
     return 1 if problems else 0
@@ -102,28 +102,52 @@ def _address(process: subprocess.Popen[bytes]) -> str:
     raise RuntimeError("the service did not start")
 
 
-def _apply(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
+def _refuse(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
+    """Print why each manifest is refused; a problem for each that is admitted."""
+    print("\nRefused at apply, with every mistake at once:" if manifests else "")
     problems = []
     for manifest in manifests:
         verdict = cluster.apply(manifest.document, NAMESPACE)
-        mark = "created" if verdict.allowed else "REFUSED"
-        print(f"  {mark}  {manifest.kind:28} {manifest.name:28} {manifest.file}")
-        for text in verdict.warnings:
-            print(f"           Warning: {text}")
-        if not verdict.allowed:
-            problems.append(f"{manifest.file}: refused: {verdict.causes}")
+        print(f"\n{manifest.file}: {'ADMITTED' if verdict.allowed else 'refused'}")
+        for cause in [] if verdict.allowed else verdict.causes:
+            print(textwrap.fill(cause, WIDTH, initial_indent="  * ", subsequent_indent="    "))
+        if verdict.allowed:
+            problems.append(f"{manifest.file}: admitted, but it is an example of what is refused")
     return problems
 
 
+def _apply(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
+    verdicts = [(manifest, cluster.apply(manifest.document, NAMESPACE)) for manifest in manifests]
+    return [f"{manifest.file}: refused: {verdict.causes}" for manifest, verdict in verdicts if not verdict.allowed]
+
+
+def _follow(cluster: Cluster) -> None:
+    """Sync until nothing changes, and print the way of the first service to Ready."""
+    services = [parent for kind, parent in cluster.parents() if kind.resource.children and not _may_be_unready(parent)]
+    service = next((parent for parent in services if parent["kind"] != "Model"), next(iter(services), None))
+    reported, started = ("", ""), time.perf_counter()
+    print(f"\nThe way of {service['kind']}/{service['metadata']['name']} to Ready:" if service else "")
+    for number in range(1, MAX_ROUNDS + 1):
+        changed = cluster.round(number)
+        ready = _ready(service) if service else {"reason": "", "message": ""}
+        if reported != (reported := (ready["reason"], ready["message"])):
+            words = f"{ready['reason']}: {ready['message']}"
+            print(textwrap.fill(words, WIDTH, initial_indent=f"  round {number}  ", subsequent_indent=" " * 11))
+        if not changed:
+            break
+    seconds = time.perf_counter() - started
+    print(f"\nNothing changes any more after {number} rounds, {cluster.syncs} sync calls, {seconds:.2f} s:\n")
+
+
 def _show(cluster: Cluster) -> list[str]:
-    """The table of parents with their children; a problem for each that is not ready."""
+    """Print a line for each parent; a problem for each that is not ready."""
     problems = []
-    print(f"{'KIND':26} {'NAME':28} {'READY':6} {'REASON':20} CHILDREN")
+    print(f"{'KIND':26} {'NAME':26} {'READY':6} {'REASON':20} CHILDREN")
     for kind, parent in cluster.parents():
-        ready = _ready(parent)
-        children = ", ".join(f"{c['kind']}/{c['metadata']['name']}" for c in cluster.children(parent)) or "-"
-        name = parent["metadata"]["name"]
-        print(f"{kind.resource.kind:26} {name:28} {ready['status']:6} {ready['reason']:20} {children}")
+        ready, name = _ready(parent), parent["metadata"]["name"]
+        children = ", ".join(dict.fromkeys(child["kind"] for child in cluster.children(parent))) or "-"
+        line = f"{kind.resource.kind:26} {name:26} {ready['status']:6} {ready['reason']:20} {children}"
+        print(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…")
         if ready["status"] != "True" and not _may_be_unready(parent):
             problems.append(f"{kind.resource.kind}/{name} is not ready: {ready['reason']}: {ready['message']}")
     return problems
@@ -138,15 +162,3 @@ def _ready(parent: Json) -> Json:
 def _may_be_unready(parent: Json) -> bool:
     """Examples can say of themselves that they do not start (stopped on purpose, served by an agent outside)."""
     return bool(parent["metadata"].get("annotations", {}).get("modelhooks.dev/example-ready") == "false")
-
-
-def _refuse(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
-    problems = []
-    for manifest in manifests:
-        verdict = cluster.apply(manifest.document, NAMESPACE)
-        print(f"\n{manifest.file}: {'ADMITTED' if verdict.allowed else 'refused'}")
-        for cause in [] if verdict.allowed else verdict.causes:
-            print(f"  * {cause}")
-        if verdict.allowed:
-            problems.append(f"{manifest.file}: admitted, but it is an example of what is refused")
-    return problems

@@ -18,6 +18,7 @@ import orjson
 
 from app.cli import fit, options, printing
 from app.cli import live as on_cluster
+from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.live import Source, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
@@ -74,6 +75,7 @@ def command(
         return options.fail("explain", "no object of a kind that is served")
     for item in explained:
         item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
+    tell_assumptions("explain", reading.manifests, world.without)
     if output == "json":
         click.echo(printing.as_json(explained), nl=False)
     else:

@@ -30,6 +30,7 @@ IDS = {
     "advice": "Valid, and probably not meant.",
 }
 """Every kind of finding; docs/findings.md has a section for each."""
+PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,12 @@ def _width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def as_json(findings: Sequence[Finding], _: Lines) -> str:
+def as_json(findings: Sequence[Finding], checked: int) -> str:
+    """Return a summary and the findings; ``checked`` is the number of objects."""
     rows = [{key: value for key, value in vars(finding).items() if key != "ignored"} for finding in findings]
-    return printing.as_json(rows)
+    errors = sum(finding.level == "error" for finding in findings)
+    summary = {"objects": checked, "errors": errors, "warnings": len(findings) - errors}
+    return printing.as_json({"summary": summary, "findings": rows})
 
 
 def as_github(findings: Sequence[Finding], _: Lines) -> str:
@@ -167,7 +171,12 @@ def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
         for f in findings
     ]
     rules = [
-        {"id": id_, "shortDescription": {"text": text}, "help": {"text": f"docs/findings.md#{id_}"}}
+        {
+            "id": id_,
+            "shortDescription": {"text": text},
+            "help": {"text": f"docs/findings.md#{id_}"},
+            "helpUri": f"{PAGE}#{id_}",
+        }
         for id_, text in IDS.items()
     ]
     run = {"tool": {"driver": {"name": "modelhooks", "rules": rules}}, "results": results}
@@ -196,7 +205,6 @@ def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
 
 PRINTERS: dict[str, Callable[[Sequence[Finding], Lines], str]] = {
     "text": as_text,
-    "json": as_json,
     "sarif": as_sarif,
     "github": as_github,
     "junit": as_junit,

@@ -3,7 +3,8 @@
 Adds up the weights (by the size of the file or, before the download, by the name of the model), the key-value cache for
 the context, and what a server needs besides. An unknown amount is a range, and the answer holds for all of it: fits,
 does not fit, or cannot know. The memory of a GPU is hardware.gpu.memory of the Model, or --gpu-memory. With the status
-of a Model among the files, its numbers count:
+of a Model among the files, its numbers count. Of llmaz and KServe, the command line of the pods' server is judged, and
+the GPU is the one that a node selector names:
 
   kubectl get models.inference.llmkube.dev,inferenceservices.inference.llmkube.dev -o yaml | modelhooks fit -
 
@@ -12,15 +13,18 @@ The exit status is 1 when something does not fit, 2 when there is nothing to jud
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
 
 from app.cli import options, printing
+from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import holding, in_cluster, served
+from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
@@ -29,29 +33,34 @@ from app.kube.field import go_quote
 from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity
 from app.settings import Settings
+from app.workload.gpumodels import GPU_MODELS, gpu_model
 
 
 @click.command(help=options.doc(__doc__))
 @options.files
 @options.output("text", "json")
 @options.offline
-@click.option("--gpu-memory", metavar="QUANTITY", default="", help="Memory of one GPU, such as 24Gi.")
+@click.option("--gpu-memory", metavar="QUANTITY", default="", help="Memory of one GPU, such as 24Gi or 24GB.")
+@click.option(
+    "--gpu", metavar="NAME", default="", help="The GPU by its name, such as L4 or H100, in place of its memory."
+)
 def command(
     *,
     files: tuple[str, ...],
     output: str,
     world: options.World,
     gpu_memory: str,
+    gpu: str,
 ) -> int:
     """Print an answer for each object that names a model."""
-    if gpu_memory and not is_quantity(gpu_memory):
-        return options.fail("fit", f"--gpu-memory: {go_quote(gpu_memory)} is not a valid quantity, such as 24Gi")
     try:
+        memory = _memory_of(gpu, gpu_memory)
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         options.warn("fit", reading.findings)
-        answers = list(_answers(reading.manifests, others.manifests, world, gpu_memory))
+        answers = list(_answers(reading.manifests, others.manifests, world, memory))
     except ManifestError as error:
         return options.fail("fit", error)
+    tell_assumptions("fit", reading.manifests, world.without)
     if not answers:
         return options.fail("fit", "no object that names a model, such as an InferenceService")
     if output == "json":
@@ -59,6 +68,24 @@ def command(
     else:
         printing.echo(line for head, fit in answers for line in _text(head, fit))
     return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in answers) else 0
+
+
+_GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
+
+
+def _memory_of(gpu: str, quantity: str) -> str:
+    """Return the memory of one GPU as a quantity; ``24GB`` is 24G. Raises :class:`ManifestError` for an invalid one."""
+    if gpu:
+        model = gpu_model(gpu)
+        if model is None:
+            names = ", ".join(known.name for known in GPU_MODELS)
+            raise ManifestError(f"--gpu: unknown GPU {go_quote(gpu)}; known: {names}; or use --gpu-memory")
+        return str(model.memory)
+    written = _GIGABYTES.fullmatch(quantity)
+    plain = f"{written[1]}{written[2][0].upper()}{written[2][1:].lower()}" if written else quantity
+    if plain and not is_quantity(plain):
+        raise ManifestError(f"--gpu-memory: {go_quote(quantity)} is not a valid quantity, such as 24Gi")
+    return plain
 
 
 def _answers(
@@ -83,15 +110,17 @@ def _answers(
 
 def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = "") -> Fit | None:
     """Return whether an object's model fits; ``None`` for an object without a model, or with errors."""
-    if kind.offline.fit is None:
-        return None
     request = kind.request(cluster.request(kind, document))
     resource, errors = kind.decode(request.parent)
-    return None if resource is None or errors else kind.offline.fit(resource, request, settings, gpu_memory)
+    if resource is None or errors:
+        return None
+    if kind.offline.fit is None:
+        return pods_fit(cluster, kind, document, gpu_memory)
+    return kind.offline.fit(resource, request, settings, gpu_memory)
 
 
 def _text(head: Json, fit: Fit) -> list[str]:
     lines = [f"{head['object']} in namespace {head['namespace']}: {fit.answer}: {fit.why}"]
     wide = [max((len(row[column]) for row in fit.rows), default=0) for column in (0, 1)]
     lines += [f"  {name:{wide[0]}}  {amount:{wide[1]}}  {how}".rstrip() for name, amount, how in fit.rows]
-    return lines
+    return [*lines, f"  Enough: {' or '.join(fit.enough)}"] if fit.enough else lines

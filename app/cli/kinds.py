@@ -32,6 +32,8 @@ COMPONENTS = (
     *("inference-objectives", "keda", "workload-variant-autoscaler"),
 )
 """Kustomize components of child kinds that not every cluster has."""
+INSTALLATION = "installation"
+"""The objects that an installation brings, and those that every namespace has: taken as given unless left out."""
 _FOREIGN = {
     "serving.kserve.io": frozenset(
         {

@@ -12,7 +12,8 @@ from typing import Self
 import orjson
 
 from app.admission.metadata import decode_metadata
-from app.cli.kinds import SERVED, find
+from app.cli.catalogue import installed
+from app.cli.kinds import INSTALLATION, SERVED, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
 from app.cli.world import inner_key, outer_key, stored
@@ -59,13 +60,16 @@ class Meter:
 def holding(
     manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
 ) -> Cluster:
-    """A cluster in memory that holds the objects of files as they are, and what Kubernetes itself adds."""
+    """Build a cluster in memory with the objects of files as they are, and with what is taken as given."""
+    manifests = list(manifests)
+    assumed = installed(manifests) if INSTALLATION not in without else []
     cluster = Cluster(direct(settings or Settings()), without)
-    for manifest in manifests:
+    for manifest in [*assumed, *manifests]:
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
             continue  # a kustomization, the values of a chart, or what validate has a finding about
         cluster.put(in_cluster(manifest, namespace))
-    for document in list(_built_in(cluster)):
+    cluster.installed = frozenset(key for manifest in assumed if (key := identity(manifest, namespace)) is not None)
+    for document in list(_built_in(cluster)) if INSTALLATION not in without else ():
         cluster.objects.setdefault((outer_key(document), inner_key(document)), document)
     return cluster
 

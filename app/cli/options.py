@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from app.cli import printing
-from app.cli.kinds import COMPONENTS
+from app.cli.kinds import COMPONENTS, INSTALLATION
 
 DEFAULT_NAMESPACE = "default"
 
@@ -54,8 +54,8 @@ _OFFLINE = (
     click.option(
         "--without",
         multiple=True,
-        type=click.Choice(COMPONENTS),
-        help="An optional child kind that is not installed.",
+        type=click.Choice([*COMPONENTS, INSTALLATION]),
+        help="An optional child kind that is not installed; installation: take no object as given.",
     ),
     click.option("--namespace", "-n", default=DEFAULT_NAMESPACE, show_default=True, help="For objects that name none."),
     click.option(

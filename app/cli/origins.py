@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import orjson
 
@@ -156,7 +156,7 @@ class _Tracer:
     _effects: dict[str, list[tuple[int, int, object]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        self.pods = _pods(self.cluster, self.kind, self.parent)
+        self.pods = pod_templates(self.cluster, self.kind, self.parent)
         self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }
@@ -165,7 +165,7 @@ class _Tracer:
         """Try, and remember by the experiment's number which values it bears on."""
         key = outer_key(self.parent), inner_key(self.parent)
         for cluster in experiment.attempts:
-            touched = self._touched(_pods(cluster, self.kind, cluster.objects.get(key, self.parent)))
+            touched = self._touched(pod_templates(cluster, self.kind, cluster.objects.get(key, self.parent)))
             for path in touched:
                 self._effects[path].append((len(touched), number, experiment.value))
             if touched:
@@ -207,7 +207,7 @@ def _below(path: Path) -> str:
     return text if not text or text.startswith("[") else f".{text}"
 
 
-def _pods(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
+def pod_templates(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
     """The pod templates of a parent's children, and of the children of those of served kinds."""
     templates: Pods = {}
     for child in cluster.ask(kind, parent)["children"]:
@@ -216,7 +216,9 @@ def _pods(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
             held = cluster.objects.get((outer_key(new), inner_key(new)), {})
             metadata = {**new["metadata"], **held.get("metadata", {}), **child["metadata"]}
-            templates |= _pods(cluster, reader, {**held, **new, "metadata": metadata, "status": held.get("status", {})})
+            templates |= pod_templates(
+                cluster, reader, {**held, **new, "metadata": metadata, "status": held.get("status", {})}
+            )
         elif child["kind"] in EXPLAINED and child.get("spec"):
             path = EXPLAINED[child["kind"]]
             part = child
@@ -347,7 +349,9 @@ def _alternatives(value: object) -> list[object]:
 
 
 def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
-    for value in _alternatives(getattr(settings, name)):
+    current, annotation = getattr(settings, name), type(settings).model_fields[name].annotation
+    choices = [choice for choice in get_args(annotation) if choice != current]
+    for value in choices if get_origin(annotation) is Literal else _alternatives(current):
         yield replace(cluster, send=_send_with(settings, name, value), answers={})
 
 

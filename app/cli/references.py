@@ -31,7 +31,9 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[
     for (resource, name), places in namespaces.items():
         target = _kind_of(resource)
         held = {} if target in excluded else cluster.objects.of_kind(target)
-        if not held or any((f"{place}/{name}" if place else name) in held for place in places):
+        if all((target, inner) in cluster.installed for inner in held) or any(
+            (f"{place}/{name}" if place else name) in held for place in places
+        ):
             continue
         if not is_dns1123_subdomain(name):
             continue

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import click
 
 from app.cli import options, printing
+from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestError
@@ -54,6 +55,7 @@ def command(
         answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
     except ManifestError as error:
         return options.fail("render", error)
+    tell_assumptions("render", reading.manifests, world.without)
     unmade = [] if errors else list(_without_children(answers))
     options.warn("render", unmade)
     click.echo(_printed(answers, output, status=status), nl=False)

@@ -59,6 +59,8 @@ class Cluster:
     """Controllers that write the status of objects of each kind. That of Deployments starts pods, too."""
     granted: frozenset[str] = world.TAKEN_FOR_GRANTED
     """Kinds that are left out of a request while the cluster has no object of them."""
+    installed: frozenset[tuple[str, str]] = frozenset()
+    """Objects that no file describes: those of an installation."""
     syncs: int = 0
     answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
     """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import click
 import msgspec
@@ -25,12 +26,15 @@ from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli import options
-from app.cli.files import collect
-from app.cli.findings import PRINTERS, Finding, Lines, as_screen, unmuted
+from app.cli.catalogue import tell_assumptions
+from app.cli.files import HELM_TEMPLATE, PATCH, collect
+from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
+from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading
 from app.cli.offline import holding, identity, in_cluster, served
 from app.cli.options import DEFAULT_NAMESPACE
+from app.cli.podfit import pods_fit
 from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
@@ -39,6 +43,8 @@ from app.errors import ProtocolError
 from app.hooks.kind import AnyKind
 from app.kube import field
 from app.kube.base import Json
+from app.kube.fit import Answer
+from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.rawchecks import METADATA
 from app.settings import Settings
@@ -46,12 +52,13 @@ from app.settings import Settings
 
 @click.command(help=options.doc(__doc__))
 @options.files
-@options.output(*PRINTERS)
+@options.output(*PRINTERS, "json")
 @options.offline
 @click.option("--strict", is_flag=True, help="Treat dangling references as errors.")
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning"]), default="error", help="What makes the exit status 1."
 )
+@click.option("--fix", is_flag=True, help="Write corrections that leave no choice into the files, and check again.")
 @click.option("--allow-empty", is_flag=True, help="Succeed when there is nothing to check.")
 def command(
     *,
@@ -61,38 +68,85 @@ def command(
     strict: bool,
     fail_on: str,
     allow_empty: bool,
+    fix: bool,
 ) -> int:
     """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
     try:
-        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+        if fix and "-" in files:
+            return options.fail("validate", "--fix writes files, and cannot write standard input")
+        others = collect(world.related, world.exclude)
+        reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
     except ManifestError as error:
         return options.fail("validate", error)
     result = all_findings(reading, others.manifests, world.namespace, world.without)
     if strict:
         result = [replace(f, level="error") if f.id == "dangling-reference" else f for f in result]
-    print_findings(result, reading.lines, output)
     errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
+    print_findings(result, reading.lines, output, checked)
+    tell_assumptions("validate", reading.manifests, world.without)
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1
     return 0 if checked or allow_empty else options.fail("validate", nothing_served(reading))
 
 
+def _corrected(files: Sequence[str], related: list[Manifest], world: options.World) -> Reading:
+    """Write the corrections of errors into the files until none leaves no choice; return the files as they are then."""
+    reading = collect(files, world.exclude)
+    previous: dict[Finding, Fix] = {}
+    for _ in range(MAX_ROUNDS):
+        corrections = _corrections(reading, all_findings(reading, related, world.namespace, world.without))
+        if not corrections or corrections == previous:
+            break
+        for file in dict.fromkeys(finding.file for finding in corrections):
+            edits = [edit for finding, fix in corrections.items() if finding.file == file for edit in fix.edits]
+            path = Path(file)
+            path.write_bytes(applied(path.read_bytes().decode("utf-8-sig"), edits).encode())
+        options.warn("validate", [f"{f.file}:{f.line}: {f.path}: {fix.title}" for f, fix in corrections.items()])
+        reading, previous = collect(files, world.exclude), corrections
+    return reading
+
+
+MAX_ROUNDS = 10
+"""Rounds of corrections: one may bring another mistake of the same object to light."""
+
+
+def _corrections(reading: Reading, findings: list[Finding]) -> dict[Finding, Fix]:
+    """Return the only correction of each error that has exactly one."""
+    places, corrections = entries_of(reading), {}
+    for finding in findings:
+        entry = places.get(finding.file, {}).get((finding.line, finding.column))
+        choices = fixes(finding, entry, reading.lines.get(finding.file, ()))
+        if finding.level == "error" and len(choices) == 1:
+            corrections[finding] = choices[0]
+    return corrections
+
+
 def nothing_served(reading: Reading) -> str:
-    """Return why there is nothing to check."""
+    """Return why there is nothing to check, and what to do about it."""
     kinds = sorted({manifest.kind for manifest in reading.manifests if manifest.kind})
-    others = f"; the files have objects of kind {', '.join(kinds[:MAX_KINDS])}" if kinds else ""
-    return f"no object of a kind that is served{others}{', …' if len(kinds) > MAX_KINDS else ''}"
+    if kinds:
+        listed = f"{', '.join(kinds[:MAX_KINDS])}{', …' if len(kinds) > MAX_KINDS else ''}"
+        return f"no object of a kind that is served; the files have objects of kind {listed}"
+    if reading.passed_over[HELM_TEMPLATE]:
+        return "no object of a kind that is served; render the Helm templates first: helm template CHART | …"
+    if reading.passed_over[PATCH]:
+        return "no object of a kind that is served; build the kustomization first: kubectl kustomize FOLDER | …"
+    return "no object of a kind that is served; the files have no manifest (.yaml, .yml or .json)"
 
 
 MAX_KINDS = 5
 
 
-def print_findings(result: list[Finding], lines: Lines, output: str) -> None:
+def print_findings(findings: list[Finding], lines: Lines, output: str, checked: int) -> None:
     """Print findings on standard output, in colour where that is a terminal."""
-    printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
-    click.echo(printer(result, lines), nl=False, color=False if os.environ.get("NO_COLOR") else None)
+    if output == "json":
+        text = as_json(findings, checked)
+    else:
+        printer = as_screen if output == "text" and sys.stdout.isatty() else PRINTERS[output]
+        text = printer(findings, lines)
+    click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
@@ -185,10 +239,29 @@ def _together(
         return
     for path, words in dangling(kind, document, cluster):
         yield _finding(manifest, "warning", path, words, "dangling-reference")
-    if kind.offline.cross_object_warnings is None or findings_of(kind, document, settings)[0]:
+    if findings_of(kind, document, settings)[0]:
         return  # an object with errors has no plan
+    if kind.offline.fit is None:
+        yield from _too_large(manifest, kind, cluster, document)
+    if kind.offline.cross_object_warnings is None:
+        return
     for advice in kind.offline.cross_object_warnings(resource, request, settings):
         yield _warning(manifest, advice, "combination")
+
+
+_MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", "models"))
+"""The fields that name the model of a service whose kind does not judge its size."""
+
+
+def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
+    """Yield a warning about a model that does not fit into the GPUs that the pods select."""
+    fit = pods_fit(cluster, kind, document)
+    if fit is None or fit.answer is not Answer.DOES_NOT_FIT:
+        return
+    path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
+    advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""
+    message = f"the model does not fit: {fit.why}{advice} (modelhooks fit)"
+    yield _finding(manifest, "warning", field.Path("spec").child(*path), message, "combination")
 
 
 def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[field.Error], list[field.Advice]]:

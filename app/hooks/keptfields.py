@@ -281,13 +281,18 @@ def without_rights(template: Json, running: Json) -> Json:
     groups = [name for name in ("leaderTemplate", "workerTemplate") if isinstance(template.get(name), dict)]
     if not groups:
         return _closed(template, running)
-    return {**template, **{name: _closed(template[name], running.get(name) or {}) for name in groups}}
+    return {**template, **{name: _closed(template[name], _map(running.get(name))) for name in groups}}
 
 
 def _closed(pods: Json, running: Json) -> Json:
-    observed, spec = running.get("spec") or {}, pods.get("spec") or {}
+    observed, spec = _map(running.get("spec")), pods.get("spec") or {}
     defaults = {key: value for key, value in _DEFAULTS.items() if observed.get(key) and key not in spec}
     return {**pods, "spec": {**defaults, **spec}}
+
+
+def _map(value: object) -> Json:
+    """Return a value of a workload that others may have written, or an empty map."""
+    return value if isinstance(value, dict) else {}
 
 
 def _is_map(value: object) -> TypeGuard[Json | None]:

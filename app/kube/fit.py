@@ -22,3 +22,5 @@ class Fit:
     """In one sentence, without the answer."""
     rows: tuple[tuple[str, str, str], ...]
     """The arithmetic: what uses or provides memory, the amount, and its source."""
+    enough: tuple[str, ...] = ()
+    """GPUs that would be enough, such as ``2 x H100 80 GB``, the smallest first; empty for a model that fits."""

@@ -25,6 +25,10 @@ MANAGED_BY = "llmkube-controller"
 ATTEMPT = f"{GROUP}/attempt"
 """Annotation of a download Job: the number of Jobs for the same file so far."""
 
+DOWNLOAD = "modelhooks.dev/download"
+"""Annotation of a Model: who downloads its files, a Job onto the Model's claim or, with :data:`BY_PODS`, the pods."""
+BY_PODS = "Pods"
+
 KEEP_KEYS = "KEEP_KEYS"
 """Variable of a download Job: cache keys of other sources whose files are kept. Without it all are kept."""
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import yaml
 
 from app.cli import findings
+from app.cli.fixes import Entry, entries_of, fixes
 from app.cli.offline import served
 from app.cli.validate import all_findings, nothing_served
 from app.kube.field import Path
-from app.studio.documents import Entry, entries, read, settings
-from app.studio.fixes import fixes
-from app.studio.models import Finding, Level, Manifests
+from app.studio.documents import read, settings
+from app.studio.models import Finding, Fix, Level, Manifests
 
 
 def check(request: Manifests) -> list[Finding]:
     """Every finding, in the order of the documents."""
     reading = read(request.documents)
-    places: dict[str, dict[tuple[int, int], Entry]] = {}
-    for manifest in reading.manifests:
-        places.setdefault(manifest.file, {}).update(entries(manifest))
+    places = entries_of(reading)
     reported = all_findings(reading, [], request.namespace, settings=settings(request.settings))
     if reading.manifests and not reported and not any(map(served, reading.manifests)):
         first = reading.manifests[0]
@@ -49,7 +48,7 @@ def _finding(finding: findings.Finding, entry: Entry | None, lines: Sequence[str
         id=finding.id,
         path=finding.path,
         message=finding.message,
-        fixes=fixes(finding, entry, lines),
+        fixes=[Fix.model_validate(asdict(fix)) for fix in fixes(finding, entry, lines)],
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-import yaml
 from pydantic import ValidationError
 
 from app.cli.manifests import Manifest, Reading
@@ -19,10 +18,6 @@ class Refused(Exception):
 
 class Unknown(Refused):
     """The requested object does not exist."""
-
-
-Entry = tuple[yaml.Node | None, yaml.Node]
-"""A field's key and its value; an item of a list has no key."""
 
 
 def read(documents: Iterable[Document]) -> Reading:
@@ -51,16 +46,3 @@ def settings(variables: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         wrong = error.errors()[0]
         raise Refused(f"{variable_name(str(wrong['loc'][0]))}: {wrong['msg']}") from None
-
-
-def entries(manifest: Manifest) -> Iterator[tuple[tuple[int, int], Entry]]:
-    """Yield every field and item of a manifest by its :meth:`Manifest.position`."""
-    waiting: list[Entry] = [(None, manifest.node)]
-    while waiting:
-        key, value = waiting.pop()
-        mark = (key or value).start_mark
-        yield (mark.line + 1, mark.column + 1), (key, value)
-        if isinstance(value, yaml.MappingNode):
-            waiting += value.value
-        elif isinstance(value, yaml.SequenceNode):
-            waiting += [(None, item) for item in value.value]

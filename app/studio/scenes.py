@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from app.cli import catalogue
 from app.cli import simulate as simulated
 from app.cli.live import ready
 from app.cli.manifests import Manifest
@@ -419,7 +418,7 @@ def world_of(
     manifests: Sequence[Manifest], namespace: str, service_settings: Settings, scenes: Sequence[Scene]
 ) -> World:
     """Return a cluster with the manifests and the objects of an installation, before the first sync."""
-    cluster = holding([*catalogue.installed(manifests), *manifests], namespace, settings=service_settings)
+    cluster = holding(manifests, namespace, settings=service_settings)
     world = World(cluster, scenes)
     cluster.send = direct(service_settings, world.clock.now)
     cluster.controllers = _controllers(world)

@@ -25,6 +25,12 @@ class Result(NamedTuple):
     def json(self) -> Any:
         return orjson.loads(self.out)
 
+    @property
+    def findings(self) -> list[Json]:
+        """Return the findings that ``validate --output json`` printed."""
+        rows: list[Json] = self.json["findings"]
+        return rows
+
 
 class Command:
     """Runs ``modelhooks`` in this process, on files below one directory."""

@@ -105,7 +105,7 @@ def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[
         folder = Path(command.file("tree/a.yaml", *documents)).parent
     else:
         folder = Path([command.file(f"tree/{n}", d) for n, d in zip(names, documents, strict=True)][-1]).parent
-    found = command("validate", str(folder), "--output", "json").json
+    found = command("validate", str(folder), "--output", "json").findings
     assert [(f["id"], f["level"]) for f in found] == [("duplicate-object", level)]
 
 
@@ -162,7 +162,7 @@ def test_fails_if_nothing_was_checked(command: Command) -> None:
 )
 def test_a_reference_to_nothing_is_a_warning(command: Command, name: str, hint: str) -> None:
     path = command.file("all.yaml", model("a"), model("dev-smollm"), service({"modelRef": name}))
-    (finding,) = (f for f in command("validate", path, "--output", "json").json if f["id"] == "dangling-reference")
+    (finding,) = (f for f in command("validate", path, "--output", "json").findings if f["id"] == "dangling-reference")
     assert (finding["path"], finding["level"]) == ("spec.modelRef", "warning")
     assert hint in finding["message"]
     assert command("validate", path, "--strict").status == 1
@@ -192,7 +192,7 @@ OPEN_MODEL = {
 def test_a_reference_is_found_at_its_field(command: Command, path: str, document: Json) -> None:
     """Other fields may have the same value."""
     file = command.file("all.yaml", model(), OPEN_MODEL, document)
-    found = [f for f in command("validate", file, "--output", "json").json if f["id"] == "dangling-reference"]
+    found = [f for f in command("validate", file, "--output", "json").findings if f["id"] == "dangling-reference"]
     assert [finding["path"] for finding in found] == [path]
 
 
@@ -205,7 +205,9 @@ def test_a_repository_is_not_among_the_files(command: Command) -> None:
 def test_paths_are_not_cut(command: Command) -> None:
     """Whatever signs a key has."""
     path = command.file("all.yaml", service({"resources": {"a_b-c/d.e": 1}, "model_name": "x"}))
-    found = {f["path"]: f["line"] for f in command("validate", path, "--output", "json").json if f["level"] == "error"}
+    found = {
+        f["path"]: f["line"] for f in command("validate", path, "--output", "json").findings if f["level"] == "error"
+    }
     assert found == {"spec.model_name": 9, "spec.resources[a_b-c/d.e]": 8}
 
 
@@ -221,7 +223,7 @@ def test_rejects_snake_case(command: Command) -> None:
 def test_a_comment_takes_a_finding_back(command: Command) -> None:
     path = command.file("all.yaml", service({"reasoningBudgetMessage": "x"}))
     text = Path(path).read_text()
-    (finding,) = command("validate", path, "--output", "json").json
+    (finding,) = command("validate", path, "--output", "json").findings
     Path(path).write_text(text.replace("Message: x", f"Message: x  # modelhooks: ignore {finding['id']}"))
     assert command("validate", path, "--fail-on", "warning").status == (0 if finding["line"] > 5 else 1)
 
@@ -232,9 +234,9 @@ def test_an_annotation_takes_findings_back(command: Command) -> None:
     wrong = {"contextSize": 1024, "maxTokens": 5, "args": ["x"], "resources": {"memory": "4 GB"}}
     muted, plain = service(wrong, "a"), service(wrong, "b")
     muted["metadata"]["annotations"] = noted
-    found = command("validate", "-o", "json", command.file("a.yaml", muted)).json
+    found = command("validate", "-o", "json", command.file("a.yaml", muted)).findings
     assert [row["id"] for row in found] == ["invalid-value"]
-    others = command("validate", "-o", "json", command.file("b.yaml", plain)).json
+    others = command("validate", "-o", "json", command.file("b.yaml", plain)).findings
     assert {row["id"] for row in others} == {"invalid-value", "unknown-field", "no-effect"}
 
 
@@ -372,7 +374,7 @@ def test_reports_a_template_error_at_its_config(command: Command) -> None:
         "metadata": {"name": "shared"},
         "spec": {"template": template},
     }
-    (finding,) = command("validate", command.file("all.yaml", config), "--output", "json").json
+    (finding,) = command("validate", command.file("all.yaml", config), "--output", "json").findings
     assert finding["path"] == "spec.template.containers[0].image"
     assert finding["line"] == 9
     assert "function nothing is not defined" in finding["message"]

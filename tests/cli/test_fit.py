@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.kube.base import Json
 from tests.cli.files import Command, model, service
 from tests.cli.test_explain import LARGE
@@ -18,7 +20,14 @@ def test_what_does_not_fit_is_a_failure(command: Command) -> None:
     assert result.status == 1
     first, *rows = result.out.splitlines()
     assert first.startswith("InferenceService/s in namespace default: does not fit: it needs at least")
-    assert [row.split("  ")[1] for row in rows] == ["weights", "key-value cache", "overhead", "needed", "available"]
+    assert [row.split("  ")[1] for row in rows[:-1]] == [
+        "weights",
+        "key-value cache",
+        "overhead",
+        "needed",
+        "available",
+    ]
+    assert rows[-1] == "  Enough: 1 x H200 141 GB or 2 x A100 80 GB or 4 x A100 40 GB or 8 x T4 16 GB"
     (answer,) = command("fit", command.file("all.yaml", large(), service()), "--output", "json").json
     assert (answer["object"], answer["answer"]) == ("InferenceService/s", "does not fit")
     assert answer["rows"][-1] == ["available", "24.0 GiB", "1 x 24.0 GiB, hardware.gpu.memory of the Model"]
@@ -30,11 +39,83 @@ def test_the_memory_of_a_gpu_may_be_given(command: Command) -> None:
     assert "cannot know" in command("fit", file).out
     assert command("fit", file, "--gpu-memory", "24Gi").status == 1
     assert "fits: it needs at most" in command("fit", file, "--gpu-memory", "80Gi").out
-    wrong = command("fit", file, "--gpu-memory", "24 GB")
+    assert "has 22.4 GiB" in command("fit", file, "--gpu-memory", "24GB").out
+    assert "1 x 22.5 GiB, as requested" in command("fit", file, "--gpu", "nvidia-l4").out
+    wrong = command("fit", file, "--gpu-memory", "24 things")
     assert (wrong.status, wrong.err) == (
         2,
-        'modelhooks fit: --gpu-memory: "24 GB" is not a valid quantity, such as 24Gi\n',
+        'modelhooks fit: --gpu-memory: "24 things" is not a valid quantity, such as 24Gi\n',
     )
+    assert 'unknown GPU "Z4"; known: T4 16 GB' in command("fit", file, "--gpu", "Z4").err
+
+
+def llmaz(*args: str) -> list[Json]:
+    flavor = {
+        "name": "l4",
+        "limits": {"nvidia.com/gpu": 1},
+        "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l4"},
+    }
+    source = {"modelHub": {"modelID": "meta-llama/Llama-3.1-70B-Instruct"}}
+    spec = {"familyName": "llama3", "source": source, "inferenceConfig": {"flavors": [flavor]}}
+    claim = {"modelClaim": {"modelName": "big"}, "backendRuntimeConfig": {"backendName": "vllm", "args": [*args]}}
+    return [
+        {"apiVersion": "llmaz.io/v1alpha1", "kind": "OpenModel", "metadata": {"name": "big"}, "spec": spec},
+        {
+            "apiVersion": "inference.llmaz.io/v1alpha1",
+            "kind": "Playground",
+            "metadata": {"name": "big"},
+            "spec": {"replicas": 1, **claim},
+        },
+    ]
+
+
+def kserve(*args: str, product: str = "NVIDIA-L4", gpus: str = "1") -> Json:
+    container = {"name": "main", "args": [*args], "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    template = {"nodeSelector": {"nvidia.com/gpu.product": product}, "containers": [container]}
+    return {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "big"},
+        "spec": {"model": {"uri": "hf://meta-llama/Llama-3.1-70B-Instruct", "name": "big"}, "template": template},
+    }
+
+
+@pytest.mark.parametrize(
+    ("documents", "path"),
+    [(llmaz(), "spec.modelClaim.modelName"), ([kserve()], "spec.model.uri")],
+    ids=["llmaz", "kserve"],
+)
+def test_a_large_model_on_a_small_gpu_is_a_warning_in_every_family(
+    command: Command, documents: list[Json], path: str
+) -> None:
+    """The GPU is the one that the nodes' label names; a repository without quantization has 16 bits."""
+    file = command.file("all.yaml", *documents)
+    result = command("fit", file)
+    assert result.status == 1
+    assert "does not fit: it needs at least 13" in result.out
+    assert "16 bits each" in result.out
+    assert "Enough: " in result.out
+    checked = command("validate", file)
+    assert checked.status == 0
+    assert f"warning: {path}: the model does not fit" in checked.out
+
+
+def test_the_options_of_a_server_count(command: Command) -> None:
+    """Quantization, length of the context and number format of the command line, as those of a field."""
+    quantized = command(
+        "fit", command.file("q.yaml", kserve("--quantization", "awq", "--max-model-len=4096", gpus="4"))
+    )
+    assert quantized.status == 0
+    assert "AWQ, 4 to 8 bits each" in quantized.out
+    assert "4096 tokens x 80 layers" in quantized.out
+    wide = command("fit", command.file("w.yaml", kserve("--dtype", "float32")))
+    assert "FLOAT32, 32 to 32 bits each" in wide.out
+
+
+def test_a_large_gpu_is_no_finding(command: Command) -> None:
+    file = command.file("all.yaml", kserve("--max-model-len", "4096", product="NVIDIA-H200", gpus="2"))
+    assert command("fit", file).status == 0
+    assert command("validate", file).out == ""
 
 
 def test_the_status_of_a_model_counts(command: Command) -> None:

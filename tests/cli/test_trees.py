@@ -20,7 +20,7 @@ NAMES = ROOT / "manifests" / "kustomize" / "namereference.yaml"
 def findings(command: Command, *arguments: str) -> tuple[int, set[tuple[str, int, str, str]]]:
     """Exit status, and file, line, id and path of each finding."""
     result = command("validate", "--output", "json", *arguments)
-    return result.status, {(row["file"], row["line"], row["id"], row["path"]) for row in result.json}
+    return result.status, {(row["file"], row["line"], row["id"], row["path"]) for row in result.findings}
 
 
 def ours(file: Path) -> list[Json]:

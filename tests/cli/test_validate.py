@@ -31,8 +31,8 @@ def test_every_finding_has_its_place(command: Command) -> None:
 def test_findings_as_json(command: Command) -> None:
     """One object each."""
     result = command("validate", command.file("all.yaml", BROKEN), "--output", "json")
-    assert [finding["path"] for finding in result.json][:2] == ["spec.replicas", "spec.replcias"]
-    assert result.json[1]["message"] == 'unknown field "spec.replcias", did you mean "replicas"?'
+    assert [finding["path"] for finding in result.findings][:2] == ["spec.replicas", "spec.replcias"]
+    assert result.findings[1]["message"] == 'unknown field "spec.replcias", did you mean "replicas"?'
 
 
 def test_findings_as_annotations_of_a_pull_request(command: Command) -> None:
@@ -105,7 +105,7 @@ def test_a_finding_points_at_its_field(command: Command) -> None:
     """Of the service that says it."""
     documents = [model(spec={**SOURCE, **GPU}), service({"image": "x", "resources": {"gpu": 1}})]
     result = command("validate", command.file("all.yaml", *documents), "--output", "json")
-    (finding,) = (f for f in result.json if "gpu.count 2 wins" in f["message"])
+    (finding,) = (f for f in result.findings if "gpu.count 2 wins" in f["message"])
     assert (finding["path"], finding["level"]) == ("spec.resources.gpu", "warning")
     assert finding["line"] > 10
 

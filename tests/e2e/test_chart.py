@@ -212,8 +212,23 @@ def test_each_value_arrives(tmp_path: Path) -> None:
     for webhook in default["ValidatingWebhookConfiguration", "", "modelhooks"]["webhooks"]:
         webhook["failurePolicy"] = "Ignore"
     policy = default["NetworkPolicy", SYSTEM, "modelhooks"]["spec"]
-    policy["ingress"][0]["from"] = [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
+    policy["ingress"] = [{**policy["ingress"][0], "from": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]}]
     assert made == default
+
+
+def test_pods_are_shut_out_of_the_service_where_their_networks_are_known() -> None:
+    """All but Metacontroller's and those of kube-system, where agents of managed API servers run."""
+    networks = ["10.42.0.0/16", "10.244.0.0/16", "fd42::/48"]
+    policy = rendered("--set", f"networkPolicy.podCIDRs={{{','.join(networks)}}}")[
+        "NetworkPolicy", SYSTEM, "modelhooks"
+    ]
+    metacontroller, api_servers = (rule["from"] for rule in policy["spec"]["ingress"])
+    assert metacontroller == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "metacontroller"}}}]
+    assert api_servers == [
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}},
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": networks[:2]}},
+        {"ipBlock": {"cidr": "::/0", "except": networks[2:]}},
+    ]
 
 
 def pod_template(found: Json) -> Json:

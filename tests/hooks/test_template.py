@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from app.cli import apply
+from app.hooks.keptfields import without_rights
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.protocol import SyncResponse
 from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, noted
@@ -305,3 +306,10 @@ def test_process_settings_are_not_template_inputs() -> None:
 
     assert stamped(port=1) == stamped(port=2) == stamped(llmaz_gateway_timeout="1s") == stamped()
     assert stamped(cluster_domain="a") != stamped(cluster_domain="b")
+
+
+@pytest.mark.parametrize("running", [{"workerTemplate": "x"}, {"workerTemplate": {"spec": ["x"]}}, {}])
+def test_a_template_that_others_wrote_in_another_form_has_no_rights(running: Json) -> None:
+    """The schema of a workload may be open, and sync gets what the API server stored."""
+    planned: Json = {"workerTemplate": {"spec": {"containers": []}}}
+    assert without_rights(planned, running) == planned

@@ -10,11 +10,11 @@ import pytest
 
 from app.kube.base import Json
 from app.kube.fit import Answer, Fit
-from app.llmkube.fit import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.settings import Settings
+from app.workload.memory import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
 from tests.contract.recordings import cases
 from tests.llmkube.inferenceservice.world import KIND, model, service
 from tests.llmkube.objects import model as written

@@ -21,6 +21,7 @@ from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.rules import violations
 from app.llmkube import names
+from app.llmkube.download import is_by_pods
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
@@ -448,7 +449,7 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     fits = fit_with(spec, model, settings)
     if fits.answer is Answer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
-    return [*problems, *_with_model(spec, model.spec, service_plan, settings)]
+    return [*problems, *_with_model(spec, model, service_plan, settings)]
 
 
 def refusals(
@@ -492,24 +493,24 @@ def mistakes(spec: InferenceServiceSpec, service_plan: Plan, model: Model) -> It
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(
-    spec: InferenceServiceSpec, model: ModelSpec, service_plan: Plan, settings: Settings
-) -> Iterator[Advice]:
+def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     server, count = service_plan.runtime, service_plan.gpus.count
     claim = spec.cache_claim
     if (
         claim
         and service_plan.init
+        and not is_by_pods(model.metadata, source_of(model.spec))
         and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim)
     ):
         message = (
             f"the model is downloaded twice: once by the Model onto {names.claim_name(spec.model_ref)}, and once onto "
-            f"{claim}; leave it out to use the Model's own claim"
+            f"{claim}; annotate the Model with {names.DOWNLOAD}={names.BY_PODS}, or leave claimName out to use the "
+            "Model's claim"
         )
         yield advice(SPEC.child("modelCache", "claimName"), message)
-    yield from server.advice_with_model(spec, model, count)
-    gpu, gpus = model.hardware.gpu if model.hardware else None, spec.resources.gpu if spec.resources else None
+    yield from server.advice_with_model(spec, model.spec, count)
+    gpu, gpus = model.spec.hardware.gpu if model.spec.hardware else None, spec.resources.gpu if spec.resources else None
     if gpu is None:
         return
     if gpu.count and gpus not in (None, gpu.count):

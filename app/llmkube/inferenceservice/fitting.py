@@ -5,7 +5,6 @@ import re
 from app.hooks.protocol import AnyRequest, get
 from app.kube.fit import Answer, Fit
 from app.kube.quantity import is_quantity, parse
-from app.llmkube.fit import Question, Shape, Use, judge
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
@@ -14,6 +13,8 @@ from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
+from app.workload.gpumodels import node_gpu_memory
+from app.workload.memory import Question, Shape, Use, judge
 
 _OWN_COMMAND = Use(unknown="spec.command starts another server")
 
@@ -57,9 +58,11 @@ def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[
     declared = (
         (gpu.memory if gpu else "", "hardware.gpu.memory of the Model"),
         (spec.resources.gpu_memory if spec.resources else "", "resources.gpuMemory"),
-        (gpu_memory, "as requested"),
     )
-    return next(((int(parse(text)), source) for text, source in declared if text and is_quantity(text)), (0, ""))
+    amounts = ((int(parse(text)), source) for text, source in declared if text and is_quantity(text))
+    default = (int(parse(gpu_memory)), "as requested") if gpu_memory else (0, "")
+    by_nodes = node_gpu_memory(spec.node_selector)
+    return next(amounts, by_nodes if by_nodes[0] else default)
 
 
 _PLAIN = ("llama", "qwen2")

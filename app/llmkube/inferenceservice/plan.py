@@ -21,6 +21,7 @@ from app.llmkube.download import (
     container,
     default_pod_security,
     download,
+    is_by_pods,
     serving_mount,
     volumes,
 )
@@ -321,7 +322,8 @@ def _download(model: Model, key: str, source: Source, own: ModelCache, settings:
     fetched = download(model.spec, source, namespace, name, settings)
     if not fetched.cached:
         return fetched
-    if not key or own.persistence == "Ephemeral":
+    without_claim = is_by_pods(model.metadata, source) and not own.claim_name
+    if not key or own.persistence == "Ephemeral" or without_claim:
         return replace(fetched, cached=False, path=ephemeral_path(source, namespace, name))
     return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, stored_as(source, name)))
 
@@ -344,7 +346,8 @@ def _draft(
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     key = model.status.cache_key or source.cache_key
-    fetched = _download(model, key, source, spec.model_cache or _DEFAULT_CACHE, settings)
+    cache = spec.model_cache or _DEFAULT_CACHE
+    fetched = _download(model, key, source, ModelCache(persistence=cache.persistence), settings)
     if not fetched.cached:
         return _downloaded(fetched, main, spec, settings)
     return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)

@@ -11,7 +11,6 @@ from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
 from app.kube.rules import violations
-from app.llmkube.fit import too_large
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import (
     GPU,
@@ -37,6 +36,7 @@ from app.llmkube.source import (
 from app.settings import Settings
 from app.workload.address import HUB_HOSTS
 from app.workload.fieldrules import object_name
+from app.workload.memory import too_large
 
 Errors = list[field.Error]
 

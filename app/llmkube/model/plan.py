@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.kube.objects import ObjectMeta
 from app.llmkube import names
-from app.llmkube.download import Download, cache_claim, download
+from app.llmkube.download import Download, cache_claim, download, is_by_pods
 from app.llmkube.model.types import GPU, ModelSpec
 from app.llmkube.source import METAL, Source, SourceClass, parse, source_of
 from app.settings import Settings, variable_name
@@ -73,9 +73,9 @@ def _job(model: str, source: Source, fetched: Download, second_claim: str) -> st
 
 
 def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
-    """Return the download of the Job; ``None`` without a cache, when each pod downloads the file (LK-2.9)."""
+    """Return the download of the Job; ``None`` if pods download: without a cache, or on request (LK-2.9)."""
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
-    return fetched if fetched.cached else None
+    return fetched if fetched.cached and not is_by_pods(metadata, source) else None
 
 
 def accelerator(spec: ModelSpec) -> str:

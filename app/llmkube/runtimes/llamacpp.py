@@ -7,7 +7,6 @@ from math import gcd
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
-from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import Hardware, ModelSpec, layers
@@ -16,6 +15,7 @@ from app.llmkube.runtimes.memory import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
+from app.workload.memory import Use
 from app.workload.parts import GPURequest
 
 ALL_LAYERS = 99

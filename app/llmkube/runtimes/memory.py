@@ -3,10 +3,10 @@
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.flag import Flag, Memory, flag_values
 from app.llmkube.runtimes.runtime import has_flag
+from app.workload.memory import Use
 
 
 def memory_use(

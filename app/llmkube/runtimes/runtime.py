@@ -9,13 +9,13 @@ from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC
 from app.kube.field import Advice, Error, invalid
 from app.kube.modelfields import fields
-from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
 from app.llmkube.runtimes.flag import Flag, field_flags, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.engine import Engine
+from app.workload.memory import Use
 from app.workload.parts import GPURequest
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
-from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.memory import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import TGIConfig
+from app.workload.memory import Use
 
 
 def arguments(serving: Serving) -> list[str]:

@@ -8,7 +8,6 @@ from itertools import pairwise
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
-from app.llmkube.fit import Use
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.memory import memory_use
@@ -16,6 +15,7 @@ from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_bel
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
+from app.workload.memory import Use
 from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("vllmConfig")

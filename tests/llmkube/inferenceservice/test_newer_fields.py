@@ -192,6 +192,16 @@ def test_a_model_in_a_directory_of_the_pod() -> None:
     ]
 
 
+def test_a_model_that_pods_download() -> None:
+    """Onto the service's claim, in the same layout; each pod for itself where the service names none."""
+    by_pods = model()
+    by_pods["metadata"]["annotations"] = {"modelhooks.dev/download": "Pods"}
+    parent = service(modelCache={"claimName": "fast"})
+    assert pod_spec(sync(parent, by_pods)) == pod_spec(sync(parent, model()))
+    ephemeral = service(modelCache={"persistence": "Ephemeral"})
+    assert pod_spec(sync(service(), by_pods)) == pod_spec(sync(ephemeral, model()))
+
+
 def test_a_model_on_a_claim_of_the_services_own() -> None:
     """The layout is the same; a claim that is not there is said."""
     parent = service(modelCache={"claimName": "fast"})

@@ -298,6 +298,16 @@ def test_what_others_fetch_is_ready_at_once(document: Json, reason: str, path: s
     assert (condition(answer, "Ready") or {})["status"] == "True"
 
 
+def test_pods_download_where_the_user_says_so() -> None:
+    """They download once, onto the claim of their service: the Model has neither a Job nor a claim."""
+    document = model(source="https://example.com/m.gguf")
+    document["metadata"]["annotations"] = {"modelhooks.dev/download": "Pods"}
+    answer = sync(document)
+    assert answer["children"] == []
+    assert (condition(answer, "Available") or {})["reason"] == "WorkloadResolved"
+    assert [child["kind"] for child in sync({**document, "metadata": model()["metadata"]})["children"]]
+
+
 def test_without_a_cache_pods_download() -> None:
     answer = sync(model(), settings=Settings(llmkube_model_cache_path=""))
     assert (condition(answer, "Available") or {})["reason"] == "WorkloadResolved"

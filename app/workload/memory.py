@@ -5,10 +5,11 @@ known, and far apart where only names are. A verdict holds for both bounds.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from app.kube.fit import Answer, Fit
+from app.workload.gpumodels import GPU_MODELS
 
 GIB = 2**30
 
@@ -92,10 +93,34 @@ class Question:
     memory: int
     """Bytes of one GPU."""
     memory_from: str
+    memory_field: str = "write the memory of one GPU into the Model's hardware.gpu.memory"
+    """Advice to a user whose objects do not name the memory of a GPU."""
 
 
 def judge(question: Question) -> Fit:
-    """Return the verdict, which is CANNOT_KNOW unless it is certain."""
+    """Return the verdict, which is CANNOT_KNOW unless it is certain, and GPUs that would be enough."""
+    fit = _verdict(question)
+    if fit.answer is Answer.FITS or not fit.rows or not question.gpus:
+        return fit
+    return replace(fit, enough=tuple(_enough(question)))
+
+
+GPU_COUNTS = (1, 2, 4, 8)
+
+
+def _enough(question: Question) -> Iterator[str]:
+    """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
+    previous = len(GPU_MODELS)
+    for count in GPU_COUNTS:
+        for index, gpu in enumerate(GPU_MODELS[:previous]):
+            other = replace(question, gpus=count, memory=gpu.memory, use=replace(question.use, gpus=None))
+            if _verdict(other).answer is Answer.FITS:
+                yield f"{count} x {gpu.name}"
+                previous = index
+                break
+
+
+def _verdict(question: Question) -> Fit:
     use = question.use
     if use.unknown:
         return Fit(Answer.CANNOT_KNOW, use.unknown, ())
@@ -108,8 +133,7 @@ def judge(question: Question) -> Fit:
     if not question.gpus:
         return Fit(Answer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
     if not question.memory:
-        why = f"it needs {total}; write the memory of one GPU into the Model's hardware.gpu.memory"
-        return Fit(Answer.CANNOT_KNOW, why, rows)
+        return Fit(Answer.CANNOT_KNOW, f"it needs {total}; {question.memory_field}", rows)
     used = min(use.gpus or question.gpus, question.gpus)
     available = used * question.memory
     rows = (
@@ -154,6 +178,8 @@ def weights(question: Question) -> Amount:
     else:
         count = parameters(question.names)
     bits = quantization((question.use.quantization, *question.formats), gguf=question.gguf)
+    if question.use.quantization and bits.how == UNQUANTIZED:
+        bits = Amount(2, 16.1, f"2 to 16.1 bits each, by quantization {question.use.quantization}")
     if count.most is None or bits.most is None:
         return Amount(0, None, "neither the size of the file nor a number of parameters is known")
     return Amount(count.least * bits.least / 8, count.most * bits.most / 8, f"{count.how}, {bits.how}")
@@ -188,8 +214,8 @@ def parameters(names: Iterable[str]) -> Amount:
 _BITS: dict[str, tuple[float, float]] = {
     word: ends
     for words, ends in (
-        ("f32 fp32", (32, 32)),
-        ("f16 fp16 bf16", (16, 16.1)),
+        ("f32 fp32 float32", (32, 32)),
+        ("f16 fp16 bf16 float16 bfloat16 half", (16, 16.1)),
         ("q8_0", (8.5, 8.6)),
         ("q6_k", (6.5, 6.7)),
         ("q5_k_m q5_k q5_1", (5.5, 6.2)),
@@ -204,9 +230,9 @@ _BITS: dict[str, tuple[float, float]] = {
         ("iq3_m iq3_s iq3_xs iq3_xxs", (3, 4.1)),
         ("iq2_m iq2_s iq2_xs iq2_xxs", (2, 3.2)),
         ("iq1_m iq1_s tq1_0 tq2_0", (1.5, 2.8)),
-        ("fp8 int8 w8a8", (8, 10)),
+        ("fp8 int8 w8a8 eetq", (8, 10)),
         ("awq int4 4bit w4a16 nvfp4", (4, 8)),
-        ("gptq bnb", (2, 9)),
+        ("gptq bnb bitsandbytes", (2, 9)),
     )
     for word in words.split()
 }
@@ -221,8 +247,12 @@ def quantization(names: Iterable[str], *, gguf: bool) -> Amount:
         if formats:
             least, most = min(_BITS[w][0] for w in formats), max(_BITS[w][1] for w in formats)
             return Amount(least, most, f"{formats[-1].upper()}, {least:g} to {most:g} bits each")
-    least, most = (1.5, 32.0) if gguf else (4.0, 16.1)
-    return Amount(least, most, f"{least:g} to {most:g} bits each, as no name tells")
+    if gguf:
+        return Amount(1.5, 32, "1.5 to 32 bits each, as no name tells")
+    return Amount(16, 16.1, UNQUANTIZED)
+
+
+UNQUANTIZED = "16 bits each, as in a repository without quantization"
 
 
 # The key-value cache: two vectors per token, layer and key-value head.

@@ -7,13 +7,38 @@ What a person would type upon them is what an edit does here; where the words le
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import yaml
 
 from app.cli.findings import Finding
-from app.studio.documents import Entry
-from app.studio.models import Edit, Fix
+from app.cli.manifests import Manifest, Reading
+
+Entry = tuple[yaml.Node | None, yaml.Node]
+"""A field's key and its value; an item of a list has no key."""
+Positions = dict[tuple[int, int], Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Put ``text`` in place of a range of a document. Lines and columns count from 1; the end is exclusive."""
+
+    document: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A correction; its edits do not overlap and are applied together."""
+
+    title: str
+    edits: tuple[Edit, ...]
+
 
 _MEANT = re.compile(r'did you mean "([^"]+)"\?$')
 _MEANT_BARE = re.compile(r"did you mean (\S+?)(?: or (\S+?))?\?$")
@@ -36,6 +61,44 @@ def fixes(finding: Finding, entry: Entry | None, lines: Sequence[str]) -> list[F
     return [_replace(finding, entry[1], text) for text in _texts(finding.message, entry)]
 
 
+def entries_of(reading: Reading) -> dict[str, Positions]:
+    """Return the fields and items of every file by their position."""
+    places: dict[str, Positions] = {}
+    for manifest in reading.manifests:
+        places.setdefault(manifest.file, {}).update(_entries(manifest))
+    return places
+
+
+def _entries(manifest: Manifest) -> Iterator[tuple[tuple[int, int], Entry]]:
+    """Yield every field and item of a manifest by its :meth:`Manifest.position`."""
+    waiting: list[Entry] = [(None, manifest.node)]
+    while waiting:
+        key, value = waiting.pop()
+        mark = (key or value).start_mark
+        yield (mark.line + 1, mark.column + 1), (key, value)
+        if isinstance(value, yaml.MappingNode):
+            waiting += value.value
+        elif isinstance(value, yaml.SequenceNode):
+            waiting += [(None, item) for item in value.value]
+
+
+def applied(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text after edits that do not overlap; of two that do, the later one waits."""
+    lines = text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    ranges = sorted(
+        {(starts[e.line - 1] + e.column - 1, starts[e.end_line - 1] + e.end_column - 1, e.text) for e in edits}
+    )
+    parts, position = [], 0
+    for start, end, new in sorted(ranges):
+        if start >= position:
+            parts += [text[position:start], new]
+            position = end
+    return "".join([*parts, text[position:]])
+
+
 def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
     """The field's right name; ``limits.memory`` is one that has to stand a level deeper."""
     suggestion, key = _MEANT.search(finding.message), entry[0]
@@ -46,7 +109,7 @@ def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
         yield _replace(finding, key, suggestion[1])
     elif isinstance(entry[1], yaml.ScalarNode) and "." not in outer:
         indented = f"{outer}:\n{' ' * (key.start_mark.column + 2)}{inner}"
-        yield Fix(title=f"Write {suggestion[1]}", edits=[_edit(finding, key, indented)])
+        yield Fix(title=f"Write {suggestion[1]}", edits=(_edit(finding, key, indented),))
 
 
 def _texts(message: str, entry: Entry) -> Iterator[str]:
@@ -80,12 +143,11 @@ def _of_text(finding: Finding, lines: Sequence[str]) -> Iterator[Fix]:
 
 
 def _line(finding: Finding, old: str, new: str, title: str) -> Fix:
-    place = {"line": finding.line, "column": 1, "end_line": finding.line, "end_column": len(old) + 1}
-    return Fix(title=title, edits=[Edit(document=finding.file, **place, text=new)])
+    return Fix(title, (Edit(finding.file, finding.line, 1, finding.line, len(old) + 1, new),))
 
 
 def _replace(finding: Finding, node: yaml.Node, text: str) -> Fix:
-    return Fix(title=f"Write {text}", edits=[_edit(finding, node, text)])
+    return Fix(f"Write {text}", (_edit(finding, node, text),))
 
 
 def _edit(finding: Finding, node: yaml.Node, text: str) -> Edit:

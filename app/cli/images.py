@@ -1,0 +1,77 @@
+"""List the container images of an installation and of the pods that manifests lead to, to copy them to a registry.
+
+Without FILE: the service, Metacontroller, and every image that a resource may start by default. With FILE: the service,
+Metacontroller, and the images of the pods of these manifests. One image in each line:
+
+  modelhooks images deploy/ | xargs -I IMAGE skopeo copy docker://IMAGE docker://registry.example.com/IMAGE
+
+The exit status is 1 when an image is not pinned to a version, 2 when a file cannot be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+
+from app import images
+from app.cli import options, printing
+from app.cli.files import collect
+from app.cli.manifests import Manifest, ManifestError
+from app.cli.offline import settled
+from app.cli.origins import TEMPLATES
+from app.cli.sets import split
+from app.kube.base import Json
+
+
+@click.command(help=options.doc(__doc__))
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(allow_dash=True))
+@options.output("text", "json")
+@options.offline
+def command(*, files: tuple[str, ...], output: str, world: options.World) -> int:
+    """Print each image once."""
+    try:
+        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+        options.warn("images", reading.findings)
+        started = list(_started([*reading.manifests, *others.manifests], world)) if files else images.default_images()
+    except ManifestError as error:
+        return options.fail("images", error)
+    names = list(dict.fromkeys([*images.INSTALLATION, *started]))
+    loose = [name for name in names if not is_pinned(name)]
+    if output == "json":
+        click.echo(printing.as_json([{"image": name, "pinned": name not in loose} for name in names]), nl=False)
+    else:
+        printing.echo(names)
+    options.warn("images", [f"{name} is not pinned; write a version or a digest" for name in loose])
+    return 1 if loose or reading.findings else 0
+
+
+def _started(manifests: list[Manifest], world: options.World) -> Iterator[str]:
+    """Yield the images of all pods that manifests lead to."""
+    for members in split(manifests, world.namespace).sets:
+        for document in settled(members, world.namespace, world.without).objects.values():
+            if document["kind"] in TEMPLATES:
+                yield from images_of(document.get("spec") or {})
+
+
+def images_of(part: Json) -> Iterator[str]:
+    """Yield the images of the containers and volumes in a part of a workload."""
+    for key, value in part.items():
+        items = value if isinstance(value, list) else [value]
+        if key in ("containers", "initContainers"):
+            yield from (str(item["image"]) for item in items if item.get("image"))
+        elif key == "volumes":
+            yield from (item["image"]["reference"] for item in items if (item.get("image") or {}).get("reference"))
+        for item in items:
+            if isinstance(item, dict):
+                yield from images_of(item)
+
+
+_TAG = re.compile(r":[\w][\w.-]*$")
+
+
+def is_pinned(image: str) -> bool:
+    """Return whether an image has a digest or a tag other than ``latest``."""
+    tag = _TAG.search(image)
+    return "@sha256:" in image or (tag is not None and tag[0] != ":latest")

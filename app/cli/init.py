@@ -1,0 +1,271 @@
+"""Print a commented manifest that serves a model, to start from; it passes validate.
+
+MODEL is a repository of the Hugging Face Hub (owner/name) or, for llmkube, the URL of a GGUF file:
+
+  modelhooks init llmkube meta-llama/Llama-3.1-8B-Instruct --gpu L4 > chat.yaml
+
+Without --gpus, the smallest usual number of these GPUs is chosen on which the model certainly fits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import click
+
+from app.cli import options
+from app.kube.field import go_quote
+from app.kube.fit import Answer, Fit
+from app.kube.names import is_dns1035_label
+from app.workload.gpumodels import GPU_MODELS, GPUModel, gpu_model
+from app.workload.memory import GPU_COUNTS, Question, Use, judge
+
+CONTEXT = 8192
+"""Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""
+NAME_MAX = 40
+_VLLM_SHARE = 0.9
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a manifest is written for."""
+
+    name: str
+    model: str
+    gpu: GPUModel | None
+    gpus: int
+    note: str
+    """The sum behind the number of GPUs, or an empty string."""
+
+    @property
+    def gpu_name(self) -> str:
+        return self.gpu.name if self.gpu else ""
+
+    @property
+    def is_file(self) -> bool:
+        return self.model.endswith(".gguf")
+
+
+@click.command(help=options.doc(__doc__))
+@click.argument("family", type=click.Choice(["llmkube", "llmaz", "kserve"]))
+@click.argument("model")
+@click.option("--gpu", metavar="NAME", default="", help="The GPU, such as L4 or H100. Without it: CPUs.")
+@click.option("--gpus", type=click.IntRange(1, 64), help="Number of GPUs of a pod.")
+@click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
+def command(*, family: str, model: str, gpu: str, gpus: int | None, name: str) -> int:
+    """Print the manifest; 2 for a model or a GPU that cannot be used."""
+    request, problem = _request(family, model, gpu, gpus, name)
+    if request is None:
+        return options.fail("init", problem)
+    click.echo(_WRITERS[family](request), nl=False)
+    return 0
+
+
+def _request(family: str, model: str, gpu: str, gpus: int | None, name: str) -> tuple[Request | None, str]:
+    """Return the request, or why there can be no manifest."""
+    is_file = model.endswith(".gguf") and "://" in model
+    if not is_file and not _REPOSITORY.fullmatch(model):
+        return None, f"{go_quote(model)} is neither a repository (owner/name) nor the URL of a GGUF file"
+    if is_file and family != "llmkube":
+        return None, f"{family} serves repositories here; for a GGUF file use llmkube"
+    if not gpu and not is_file:
+        return None, "--gpu is required for a repository; a GGUF file also runs on CPUs (llmkube)"
+    known = gpu_model(gpu) if gpu else None
+    if gpu and known is None:
+        return None, f"--gpu: unknown GPU {go_quote(gpu)}; known: {', '.join(g.name for g in GPU_MODELS)}"
+    name = name or _name_of(model)
+    if not is_dns1035_label(name):
+        return None, f"--name: {go_quote(name)} must be lower case letters, digits and '-', and begin with a letter"
+    request = Request(name, model, known, gpus or 1, "")
+    return _sized(request, gpus) if known is not None else (request, "")
+
+
+def _sized(request: Request, gpus: int | None) -> tuple[Request | None, str]:
+    """Choose the number of GPUs, and explain it."""
+    fits = {count: _fit(request, count) for count in ([gpus] if gpus else GPU_COUNTS)}
+    largest = max(fits)
+    if fits[largest].answer is Answer.DOES_NOT_FIT:
+        enough = " or ".join(fits[largest].enough)
+        why = f"{fits[largest].why}{'; enough: ' if enough else ''}{enough}"
+        return None, f"the model does not fit into {largest} x {request.gpu_name}: {why}"
+    count = next((count for count, fit in fits.items() if fit.answer is Answer.FITS), gpus or 1)
+    fit = fits[count]
+    note = fit.why if fit.answer is Answer.FITS else f"whether it fits is not certain: {fit.why}"
+    return replace(request, gpus=count, note=note), ""
+
+
+def _fit(request: Request, gpus: int) -> Fit:
+    assert request.gpu is not None, "only requests with a GPU are sized"
+    share = 1.0 if request.is_file else _VLLM_SHARE
+    return judge(
+        Question(
+            names=(request.model,),
+            formats=(request.model,),
+            gguf=request.is_file,
+            size=0,
+            parameters=0,
+            shape=None,
+            use=Use(context=CONTEXT, usual_share=share),
+            gpus=gpus,
+            memory=request.gpu.memory,
+            memory_from=request.gpu.name,
+        )
+    )
+
+
+def _name_of(model: str) -> str:
+    """Return a DNS label from the last part of a model's address."""
+    last = model.rpartition("/")[2].removesuffix(".gguf").lower()
+    label = re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:NAME_MAX].strip("-")
+    return label if label[:1].isalpha() else f"m-{label}"
+
+
+def _llmkube(request: Request) -> str:
+    return _llmkube_file(request) if request.is_file else _llmkube_repository(request)
+
+
+def _llmkube_file(request: Request) -> str:
+    return f"""\
+# {request.model.rpartition("/")[2]}, served by llama.cpp. Check: modelhooks validate FILE
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: Model
+metadata:
+  name: {request.name}
+spec:
+  # Downloaded once into a cache of the namespace. A private file needs sourceSecretRef.
+  source: {request.model}
+  format: gguf
+{_hardware(request)}---
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata:
+  name: {request.name}
+spec:
+  modelRef: {request.name}
+  replicas: 1
+  # Tokens of a request and its answer together; more take more memory.
+  contextSize: {CONTEXT}
+  resources:
+    cpu: "2"
+    memory: 8Gi
+"""
+
+
+def _llmkube_repository(request: Request) -> str:
+    return f"""\
+# {request.model}, served by vLLM. Check: modelhooks validate FILE
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: Model
+metadata:
+  name: {request.name}
+spec:
+  # A repository of the Hugging Face Hub. A gated one needs spec.vllmConfig.hfTokenSecretRef in the service below.
+  source: {request.model}
+  format: safetensors
+{_hardware(request)}---
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata:
+  name: {request.name}
+spec:
+  modelRef: {request.name}
+  runtime: vllm
+  # vLLM downloads the repository itself.
+  skipModelInit: true
+  replicas: 1
+  vllmConfig:
+    # Tokens of a request and its answer together; more take more memory.
+    maxModelLen: {CONTEXT}
+    # The GPUs that share the model.
+    tensorParallelSize: {request.gpus}
+"""
+
+
+def _hardware(request: Request) -> str:
+    if request.gpu is None:
+        return ""
+    return f"""\
+  hardware:
+    accelerator: cuda
+    gpu:
+      enabled: true
+{_note(request, 6)}      count: {request.gpus}
+      # Memory of one GPU ({request.gpu.name}): validate and fit compare the model with it.
+      memory: {request.gpu.mebibytes}Mi
+"""
+
+
+def _note(request: Request, indent: int) -> str:
+    return f"{' ' * indent}# {request.note[:1].upper()}{request.note[1:]}.\n" if request.note else ""
+
+
+def _llmaz(request: Request) -> str:
+    return f"""\
+# {request.model}, served by the BackendRuntime vllm. Check: modelhooks validate FILE
+apiVersion: llmaz.io/v1alpha1
+kind: OpenModel
+metadata:
+  name: {request.name}
+spec:
+  familyName: {request.name}
+  source:
+    modelHub:
+      modelID: {request.model}
+  inferenceConfig:
+    flavors:
+      - name: gpu
+        limits:
+{_note(request, 10)}          nvidia.com/gpu: {request.gpus}
+        # Choose the nodes by a label of yours, for example:
+        # nodeSelector:
+        #   nvidia.com/gpu.product: NVIDIA-{request.gpu_name.partition(" ")[0]}
+---
+apiVersion: inference.llmaz.io/v1alpha1
+kind: Playground
+metadata:
+  name: {request.name}
+spec:
+  replicas: 1
+  modelClaim:
+    modelName: {request.name}
+  backendRuntimeConfig:
+    backendName: vllm
+    # Tokens of a request and its answer together; more take more memory.
+    args: ["--max-model-len", "{CONTEXT}"]
+"""
+
+
+def _kserve(request: Request) -> str:
+    parallelism = f"  parallelism:\n    tensor: {request.gpus}\n" if request.gpus > 1 else ""
+    return f"""\
+# {request.model}, served by the preset of KServe. Check: modelhooks validate FILE
+apiVersion: serving.kserve.io/v1alpha2
+kind: LLMInferenceService
+metadata:
+  name: {request.name}
+spec:
+  model:
+    uri: hf://{request.model}
+    name: {request.model}
+  replicas: 1
+{parallelism}  template:
+    # Choose the nodes by a label of yours, for example:
+    # nodeSelector:
+    #   nvidia.com/gpu.product: NVIDIA-{request.gpu_name.partition(" ")[0]}
+    containers:
+      - name: main
+        # Tokens of a request and its answer together; more take more memory.
+        args: ["--max-model-len", "{CONTEXT}"]
+        resources:
+          limits:
+{_note(request, 12)}            nvidia.com/gpu: "{request.gpus}"
+  # Uncomment for a route through the Gateway of the installation:
+  # router:
+  #   gateway: {{}}
+  #   route: {{}}
+"""
+
+
+_WRITERS = {"llmkube": _llmkube, "llmaz": _llmaz, "kserve": _kserve}

@@ -1,0 +1,158 @@
+"""Judge whether a model fits into the GPUs of the pods that serve it, by the command line of their server.
+
+For families whose services have no fields for the options of an engine. The options are read as the fields of an
+InferenceService of LLMKube with the same engine, whose rules then apply.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+import orjson
+import yaml
+
+from app.cli.origins import TEMPLATES, pod_templates
+from app.cli.simulate import Cluster
+from app.hooks.kind import AnyKind
+from app.hooks.reader import read
+from app.kube.base import Json
+from app.kube.fit import Answer, Fit
+from app.kube.quantity import is_quantity, parse
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.runtimes.registry import RUNTIMES
+from app.workload.gpumodels import node_gpu_memory
+from app.workload.memory import Question, Use, judge
+
+ENGINES = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "llama-server": "llamacpp",
+    "llama.cpp": "llamacpp",
+    "text-generation-launcher": "tgi",
+    "text-generation-inference": "tgi",
+}
+"""Runtimes of LLMKube by words of a command or an image."""
+_MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "-m", "--served-model-name")
+_EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
+"""The variable with arguments that KServe's presets read."""
+_ORDER = (Answer.DOES_NOT_FIT, Answer.CANNOT_KNOW, Answer.FITS)
+_MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
+
+
+def pods_fit(cluster: Cluster, kind: AnyKind, document: Json, gpu_memory: str = "") -> Fit | None:
+    """Return the worst answer of an object's workloads; ``None`` if none of them runs a known engine."""
+    model = ((document.get("spec") or {}).get("model") or {}).get("uri", "")
+    fits = [
+        judge(question)
+        for place, template in pod_templates(cluster, kind, document).items()
+        if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}
+        for question in _questions(template, model, gpu_memory)
+    ]
+    return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=None)
+
+
+def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question]:
+    """Yield a question about the first container of a pod template that starts an engine."""
+    pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
+    spec: Json = pod.get("spec") or {}
+    memory, memory_from = node_gpu_memory(_node_labels(spec))
+    if not memory and gpu_memory:
+        memory, memory_from = int(parse(gpu_memory)), "as requested"
+    for container in spec.get("containers") or ():
+        words = list(_words(container))
+        engine = _engine(words, container.get("image", ""))
+        if not engine:
+            continue
+        options = _options(words)
+        names = _model_names(model, words, options)
+        yield Question(
+            names=names,
+            formats=(*names, options.get("--dtype", "")),
+            gguf=any(name.endswith(".gguf") for name in names),
+            size=0,
+            parameters=0,
+            shape=None,
+            use=_use(engine, options),
+            gpus=_gpus(container) * template.get("size", 1),
+            memory=memory,
+            memory_from=memory_from,
+            memory_field=_MEMORY_FIELD,
+        )
+        return
+
+
+def _node_labels(spec: Json) -> dict[str, str]:
+    """Return the labels that nodes of the pods must have, by selector and by required affinity."""
+    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    terms = affinity.get("nodeSelectorTerms") or []
+    expressions = terms[0].get("matchExpressions") or [] if len(terms) == 1 else []
+    single = {e["key"]: e["values"][0] for e in expressions if e.get("operator") == "In" and len(e["values"]) == 1}
+    return {**single, **(spec.get("nodeSelector") or {})}
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _words(container: Json) -> Iterator[str]:
+    """Yield the words of a container's command line, those of a shell script too."""
+    variables = {e.get("name"): e.get("value") for e in container.get("env") or ()}
+    extra = variables.get(_EXTRA_ARGUMENTS) or ""
+    for text in [*(container.get("command") or ()), *(container.get("args") or ()), extra]:
+        try:
+            yield from shlex.split(text, comments=True) if any(map(str.isspace, text)) else [text]
+        except ValueError:
+            yield from text.split()
+
+
+def _engine(words: Sequence[str], image: str) -> str:
+    """Return the runtime whose engine a container starts; empty for another program."""
+    programs = [word.rpartition("/")[2].partition(".")[0] for word in words if not word.startswith("-")]
+    named = [ENGINES[program] for program in programs if program in ENGINES]
+    named += [runtime for word, runtime in ENGINES.items() if word in image]
+    return named[0] if named else ""
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """Return the options of a command line with their values; empty for a switch."""
+    options: dict[str, str] = {}
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, assigned, value = word.partition("=")
+        if name.startswith("-"):
+            options[name] = value if assigned else "" if following.startswith("-") else following
+    return options
+
+
+def _model_names(model: str, words: Sequence[str], options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the strings that may name the model: its address, and the arguments of the server."""
+    after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
+    names = [model, *after_serve, *(options.get(option, "") for option in _MODEL_OPTIONS)]
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def _use(engine: str, options: Mapping[str, str]) -> Use:
+    """Return the memory use of an engine, by the fields that stand for its options."""
+    spec: Json = {"modelRef": "model", "runtime": engine}
+    for path, flag in RUNTIMES[engine].flags.items():
+        value = next((options[spelling] for spelling in flag.spellings if spelling in options), None)
+        if value is None or not flag.memory:
+            continue
+        document = _with(spec, path.split("."), yaml.safe_load(value) if value else True)
+        reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
+        spec = spec if reading.errors or reading.spec is None else document
+    return RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
+
+
+def _with(spec: Json, path: Sequence[str], value: object) -> Json:
+    if len(path) == 1:
+        return {**spec, path[0]: value}
+    return {**spec, path[0]: _with(spec.get(path[0]) or {}, path[1:], value)}
+
+
+def _gpus(container: Json) -> int:
+    """Return the number of a container's GPUs."""
+    limits: Mapping[str, object] = (container.get("resources") or {}).get("limits") or {}
+    counts = [str(value) for name, value in limits.items() if name.endswith("/gpu") and is_quantity(str(value))]
+    return int(sum(parse(count) for count in counts))

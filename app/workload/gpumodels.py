@@ -1,0 +1,71 @@
+"""GPUs that clusters commonly have, and the node labels that name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class GPUModel:
+    """A GPU with the memory that its driver reports, which is less than the vendor's number of gigabytes."""
+
+    name: str
+    mebibytes: int
+    words: frozenset[str]
+    """Words that all have to be in a label or name of this GPU."""
+
+    @property
+    def memory(self) -> int:
+        """Memory in bytes."""
+        return self.mebibytes * MIB
+
+
+def _model(name: str, mebibytes: int, words: str) -> GPUModel:
+    return GPUModel(name, mebibytes, frozenset(words.split()))
+
+
+GPU_MODELS = (
+    _model("T4 16 GB", 15360, "t4"),
+    _model("A10 24 GB", 23028, "a10"),
+    _model("A10G 24 GB", 23028, "a10g"),
+    _model("L4 24 GB", 23034, "l4"),
+    _model("RTX 4090 24 GB", 24564, "4090"),
+    _model("A100 40 GB", 40960, "a100"),
+    _model("L40S 48 GB", 46068, "l40s"),
+    _model("A100 80 GB", 81920, "a100 80gb"),
+    _model("H100 80 GB", 81559, "h100"),
+    _model("H200 141 GB", 143771, "h200"),
+    _model("B200 180 GB", 183359, "b200"),
+    _model("MI300X 192 GB", 196592, "mi300x"),
+)
+"""By memory, as nvidia-smi and rocm-smi report it."""
+_PRODUCT_LABELS = (
+    "nvidia.com/gpu.product",
+    "cloud.google.com/gke-accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "amd.com/gpu.product-name",
+)
+_MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
+"""Labels with a number of MiB."""
+
+
+def gpu_model(name: str) -> GPUModel | None:
+    """Return the GPU of a name, such as ``L4``, ``nvidia-a100-80gb`` or ``NVIDIA-H100-80GB-HBM3``."""
+    words = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=\d) gb\b", "gb", name.lower())))
+    matches = [gpu for gpu in GPU_MODELS if gpu.words <= words]
+    return max(matches, key=lambda gpu: len(gpu.words), default=None)
+
+
+def node_gpu_memory(node_selector: Mapping[str, str]) -> tuple[int, str]:
+    """Return the bytes of one GPU of the selected nodes and the label that says so; 0 if no label does."""
+    for label in _MEMORY_LABELS:
+        if node_selector.get(label, "").isdigit():
+            return int(node_selector[label]) * MIB, label
+    for label in _PRODUCT_LABELS:
+        if (gpu := gpu_model(node_selector.get(label, ""))) is not None:
+            return gpu.memory, f"{gpu.name} by {label}"
+    return 0, ""

@@ -1,0 +1,55 @@
+"""``modelhooks validate --fix``: corrections that leave no choice are written into the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.files import Command, model, service
+
+TYPED = """\
+# kept
+apiVersion: inference.llmkube.dev/v1alpha1
+kind: InferenceService
+metadata: {name: s}
+spec:
+  model_ref: m   # kept, too
+  replicas: "2"
+  tolerations:
+    - operator: exists
+"""
+
+
+def test_corrections_are_written_and_reported(command: Command) -> None:
+    """One that shows after another is corrected, too; comments and order stay."""
+    path = Path(command.file("all.yaml", model()))
+    path.write_text(f"{path.read_text()}---\n{TYPED}")
+    result = command("validate", "--fix", str(path))
+    assert result.status == 0
+    fixed = TYPED.replace("model_ref", "modelRef").replace('"2"', "2").replace("exists", "Exists")
+    assert path.read_text().endswith(fixed)
+    assert "spec.model_ref: Write modelRef" in result.err
+    assert "2 objects checked, 0 errors" in result.err
+
+
+def test_what_leaves_a_choice_stays(command: Command) -> None:
+    path = Path(command.file("all.yaml", model(), service({"resources": {"memory": "4 GB"}})))
+    before = path.read_bytes()
+    result = command("validate", "--fix", str(path))
+    assert result.status == 1
+    assert "did you mean 4G or 4Gi?" in result.out
+    assert path.read_bytes() == before
+
+
+def test_line_ends_and_warnings_are_left_alone(command: Command) -> None:
+    path = Path(command.file("all.yaml", model(), service()))
+    path.write_bytes(TYPED.replace("\n", "\r\n").encode())
+    command("validate", "--fix", str(path))
+    assert b"  modelRef: m   # kept, too\r\n  replicas: 2\r\n" in path.read_bytes()
+
+
+def test_standard_input_cannot_be_written(command: Command) -> None:
+    result = command("validate", "--fix", "-")
+    assert (result.status, result.err) == (
+        2,
+        "modelhooks validate: --fix writes files, and cannot write standard input\n",
+    )

@@ -1,0 +1,55 @@
+"""``modelhooks init``: manifests to start from, which pass every check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.files import Command
+
+FILE = "https://huggingface.co/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf"
+REQUESTS = [
+    ("llmkube", FILE),
+    ("llmkube", FILE, "--gpu", "T4"),
+    ("llmkube", "meta-llama/Llama-3.1-8B-Instruct", "--gpu", "L4"),
+    ("llmaz", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "A100"),
+    ("kserve", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4", "--name", "chat"),
+    ("kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100"),
+]
+
+
+@pytest.mark.parametrize("arguments", REQUESTS, ids=[" ".join(request) for request in REQUESTS])
+def test_the_manifest_passes_every_check(command: Command, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Without a warning; it has comments, and says why so many GPUs."""
+    result = command("init", *arguments)
+    assert result.status == 0
+    path = tmp_path / "manifest.yaml"
+    path.write_text(result.out)
+    checked = command("validate", "--fail-on", "warning", str(path))
+    assert (checked.status, checked.out) == (0, "")
+    assert result.out.startswith("# ")
+    assert ("GiB" in result.out) == ("--gpu" in arguments)
+
+
+def test_the_number_of_gpus_follows_from_the_model(command: Command) -> None:
+    assert "tensor: 4" in command("init", "kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100").out
+    assert "nvidia.com/gpu: 1" in command("init", "llmaz", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "T4"), "does not fit into 8 x T4"),
+        (("kserve", "a/b", "--gpu", "Z4"), 'unknown GPU "Z4"; known: T4 16 GB'),
+        (("kserve", FILE, "--gpu", "L4"), "for a GGUF file use llmkube"),
+        (("llmaz", "a/b"), "--gpu is required"),
+        (("llmaz", "not a model", "--gpu", "L4"), "is neither a repository"),
+        (("llmaz", "a/b", "--gpu", "L4", "--name", "A_b"), "--name"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_served_is_said(command: Command, arguments: tuple[str, ...], words: str) -> None:
+    result = command("init", *arguments)
+    assert result.status == 2
+    assert words in result.err
