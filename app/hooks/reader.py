@@ -29,7 +29,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Fault(Enum):
-    """Reason why a spec is not decoded. No API server stores such a parent; reviews and related objects may have one."""
+    """Reason why a spec is not decoded. Parents never have one; reviews and related objects may."""
 
     DEPTH = f"is nested deeper than {MAX_DEPTH} levels"
     JSON = "is not valid JSON"
