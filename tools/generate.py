@@ -22,7 +22,7 @@ from app.cli import yaml
 from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube.resource import CustomResource
-from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, settings, structural
+from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, relations, settings, structural
 from tools import crds as definitions
 
 Files = dict[str, str]
@@ -57,16 +57,22 @@ def everything() -> Files:
     from app.families import DECORATORS, RESOURCES  # noqa: PLC0415  so that tests can generate parts for other kinds
 
     version = package_version()
-    components = [*registration.components(RESOURCES), *(decorator.component for decorator in DECORATORS)]
+    optional = [*registration.components(RESOURCES), *(decorator.component for decorator in DECORATORS)]
     deployment = safe_load(DEPLOYMENT.read_text(encoding="utf-8"))
     domains = {resource.family: ".".join(resource.group.split(".")[-2:]) for resource in RESOURCES}
     return {
         **manifests(RESOURCES, version),
         **decorators(DECORATORS, version),
+        **own_namespace(RESOURCES),
         **family_overlays(RESOURCES),
-        **{name: _marked(name, text) for name, text in chart.files(components, domains, deployment, version).items()},
+        **{
+            name: _marked(name, text)
+            for name, text in chart.files([*optional, OWN_NAMESPACE], domains, deployment, version).items()
+        },
         **field_pages(),
-        OPERATIONS: limits.page(settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8"))),
+        OPERATIONS: relations.page(
+            limits.page(settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8"))), RESOURCES
+        ),
         "app/cli/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }
@@ -200,6 +206,19 @@ def decorators(declared: Sequence[Decorator], version: str) -> Files:
         }
         files |= _below(f"metacontroller/components/{decorator.component}", component)
     return files
+
+
+OWN_NAMESPACE = "llmkube-own-namespace"
+"""Component for clusters with many namespaces."""
+
+
+def own_namespace(resources: Sequence[CustomResource]) -> Files:
+    """Return the component without which InferenceServices wait for GPUs in one queue of all namespaces."""
+    service = next(r for r in resources if (r.family, r.kind) == ("llmkube", "InferenceService"))
+    target, operations = registration.own_namespace_patch(service)
+    patches = [{"target": target, "patch": yaml.dump(operations)}]
+    text = _kustomization([], "Component", patches=patches)
+    return {f"metacontroller/components/{OWN_NAMESPACE}/kustomization.yaml": text}
 
 
 def _kustomization(resources: Iterable[str], kind: str = "Kustomization", **more: Any) -> str:

@@ -26,6 +26,8 @@ from app.kube.resource import ChildKind, CustomResource, RelatedKind
 Object = dict[str, Any]
 
 LABELS = {"app.kubernetes.io/part-of": NAME}
+OWN_NAMESPACE = "v1"
+"""Version of customize hooks in which related objects are of the parent's namespace, or of none."""
 
 
 # Metacontroller
@@ -41,6 +43,8 @@ def composite_controller(resource: CustomResource, version: str) -> Object:
     hooks = {"sync": _hook(resource, "sync", version, "10s")}
     if resource.related:
         hooks["customize"] = _hook(resource, "customize", version, "5s")
+        if not resource.related_elsewhere:
+            hooks["customize"]["version"] = OWN_NAMESPACE
     parent = {"apiVersion": resource.api_version, "resource": resource.plural, "ignoreStatusChanges": True}
     return {
         "apiVersion": METACONTROLLER_API,
@@ -116,6 +120,12 @@ def component_patches(
         if added:
             operations = [{"op": "add", "path": path, "value": value} for path, value in added]
             yield _TARGET | {"name": controller_name(resource)}, operations
+
+
+def own_namespace_patch(resource: CustomResource) -> tuple[Object, list[Object]]:
+    """Kustomize's target and the JSON patch that limits a kind's related objects to the parent's namespace."""
+    patch = {"op": "replace", "path": "/spec/hooks/customize/version", "value": OWN_NAMESPACE}
+    return _TARGET | {"name": controller_name(resource)}, [patch]
 
 
 _TARGET = {"group": METACONTROLLER_GROUP, "kind": "CompositeController"}

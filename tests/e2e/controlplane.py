@@ -172,7 +172,12 @@ class ControlPlane:
         """Apply CRD files (server-side: some are too large for the annotation) and wait until they are served."""
         names = [argument for file in files for argument in ("-f", str(file))]
         self.kubectl("apply", "--server-side", "--force-conflicts", *names)
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+        self.wait_established(*names)
+
+    def wait_established(self, *crds: str) -> None:
+        """Wait until CRDs, as arguments of kubectl, are served; ``kubectl wait`` fails for one without conditions."""
+        wait = ("wait", "--for=condition=Established", "--timeout=30s", *crds)
+        wait_until(lambda: self.kubectl(*wait, check=False).returncode == 0, f"{crds} established")
 
     def create_namespace(self, name: str | None = None) -> str:
         """A namespace (of a new name unless given one), usable: pods may be created in it."""
