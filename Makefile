@@ -16,6 +16,8 @@ PAGE := app/studio/page
 
 # More arguments for the test runner: make test PYTEST_ARGS='-k certs'
 PYTEST_ARGS ?=
+# Each process of the tests on a control plane has a control plane of its own, of about 2 GiB.
+E2E_PROCESSES ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test unit browser e2e node-test lint types studio format generate generated docs bench bench-cluster soak \
@@ -30,7 +32,7 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 
 test: unit browser ## all tests; those that need Go, npm or Chromium where they are at hand
 	$(BIN)/python -m tests.e2e.binaries
-	$(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
 unit: $(STAMP) ## the tests that need no cluster
@@ -42,7 +44,7 @@ browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chro
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
-	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) $(PYTEST_ARGS)
 
 node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as root on Linux, or it says why not
 	$(BIN)/python -m tests.node $(PYTEST_ARGS)
@@ -83,12 +85,13 @@ docs: $(STAMP) ## the documentation as a site, in build/site; a warning is an er
 bench: $(STAMP) ## measure against a bare ASGI echo
 	$(BIN)/python -m tests.bench
 
-# make bench-cluster N=500,1000,2000 BENCH_ARGS='--family llmkube'
+# make bench-cluster N=500,1000,2000 M=100 BENCH_ARGS='--family llmkube'
 N ?= 500
+M ?= 1
 BENCH_ARGS ?=
 bench-cluster: $(STAMP) ## many services on a real control plane, beside a hook that costs nothing; minutes for each number
 	$(BIN)/python -m tests.e2e.binaries
-	$(BIN)/python -m tests.bench.cluster $(N) $(BENCH_ARGS)
+	$(BIN)/python -m tests.bench.cluster $(N) --namespaces $(M) $(BENCH_ARGS)
 
 soak: $(STAMP) ## the loads of an ordinary and of a bad day, for eight minutes; every answer is compared
 	$(BIN)/python -m tests.bench.soak

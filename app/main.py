@@ -18,7 +18,7 @@ from app import conversion
 from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import Decorator, answer_decorate
-from app.hooks.kind import AnyKind, answer_customize, answer_sync
+from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -79,6 +79,7 @@ class Service(FastAPI):
             self._add_sync(kind)
         for kind in KINDS:
             self._add_customize(kind)
+            self._add_finalize(kind)
             for version in (kind, *kind.older):
                 self._add_admission(version)
         for decorator in DECORATORS:
@@ -104,6 +105,15 @@ class Service(FastAPI):
             resource = kind.resource
             endpoint = Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
             self._add(f"{resource.hook_path}/customize", endpoint, lambda: openapi.customize(resource))
+
+    def _add_finalize(self, kind: AnyKind) -> None:
+        def finalize(body: bytes) -> SyncAnswer:
+            return answer_finalize(kind, body, self._clock())
+
+        if kind.hooks.finalize is not None:
+            resource = kind.resource
+            endpoint = Endpoint(finalize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
+            self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.finalize(resource))
 
     def _add_admission(self, kind: AnyKind) -> None:
         def admit(body: bytes) -> protocol.Answer:

@@ -22,7 +22,7 @@ from app.cli import yaml
 from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube.resource import CustomResource
-from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, settings, structural
+from tools import catalogue, chart, fieldpages, gitops, limits, pagetypes, registration, relations, settings, structural
 from tools import crds as definitions
 
 Files = dict[str, str]
@@ -57,16 +57,22 @@ def everything() -> Files:
     from app.families import DECORATORS, RESOURCES  # noqa: PLC0415  so that tests can generate parts for other kinds
 
     version = package_version()
-    components = [*registration.components(RESOURCES), *(decorator.component for decorator in DECORATORS)]
+    optional = [*registration.components(RESOURCES), *(decorator.component for decorator in DECORATORS)]
     deployment = safe_load(DEPLOYMENT.read_text(encoding="utf-8"))
     domains = {resource.family: ".".join(resource.group.split(".")[-2:]) for resource in RESOURCES}
     return {
         **manifests(RESOURCES, version),
         **decorators(DECORATORS, version),
+        **own_namespace(RESOURCES),
         **family_overlays(RESOURCES),
-        **{name: _marked(name, text) for name, text in chart.files(components, domains, deployment, version).items()},
+        **{
+            name: _marked(name, text)
+            for name, text in chart.files([*optional, OWN_NAMESPACE], domains, deployment, version).items()
+        },
         **field_pages(),
-        OPERATIONS: limits.page(settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8"))),
+        OPERATIONS: relations.page(
+            limits.page(settings.page((ROOT / OPERATIONS).read_text(encoding="utf-8"))), RESOURCES
+        ),
         "app/cli/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }
@@ -175,20 +181,19 @@ def metacontroller(resources: Sequence[CustomResource], version: str) -> Files:
         **_below("rbac", {**roles, "kustomization.yaml": _kustomization(roles)}),
     }
     for name in registration.components(resources):
-        files |= _below(f"components/{name}", component(resources, name))
+        files |= _below(f"components/{name}", component(resources, name, version))
     return _below("metacontroller", files)
 
 
-def component(resources: Sequence[CustomResource], name: str) -> Files:
-    """Adds optional child kinds to the controllers that can own them, and the rights on them."""
+def component(resources: Sequence[CustomResource], name: str, version: str) -> Files:
+    """Adds optional child kinds to the controllers that can own them, with the rights on them, or a hook."""
     patches = [
         {"target": target, "patch": yaml.dump(operations)}
-        for target, operations in registration.component_patches(resources, name)
+        for target, operations in registration.component_patches(resources, name, version)
     ]
-    return {
-        "kustomization.yaml": _kustomization(["rbac.yaml"], "Component", patches=patches),
-        "rbac.yaml": _text(registration.component_role(name, resources)),
-    }
+    role = registration.component_role(name, resources)
+    files = {"rbac.yaml": _text(role)} if role["rules"] else {}
+    return {"kustomization.yaml": _kustomization(files, "Component", patches=patches), **files}
 
 
 def decorators(declared: Sequence[Decorator], version: str) -> Files:
@@ -201,6 +206,19 @@ def decorators(declared: Sequence[Decorator], version: str) -> Files:
         }
         files |= _below(f"metacontroller/components/{decorator.component}", component)
     return files
+
+
+OWN_NAMESPACE = "llmkube-own-namespace"
+"""Component for clusters with many namespaces."""
+
+
+def own_namespace(resources: Sequence[CustomResource]) -> Files:
+    """Return the component without which InferenceServices wait for GPUs in one queue of all namespaces."""
+    service = next(r for r in resources if (r.family, r.kind) == ("llmkube", "InferenceService"))
+    target, operations = registration.own_namespace_patch(service)
+    patches = [{"target": target, "patch": yaml.dump(operations)}]
+    text = _kustomization([], "Component", patches=patches)
+    return {f"metacontroller/components/{OWN_NAMESPACE}/kustomization.yaml": text}
 
 
 def _kustomization(resources: Iterable[str], kind: str = "Kustomization", **more: Any) -> str:

@@ -26,6 +26,8 @@ from app.kube.resource import ChildKind, CustomResource, RelatedKind
 Object = dict[str, Any]
 
 LABELS = {"app.kubernetes.io/part-of": NAME}
+OWN_NAMESPACE = "v1"
+"""Version of customize hooks in which related objects are of the parent's namespace, or of none."""
 
 
 # Metacontroller
@@ -36,11 +38,13 @@ def composite_controller(resource: CustomResource, version: str) -> Object:
 
     The release is part of the URL: a new one makes Metacontroller sync every parent once. The CA is left out:
     ``modelhooks certs`` adds it to the live object, and applying the manifest again does not remove it. There is
-    neither a ``finalize`` hook nor a resync period.
+    neither a resync period nor a ``finalize`` hook, which a component adds.
     """
     hooks = {"sync": _hook(resource, "sync", version, "10s")}
     if resource.related:
         hooks["customize"] = _hook(resource, "customize", version, "5s")
+        if not resource.related_elsewhere:
+            hooks["customize"]["version"] = OWN_NAMESPACE
     parent = {"apiVersion": resource.api_version, "resource": resource.plural, "ignoreStatusChanges": True}
     return {
         "apiVersion": METACONTROLLER_API,
@@ -98,17 +102,30 @@ def child_resource(child: ChildKind) -> Object:
 
 
 def components(resources: Iterable[CustomResource]) -> list[str]:
-    """Names of the kustomize components: each adds an optional child kind, or kinds that go together."""
-    return sorted({child.component for r in resources for child in r.children if child.optional})
+    """Names of the kustomize components: each adds an optional child kind, kinds that go together, or a hook."""
+    resources = list(resources)
+    kinds = {child.component for r in resources for child in r.children if child.optional}
+    return sorted(kinds | {r.finalize_component for r in resources if r.finalize_component})
 
 
-def component_patches(resources: Iterable[CustomResource], component: str) -> Iterator[tuple[Object, list[Object]]]:
-    """For each controller that can own the component's kinds: kustomize's target and the JSON patch that adds them."""
+def component_patches(
+    resources: Iterable[CustomResource], component: str, version: str
+) -> Iterator[tuple[Object, list[Object]]]:
+    """For each controller that the component changes: kustomize's target and the JSON patch."""
     for resource in resources:
         children = [child for child in resource.children if child.optional and child.component == component]
-        if children:
-            add = {"op": "add", "path": "/spec/childResources/-"}
-            yield _TARGET | {"name": controller_name(resource)}, [add | {"value": child_resource(c)} for c in children]
+        added = [("/spec/childResources/-", child_resource(child)) for child in children]
+        if resource.finalize_component == component:
+            added.append(("/spec/hooks/finalize", _hook(resource, "finalize", version, "10s")))
+        if added:
+            operations = [{"op": "add", "path": path, "value": value} for path, value in added]
+            yield _TARGET | {"name": controller_name(resource)}, operations
+
+
+def own_namespace_patch(resource: CustomResource) -> tuple[Object, list[Object]]:
+    """Kustomize's target and the JSON patch that limits a kind's related objects to the parent's namespace."""
+    patch = {"op": "replace", "path": "/spec/hooks/customize/version", "value": OWN_NAMESPACE}
+    return _TARGET | {"name": controller_name(resource)}, [patch]
 
 
 _TARGET = {"group": METACONTROLLER_GROUP, "kind": "CompositeController"}

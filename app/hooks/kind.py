@@ -58,6 +58,8 @@ class Hooks(Generic[SpecT, StatusT]):
     """Return the inputs of pod templates besides the parent's spec, which is valid."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""
+    finalize: Callable[[Resource[None, StatusT], AnyRequest, datetime], SyncResponse] | None = None
+    """Decide whether an object that is being deleted may go. Its spec may be invalid, and is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,11 @@ class Kind(Generic[SpecT, StatusT]):
         object.__setattr__(self, "decoder", Decoder(body))
         object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
 
-    def request(self, body: bytes) -> AnyRequest:
-        """Decode a sync request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
+    def request(self, body: bytes, *, finalizing: bool = False) -> AnyRequest:
+        """Decode a sync or finalize request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
         request: SyncBody[Any, Any] = decode(self.decoder, body)
         request.parent = _upgraded(self, request.parent)
-        check_envelope(request, self.resource.kind, self.resource.api_version)
+        check_envelope(request, self.resource.kind, self.resource.api_version, finalizing=finalizing)
         return SyncRequest(
             request.parent, request.children, self.hooks.related() if request.related is None else request.related
         )
@@ -154,6 +156,18 @@ def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
         return _encoded(kind, request, answer, waiting, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None
+
+
+def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
+    """Answer a finalize hook of a kind that has one. A failure would keep the object for ever."""
+    request = kind.request(body, finalizing=True)
+    parent, finalize = request.parent, kind.hooks.finalize
+    if finalize is None:
+        raise ProtocolError("this kind has no finalize hook")
+    answer = finalize(Resource(parent.metadata, None, kind.status_of(parent)), request, now)
+    if not parent.metadata.deletion_timestamp:
+        answer.finalized = False
+    return response.encode(answer, parent.metadata.namespace)
 
 
 def _encoded(

@@ -124,6 +124,8 @@ class SyncResponse(msgspec.Struct):
     status: object
     children: Sequence[Json]
     resync_after_seconds: float | None = None
+    finalized: bool = False
+    """True in the answer to a finalize hook if the object may go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +168,13 @@ def _keys(children: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
     return tuple((info.name, info.encode_name) for info in msgspec.structs.fields(children))
 
 
-def check_envelope(request: SyncBody[Any, Any], kind: str, api_version: str) -> None:
-    """Refuse what Metacontroller never sends as a v2 sync call. Raises :class:`ProtocolError`."""
+def check_envelope(request: SyncBody[Any, Any], kind: str, api_version: str, *, finalizing: bool = False) -> None:
+    """Refuse what Metacontroller never sends to a v2 sync or finalize hook. Raises :class:`ProtocolError`."""
     parent = request.parent
     if parent.kind != kind or parent.api_version != api_version:
         raise ProtocolError(f"this hook serves {kind} {api_version}")
-    if request.finalizing:
-        raise ProtocolError("finalizing is true, but no finalize hook is configured")
+    if request.finalizing != finalizing:
+        raise ProtocolError(f"finalizing must be {str(finalizing).lower()} for this hook")
     if not parent.metadata.uid or not parent.metadata.name:
         raise ProtocolError("parent.metadata needs a name and a uid")
     for key, group in observed_children(request.children):

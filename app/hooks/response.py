@@ -29,6 +29,8 @@ def encode(response: SyncResponse, namespace: str, waiting: Sequence[str] = ()) 
     answer = {"children": response.children, "status": status}
     if response.resync_after_seconds is not None:
         answer["resyncAfterSeconds"] = response.resync_after_seconds
+    if response.finalized:
+        answer["finalized"] = True
     encoded = _ENCODER.encode(answer)
     if len(encoded) > MAX_ANSWER_BYTES:
         raise TooLarge(f"the answer would have {len(encoded)} bytes, at most {MAX_ANSWER_BYTES} are sent")

@@ -8,25 +8,16 @@ from typing import Any
 from app.kserve.lora import is_loaded
 from app.kserve.modeluri import parse
 from app.kserve.names import MAIN, TOKENIZER
-from app.kserve.sources import Provider, provider
+from app.kserve.sources import provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins
 from app.kube.base import Json
-from app.kube.objects import ObjectMeta
 
 TLS_SETTING = "enableLLMInferenceServiceTLS"
 NO_TLS = f"{TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
 NO_CLAIM = "no ResourceClaimTemplate is made; claim devices in template.resourceClaims"
 
 NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
-
-_DEVICES = "serving.kserve.io/exp-dra-"
-
-
-def device_annotations(metadata: ObjectMeta) -> list[str]:
-    """Return the annotations that ask for devices by dynamic resource allocation."""
-    return sorted(key for key in metadata.annotations or {} if key.startswith(_DEVICES))
-
 
 _SIDECARS = {
     PRECISE: "tokenizer",
@@ -53,5 +44,5 @@ def tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
     pod, config = (scheduler.template, scheduler.config) if scheduler is not None else (None, None)
     has_tokenizer = any(container.get("name") == TOKENIZER for container in (pod or {}).get("containers") or ())
     asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of((config or {}).get("inline"))))
-    is_image = spec.model is not None and provider(parse(spec.model.uri)) is Provider.IMAGE
+    is_image = spec.model is not None and provider(parse(spec.model.uri)).is_image
     return has_tokenizer and asks and (is_image or not is_loaded(spec))

@@ -177,7 +177,7 @@ class HTTPRequestRedirectFilter(KubeModel):
     hostname: PreciseHostname | None = Field(None, description="Host of the new location.")
     path: HTTPPathModifier | None = Field(None, description="Path of the new location.")
     port: PortNumber | None = Field(None, description="Port of the new location.")
-    status_code: Literal[301, 302] = Field(302, description="Status code of the answer.")
+    status_code: Literal[301, 302, 303, 307, 308] = Field(302, description="Status code of the answer.")
 
 
 class HTTPURLRewriteFilter(KubeModel):
@@ -259,7 +259,13 @@ class HTTPExternalAuthFilter(KubeModel):
 
 
 FilterType = Literal[
-    "RequestHeaderModifier", "ResponseHeaderModifier", "RequestMirror", "RequestRedirect", "URLRewrite", "ExtensionRef"
+    "RequestHeaderModifier",
+    "ResponseHeaderModifier",
+    "RequestMirror",
+    "RequestRedirect",
+    "URLRewrite",
+    "ExtensionRef",
+    "CORS",
 ]
 FILTER_FIELDS = {type_: to_snake(type_) for type_ in get_args(FilterType)}
 """The field that belongs to each type of filter."""
@@ -289,7 +295,7 @@ FILTER_RULES = Rules(
             "RequestRedirect and URLRewrite exclude each other",
             lambda filters: not {"RequestRedirect", "URLRewrite"} <= {part.type for part in filters},
         ),
-        *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite")),
+        *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite", "CORS")),
     )
 )
 
@@ -305,7 +311,7 @@ class HTTPRouteFilter(KubeModel):
     request_mirror: HTTPRequestMirrorFilter | None = Field(None, description="Copies requests.")
     request_redirect: HTTPRequestRedirectFilter | None = Field(None, description="Redirects.")
     url_rewrite: HTTPURLRewriteFilter | None = Field(None, description="Rewrites the URL.")
-    cors: HTTPCORSFilter | None = Field(None, description="Cross-origin requests; experimental in the Gateway API.")
+    cors: HTTPCORSFilter | None = Field(None, description="Cross-origin requests; needs Gateway API 1.5.")
     external_auth: HTTPExternalAuthFilter | None = Field(
         None, description="External authorisation; experimental in the Gateway API."
     )

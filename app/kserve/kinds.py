@@ -23,7 +23,6 @@ from app.kserve.names import GATEWAY_API, GROUP, OBJECTIVE_API, POOL_API, SCALED
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
 from app.kube.resource import (
     AUTOSCALERS,
-    CONFIG_MAPS,
     DEPLOYMENTS,
     LEADER_WORKER_SETS,
     PODS,
@@ -34,6 +33,7 @@ from app.kube.resource import (
     Grant,
     RelatedKind,
     Scale,
+    Selection,
 )
 
 GATEWAY_COMPONENT = "gateway-api"
@@ -42,6 +42,7 @@ RBAC_COMPONENT = "scheduler-rbac"
 CA_BUNDLE_COMPONENT = "ca-bundle"
 OBJECTIVE_COMPONENT = "inference-objectives"
 KEDA_COMPONENT = "keda"
+CONFIG_PROTECTION_COMPONENT = "config-protection"
 VARIANT_COMPONENT = "workload-variant-autoscaler"
 
 _OLDER = "v1alpha1"
@@ -87,15 +88,49 @@ _SERVICE = CustomResource(
         ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", optional=True, component=VARIANT_COMPONENT),
     ),
     related=(
-        RelatedKind(f"{GROUP}/{VERSION}", "llminferenceserviceconfigs"),
-        RelatedKind(f"{GROUP}/{VERSION}", "llminferenceservices"),
-        CONFIG_MAPS,
-        RelatedKind("v1", "serviceaccounts"),
+        RelatedKind(
+            f"{GROUP}/{VERSION}",
+            "llminferenceserviceconfigs",
+            Selection.NAMESPACE,
+            "the pods, of `baseRefs` and of configs with a preset's name; of the system namespace as well",
+        ),
+        RelatedKind(
+            f"{GROUP}/{VERSION}",
+            "llminferenceservices",
+            Selection.NAMESPACE,
+            "the shared route; services with `router.route.group`",
+        ),
+        RelatedKind(
+            "v1",
+            "configmaps",
+            Selection.NAMESPACE,
+            "operator settings, scheduler configuration and CA bundle, by name unless `baseRefs` may name another",
+        ),
+        RelatedKind(
+            "v1",
+            "serviceaccounts",
+            Selection.NAMESPACE,
+            "credentials of downloads; a config with a preset's name may name any account",
+        ),
         PODS,
-        RelatedKind("v1", "services"),
-        RelatedKind(GATEWAY_API, "gateways", component=GATEWAY_COMPONENT),
-        RelatedKind(GATEWAY_API, "httproutes", component=GATEWAY_COMPONENT),
-        RelatedKind(POOL_API, "inferencepools", component=POOL_COMPONENT),
+        RelatedKind("v1", "services", Selection.LABELS, "addresses of Gateways; services with a route"),
+        RelatedKind(
+            GATEWAY_API, "gateways", Selection.CLUSTER, "addresses; services with a route", component=GATEWAY_COMPONENT
+        ),
+        RelatedKind(
+            GATEWAY_API,
+            "httproutes",
+            Selection.NAMESPACE,
+            "routes of `http.refs`, by name unless a config may name others",
+            component=GATEWAY_COMPONENT,
+        ),
+        RelatedKind(
+            POOL_API,
+            "inferencepools",
+            Selection.NAMESPACE,
+            "the pool of `pool.ref`, by name unless a config may name another",
+            component=POOL_COMPONENT,
+        ),
     ),
     grants=tuple(
         Grant(group, tuple(rule["resources"]), tuple(rule["verbs"]), component=RBAC_COMPONENT)
@@ -114,6 +149,15 @@ _CONFIG = CustomResource(
     status=LLMInferenceServiceConfigStatus,
     spec_required=False,
     columns=_COLUMNS,
+    related=(
+        RelatedKind(
+            f"{GROUP}/{VERSION}",
+            "llminferenceservices",
+            Selection.CLUSTER,
+            "services that use it; of its namespace only, unless that is the system namespace",
+        ),
+    ),
+    finalize_component=CONFIG_PROTECTION_COMPONENT,
 )
 
 LLM_INFERENCE_SERVICE = replace(
@@ -140,7 +184,14 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
     ),
     Kind(
         resource=LLM_INFERENCE_SERVICE_CONFIG,
-        hooks=Hooks(children=NoObjects, related=NoObjects, sync=config.sync, invalid=config.invalid),
+        hooks=Hooks(
+            children=NoObjects,
+            related=config.Related,
+            sync=config.sync,
+            invalid=config.invalid,
+            customize=config.customize,
+            finalize=config.finalize,
+        ),
         admission=Admission(
             validate=config_checks.validate,
             warnings=config_checks.warnings,

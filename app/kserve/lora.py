@@ -161,7 +161,7 @@ def fault(uri: str) -> str:
     except InvalidURL:
         return ""
     reason = problem(parsed, enabled=True)
-    if not reason and provider(parsed) is Provider.IMAGE:
+    if not reason and provider(parsed).is_image:
         return f"an adapter cannot be an image; use {_FORMS}"
     return reason
 

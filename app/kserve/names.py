@@ -95,10 +95,11 @@ MODELCAR_INIT = "modelcar-init"
 POOL_NAME_VARIABLE = "INFERENCE_POOL_NAME"
 PROVISION_VOLUME = "kserve-provision-location"
 CLAIM_VOLUME = "kserve-pvc-source"
+IMAGE_VOLUME = "mnt-models"
 ADAPTER_VOLUME = "lora-adapters"
 """Adapters have a separate volume, so that their mounts are never within a read-only volume or an image."""
 CA_BUNDLE_VOLUME = "cabundle-cert"
-MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, ADAPTER_VOLUME, CA_BUNDLE_VOLUME)
+MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, IMAGE_VOLUME, ADAPTER_VOLUME, CA_BUNDLE_VOLUME)
 """Volumes that are added to a pod to bring the model in."""
 MODEL_PATH = "/mnt/models"
 

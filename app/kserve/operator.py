@@ -66,6 +66,8 @@ class StorageInitializer(_Document):
     ca_bundle_config_map_name: str = ""
     ca_bundle_volume_mount_path: str = CA_BUNDLE_PATH
     enable_modelcar: bool = True
+    oci_model_mode: str = ""
+    """``native``: images of oci:// are mounted, too, instead of run as a container."""
     cpu_modelcar: str = "10m"
     memory_modelcar: str = "15Mi"
     uid_modelcar: int | None = None

@@ -6,12 +6,13 @@ later phases, and leaves their conditions as they were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.kserve.llminferenceservice.types import Address, AppliedConfig, Router, Workloads
-from app.kube.conditions import Condition
+from app.kserve.llminferenceservice.types import TOP_LEVEL, Address, AppliedConfig, Condition, Router, Workloads
+from app.kube.conditions import Condition as KubernetesCondition
+from app.kube.conditions import Ledger
 from app.workload.cause import Cause, Stage, one_line
 from app.workload.waiting import NOTHING, Outstanding
 
@@ -39,7 +40,7 @@ def fails(reason: str = "", message: str = "", stage: Stage = Stage.STARTING) ->
     return ConditionState(False, reason, message, stage)
 
 
-def by_condition(condition: Condition) -> ConditionState:
+def by_condition(condition: KubernetesCondition) -> ConditionState:
     """Return the state for a condition of an observed object that is not true."""
     return fails(condition.reason, one_line(condition.message))
 
@@ -98,3 +99,39 @@ class Outcome:
     """``status.workloads``; ``None``: it stays as it was."""
     features: ConditionState | None = None
     """``FeaturesApplied``, if something has no effect; it counts only where the router phase was reached."""
+
+
+class ConditionLedger(Ledger[Condition]):
+    """Conditions as KServe writes them: a true one has neither reason nor message, unless it is bad news."""
+
+    def set(self, type_: str, state: ConditionState | None) -> None:
+        """Set a condition; ``None`` means unknown."""
+        word = "Unknown" if state is None else "True" if state.ok else "False"
+        self._items[type_] = Condition(
+            type=type_,
+            status=word,
+            severity="" if type_ in TOP_LEVEL else "Info",
+            reason=state.reason if state is not None else "",
+            message=state.message if state is not None else "",
+            last_transition_time=self.time_of(type_, word),
+        )
+
+    def set_all(self, types: Iterable[str], state: ConditionState) -> None:
+        for type_ in types:
+            self.set(type_, state)
+
+    def set_unknown(self, type_: str) -> None:
+        """Set a condition to unknown if it does not exist yet."""
+        if type_ not in self._items:
+            self.set(type_, None)
+
+    def first_false(self, types: Iterable[str]) -> ConditionState:
+        """Return the first false condition, else a true one; absent conditions count as true."""
+        return next((found for type_ in types if (found := self.false(type_)) is not None), CONDITION_TRUE)
+
+    def false(self, type_: str) -> ConditionState | None:
+        found = self._items.get(type_)
+        return fails(found.reason, found.message) if found is not None and found.status == "False" else None
+
+    def conditions(self) -> list[Condition]:
+        return [self._items[type_] for type_ in sorted(self._items)]

@@ -29,11 +29,17 @@ class Provider(StrEnum):
     WEB = "web"
     CLAIM = "pvc"
     IMAGE = "oci"
+    IMAGE_VOLUME = "oci+native"
 
     @property
     def downloads(self) -> bool:
         """True if the storage initializer fetches the files; otherwise they are mounted."""
-        return self not in (Provider.CLAIM, Provider.IMAGE)
+        return self is not Provider.CLAIM and not self.is_image
+
+    @property
+    def is_image(self) -> bool:
+        """True for a model that is a container image."""
+        return self in (Provider.IMAGE, Provider.IMAGE_VOLUME)
 
 
 _BY_SCHEME = {
@@ -46,6 +52,7 @@ _BY_SCHEME = {
     "webhdfs": Provider.HDFS,
     "pvc": Provider.CLAIM,
     "oci": Provider.IMAGE,
+    "oci+native": Provider.IMAGE_VOLUME,
 }
 SCHEMES = tuple(_BY_SCHEME)
 
@@ -98,7 +105,7 @@ def problem_of(text: str, *, enabled: bool) -> str:
 
 def host_problem(uri: Address) -> str:
     """Return why nothing may be fetched from the host; empty for schemes without a host."""
-    return address.safe_host(uri) if uri.scheme in ("http", "https", "oci") else ""
+    return address.safe_host(uri) if uri.scheme in ("http", "https", "oci", "oci+native") else ""
 
 
 _ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")
@@ -197,10 +204,13 @@ _FORMS = {
     Provider.CLAIM: Form(
         "pvc://<claim>/<path in the volume>", (address.claim, address.relative_path, address.no_parent_directory)
     ),
-    Provider.IMAGE: Form(
-        "oci://<registry>/<image>:<tag>, or @sha256:<digest> in the tag's place",
-        (address.safe_host, address.head("registry"), _digest, address.no_parent_directory),
-    ),
+    **{
+        image: Form(
+            f"{image}://<registry>/<image>:<tag>, or @sha256:<digest> in the tag's place",
+            (address.safe_host, address.head("registry"), _digest, address.no_parent_directory),
+        )
+        for image in (Provider.IMAGE, Provider.IMAGE_VOLUME)
+    },
 }
 
 

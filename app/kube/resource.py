@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -63,12 +64,25 @@ class ChildKind:
         return f"{self.kind}.{self.api_version}"
 
 
+class Selection(StrEnum):
+    """How a rule of customize selects related objects."""
+
+    NAMES = "by name"
+    LABELS = "by one label"
+    NAMESPACE = "all of the namespace"
+    CLUSTER = "all of the cluster"
+
+
 @dataclass(frozen=True, slots=True)
 class RelatedKind:
     """A kind that the customize hook may request; Metacontroller needs to list and watch it."""
 
     api_version: str
     plural: str
+    selection: Selection = Selection.NAMES
+    """The widest selection."""
+    use: str = ""
+    """What follows from the objects, and which services ask for them if not all do."""
     component: str = ""
     """Set if the kind is only requested together with an optional child kind's component."""
 
@@ -103,6 +117,11 @@ class CustomResource:
     children: tuple[ChildKind, ...] = ()
     related: tuple[RelatedKind, ...] = ()
     """Empty: no customize hook is configured."""
+    related_elsewhere: bool = True
+    """False if no related object is of another namespace than the parent: then Metacontroller compares namespaces
+    before it makes label selectors (MC-6)."""
+    finalize_component: str = ""
+    """Name of the kustomize component that configures the finalize hook; empty for a kind without one."""
     grants: tuple[Grant, ...] = ()
     counted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Fields of the status that syncs are counted by, with the values that are counted separately."""
@@ -121,7 +140,7 @@ class CustomResource:
 
     @property
     def hook_path(self) -> str:
-        """``/<family>/<plural>``: ``/sync`` and ``/customize`` are below."""
+        """``/<family>/<plural>``: ``/sync``, ``/customize`` and ``/finalize`` are below."""
         return f"/{self.family}/{self.plural}"
 
     @property
@@ -139,5 +158,4 @@ LEADER_WORKER_SETS = ChildKind(
     "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", optional=True, component="leaderworkerset"
 )
 
-PODS = RelatedKind("v1", "pods")
-CONFIG_MAPS = RelatedKind("v1", "configmaps")
+PODS = RelatedKind("v1", "pods", Selection.LABELS, "the cause in `Ready`; not with `WATCH_PODS=false`")

@@ -4,7 +4,6 @@ from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kube.resource import (
     AUTOSCALERS,
-    CONFIG_MAPS,
     DEPLOYMENTS,
     LEADER_WORKER_SETS,
     PODS,
@@ -14,6 +13,7 @@ from app.kube.resource import (
     CustomResource,
     RelatedKind,
     Scale,
+    Selection,
 )
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus
@@ -86,9 +86,9 @@ PLAYGROUND = CustomResource(
         AUTOSCALERS,
     ),
     related=(
-        RelatedKind(MODEL_API, "openmodels"),
-        RelatedKind(INFERENCE_API, "backendruntimes"),
-        RelatedKind(INFERENCE_API, "services"),
+        RelatedKind(MODEL_API, "openmodels", use="the Service and its autoscaler"),
+        RelatedKind(INFERENCE_API, "backendruntimes", use="the Service and its autoscaler"),
+        RelatedKind(INFERENCE_API, "services", use="whether the name is taken"),
     ),
 )
 
@@ -113,10 +113,12 @@ SERVICE = CustomResource(
         ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", optional=True, component=_GATEWAY),
     ),
     related=(
-        RelatedKind(MODEL_API, "openmodels"),
-        CONFIG_MAPS,
+        RelatedKind(MODEL_API, "openmodels", use="the pods"),
+        RelatedKind("v1", "configmaps", use="the scheduler and the namespace's settings of llmaz"),
         PODS,
-        RelatedKind(AI_GATEWAY_API, "aigatewayroutes", component=_GATEWAY),
+        RelatedKind(
+            AI_GATEWAY_API, "aigatewayroutes", Selection.LABELS, "who serves the model already", component=_GATEWAY
+        ),
     ),
 )
 

@@ -11,6 +11,7 @@ from app.kube.resource import (
     CustomResource,
     RelatedKind,
     Scale,
+    Selection,
 )
 from app.llmkube.inferenceservice import checks as inferenceservice_checks
 from app.llmkube.inferenceservice import observed as inferenceservice_observed
@@ -49,11 +50,19 @@ MODEL = CustomResource(
         ChildKind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", update="OnDelete"),
     ),
     related=(
-        RelatedKind("v1", "persistentvolumeclaims"),
+        RelatedKind("v1", "persistentvolumeclaims", use="where the files go, and whether they can be there"),
         PODS,
-        RelatedKind("v1", "nodes"),
-        RelatedKind("storage.k8s.io/v1", "storageclasses"),
+        RelatedKind(
+            "v1", "nodes", Selection.CLUSTER, "whether a node has the accelerator; not with `LLMKUBE_WATCH_NODES=false`"
+        ),
+        RelatedKind(
+            "storage.k8s.io/v1",
+            "storageclasses",
+            Selection.CLUSTER,
+            "whether a claim without a volume waits for its pod",
+        ),
     ),
+    related_elsewhere=False,
 )
 
 INFERENCE_SERVICE = CustomResource(
@@ -83,13 +92,22 @@ INFERENCE_SERVICE = CustomResource(
         ChildKind(POD_MONITOR_API, "PodMonitor", "podmonitors", optional=True, component="podmonitor"),
     ),
     related=(
-        RelatedKind(API_VERSION, "models"),
+        RelatedKind(API_VERSION, "models", use="the pods"),
         PODS,
-        RelatedKind("v1", "persistentvolumeclaims"),
-        RelatedKind("discovery.k8s.io/v1", "endpointslices"),
-        RelatedKind(API_VERSION, "inferenceservices"),
-        RelatedKind("scheduling.k8s.io/v1", "priorityclasses"),
-        RelatedKind("node.k8s.io/v1", "runtimeclasses"),
+        RelatedKind("v1", "persistentvolumeclaims", use="the volumes of the pods; services with a claim"),
+        RelatedKind(
+            "discovery.k8s.io/v1",
+            "endpointslices",
+            use="replicas on metal; not with `LLMKUBE_WATCH_ENDPOINT_SLICES=false`",
+        ),
+        RelatedKind(
+            API_VERSION,
+            "inferenceservices",
+            Selection.CLUSTER,
+            "`queuePosition`; services with a GPU, not with `LLMKUBE_QUEUE_POSITION=false`",
+        ),
+        RelatedKind("scheduling.k8s.io/v1", "priorityclasses", use="`effectivePriority`; services that name one"),
+        RelatedKind("node.k8s.io/v1", "runtimeclasses", use="whether it exists; services that name one"),
     ),
 )
 

@@ -63,6 +63,12 @@ def sync(resource: CustomResource) -> Json:
     return operation(f"Sync {parent.__name__}", resource.family, SYNC, request, resource.description)
 
 
+def finalize(resource: CustomResource) -> Json:
+    parent = object_of(resource)
+    request = _model(f"{parent.__name__}Finalize", parent=parent, children=GROUPS, related=GROUPS)
+    return operation(f"Finalize {parent.__name__}", resource.family, SYNC, request, resource.description)
+
+
 def customize(resource: CustomResource) -> Json:
     parent = object_of(resource)
     request = _model(f"{parent.__name__}Customize", parent=parent)

@@ -1,6 +1,6 @@
 """Many services on a real control plane: our hook beside one that answers the same children at no cost.
 
-    make bench-cluster N=500,1000,2000
+    make bench-cluster N=500,1000,2000 M=100
 
 Each run has a control plane of its own, with kwok's nodes, and Metacontroller (the real one where `METACONTROLLER`
 names it). The services are there before Metacontroller starts, so that the clock measures nothing but it, the hook and
@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -97,6 +97,8 @@ GROWING = (
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.bench.cluster", description=__doc__)
     parser.add_argument("numbers", type=_numbers, help="numbers of services, by commas")
+    parser.add_argument("--namespaces", type=int, default=1, help="number of namespaces (default: 1)")
+    parser.add_argument("--component", action="append", default=[], help="a component to install (may be repeated)")
     parser.add_argument("--family", choices=FLEETS, action="append", help="only this family (may be repeated)")
     parser.add_argument("--hook", choices=HOOKS, action="append", help="only this hook (may be repeated)")
     parser.add_argument("--idle", type=float, default=60, help="seconds to watch when all is done (default: 60)")
@@ -108,7 +110,7 @@ def main() -> int:
     for family in args.family or FLEETS:
         for number in args.numbers:
             for hook in args.hook or HOOKS:
-                row = _run(FLEETS[family], hook, number, args.idle, args.profile)
+                row = _run(FLEETS[family], hook, number, args)
                 rows.append(row)
                 print(_line([row.family, row.services, row.hook, *_cells(row)]), flush=True)
     growth = {"hooks": compared(rows), "numbers": grown(rows)}
@@ -129,18 +131,20 @@ def _numbers(text: str) -> list[int]:
 # One run.
 
 
-def _run(fleet: Fleet, hook: Hook, number: int, idle: float, profile: Path | None) -> Row:
+def _run(fleet: Fleet, hook: Hook, number: int, args: argparse.Namespace) -> Row:
     with tempfile.TemporaryDirectory(prefix="bench-cluster-") as workdir, ExitStack() as stack:
         cluster = stack.enter_context(ControlPlane(Path(workdir, "cluster"), audit=_AUDIT))
         _add_nodes(cluster)
-        installation = stack.enter_context(Installation(cluster, Path(workdir, "installation")))
-        cluster.create_namespace(fleet.namespace)
+        installation = stack.enter_context(Installation(cluster, Path(workdir, "installation"), args.component))
+        for namespace in fleet.namespaces(args.namespaces):
+            cluster.create_namespace(namespace)
         if hook == "constant":
             _replace(installation, fleet)
-        _share(cluster, fleet, used=hook == "ours")
+        for namespace in fleet.namespaces(args.namespaces):
+            _share(cluster, fleet, namespace, used=hook == "ours")
         installation.metacontroller.stop()
-        _create(cluster, fleet, number)
-        return _measure(_Run(installation, fleet, hook, number), idle, profile)
+        _create(cluster, fleet.services(number, args.namespaces), _path(fleet))
+        return _measure(_Run(installation, fleet, hook, number), args.idle, args.profile)
 
 
 def _add_nodes(cluster: ControlPlane) -> None:
@@ -150,14 +154,14 @@ def _add_nodes(cluster: ControlPlane) -> None:
     cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(nodes))
 
 
-def _share(cluster: ControlPlane, fleet: Fleet, *, used: bool) -> None:
+def _share(cluster: ControlPlane, fleet: Fleet, namespace: str, *, used: bool) -> None:
     """Create what the services share; where it is used, wait until it is ready."""
     if fleet.shared:
-        cluster.kubectl("apply", "-n", fleet.namespace, "-f", "-", input=yaml.safe_dump_all(fleet.shared))
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(fleet.shared))
     for document in fleet.shared if used else ():
         if "." in document["apiVersion"]:  # a custom resource
             name = f"{document['kind']}.{document['apiVersion'].partition('/')[0]}/{document['metadata']['name']}"
-            cluster.kubectl("wait", "--for=condition=Ready", "-n", fleet.namespace, name, "--timeout=60s")
+            cluster.kubectl("wait", "--for=condition=Ready", "-n", namespace, name, "--timeout=60s")
 
 
 def _replace(installation: Installation, fleet: Fleet) -> None:
@@ -191,19 +195,19 @@ def _answers(installation: Installation) -> bool:
         return False
 
 
-def _create(cluster: ControlPlane, fleet: Fleet, number: int) -> None:
-    path = _path(fleet)
+def _create(cluster: ControlPlane, services: Iterable[Json], path: str) -> None:
+    group, plural = path.rsplit("/", 1)
 
     def create(service: Json) -> None:
-        cluster.client.post(path, json=service).raise_for_status()
+        namespace = service["metadata"]["namespace"]
+        cluster.client.post(f"{group}/namespaces/{namespace}/{plural}", json=service).raise_for_status()
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(create, fleet.services(number)))
+        list(pool.map(create, services))
 
 
 def _path(fleet: Fleet) -> str:
-    resource = fleet.resource
-    return f"/apis/{resource.api_version}/namespaces/{fleet.namespace}/{resource.plural}"
+    return f"/apis/{fleet.resource.api_version}/{fleet.resource.plural}"
 
 
 class _Run:
@@ -211,8 +215,9 @@ class _Run:
 
     def __init__(self, installation: Installation, fleet: Fleet, hook: Hook, number: int) -> None:
         self.installation, self.fleet, self.hook, self.number = installation, fleet, hook, number
-        self._deployments = f"/apis/apps/v1/namespaces/{fleet.namespace}/deployments"
-        self._services = f"/api/v1/namespaces/{fleet.namespace}/services"
+        self._deployments = "/apis/apps/v1/deployments"
+        self._services = "/api/v1/services"
+        self._others = {path: self._count(path) for path in (self._deployments, self._services)}
 
     @property
     def processes(self) -> dict[str, Process]:
@@ -226,13 +231,14 @@ class _Run:
 
     def complete(self) -> bool:
         """Whether all children are there: a Deployment and a Service for each."""
-        return all(self._count(path) >= self.number for path in (self._deployments, self._services))
+        return all(self._count(path) - others >= self.number for path, others in self._others.items())
 
     def ready(self) -> bool:
         """Whether every service says that it is ready; the constant hook's do at once, so its Deployments are asked."""
         path = _path(self.fleet) if self.hook == "ours" else self._deployments
         wanted = "Ready" if self.hook == "ours" else "Available"
-        found = _LIST.decode(self._get(path, resourceVersion="0").content).items
+        listed = _LIST.decode(self._get(path, resourceVersion="0").content).items
+        found = [item for item in listed if item.metadata.namespace.startswith(self.fleet.namespace)]
         return len(found) == self.number and all(wanted in item.true for item in found)
 
     def counts(self) -> Counter[str]:
@@ -246,7 +252,7 @@ class _Run:
                     found[sample.labels["handler"].rpartition("/")[2]] += int(sample.value)
         for event in self.installation.cluster.audit_events("metacontroller"):
             if (
-                event.get("objectRef", {}).get("namespace") == self.fleet.namespace
+                event.get("objectRef", {}).get("namespace", "").startswith(self.fleet.namespace)
                 and event["objectRef"]["resource"] != "events"
             ):
                 found["status" if event["objectRef"].get("subresource") == "status" else "object"] += 1
@@ -271,7 +277,12 @@ class _Status(msgspec.Struct):
     conditions: list[_Condition] = []
 
 
+class _Metadata(msgspec.Struct):
+    namespace: str
+
+
 class _Item(msgspec.Struct):
+    metadata: _Metadata
     status: _Status = msgspec.field(default_factory=_Status)
 
     @property

@@ -50,15 +50,20 @@ class Fleet:
         """What all services use."""
         return self._documents[:-1]
 
-    def service(self, name: str = ORIGINAL) -> Json:
+    def namespaces(self, count: int) -> list[str]:
+        """So many namespaces for it."""
+        return [self.namespace, *(f"{self.namespace}-{number}" for number in range(1, count))]
+
+    def service(self, name: str = ORIGINAL, namespace: str = "") -> Json:
         """The service under that name."""
         original = self._documents[-1]
-        metadata = {"name": name, "namespace": self.namespace}
+        metadata = {"name": name, "namespace": namespace or self.namespace}
         return {"apiVersion": original["apiVersion"], "kind": self.kind, "metadata": metadata, "spec": original["spec"]}
 
-    def services(self, count: int) -> Iterator[Json]:
-        """So many services."""
-        return (self.service(f"svc-{number:05}") for number in range(1, count + 1))
+    def services(self, count: int, namespaces: int = 1) -> Iterator[Json]:
+        """So many services, in turns in so many namespaces."""
+        names = self.namespaces(namespaces)
+        return (self.service(f"svc-{number:05}", names[number % namespaces]) for number in range(1, count + 1))
 
     def answers(self) -> dict[str, Json]:
         """The last answer about each custom resource that :data:`ORIGINAL` leads to, by the path of the sync hook."""
@@ -69,6 +74,8 @@ class Fleet:
         for kind, parent in cluster.parents():
             if parent["metadata"]["name"] == ORIGINAL:
                 _, answer = cluster.answers[parent["metadata"]["uid"]]
+                for child in answer["children"]:
+                    del child["metadata"]["namespace"]  # Metacontroller takes the parent's
                 found[f"{kind.resource.hook_path}/sync"] = {k: answer[k] for k in ("status", "children")}
         return found
 

@@ -76,6 +76,11 @@ REVIEWED: dict[tuple[str, str, str], str] = {
         "property",
     ): NEWER,
     (f"{SERVICES}|{CONFIGS}", r"spec\.(model\.lora\.max|router\.(route\.(group|weight)|gateway)).*", "property"): NEWER,
+    (
+        f"{SERVICES}|{CONFIGS}",
+        r".*filters\[\]\.(type|requestRedirect\.statusCode)",
+        "enum",
+    ): "values of Gateway API 1.5",
     (f"{SERVICES}|{CONFIGS}", r"spec\.router\.scheduler\.(tokenizer.*|pool\.spec\.appProtocol)", "property"): NEWER,
     (SERVICES, r"status\.(address(es\[\])?\.(models|origin)|appliedConfigs|workloads|router).*", "property"): NEWER,
     (f"{SERVICES}|{CONFIGS}", r".*\.(group|name)", "default"): "an empty text is what absent means",

@@ -51,6 +51,9 @@ _TOOLS: dict[str, Package] = {
     "actionlint": ("actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
 }
 
+# Built by itself: its modules are not the others', and nothing else waits for it.
+_STATE_METRICS: dict[str, Package] = {"kube-state-metrics": ("kube-state-metrics", "k8s.io/kube-state-metrics/v2")}
+
 _MONITORING = "example/prometheus-operator-crd/monitoring.coreos.com_{}.yaml"
 _AI_GATEWAY = "manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_{}.yaml"
 _ENVOY_GATEWAY = "charts/gateway-helm/charts/crds/crds/generated/gateway.envoyproxy.io_{}.yaml"
@@ -123,6 +126,11 @@ def directory() -> Path:
 def tool(name: str) -> Path:
     """The path of a program that checks or installs what we ship: `helm`, `promtool` or `actionlint`."""
     return built("tools", _TOOLS) / name
+
+
+def kube_state_metrics() -> Path:
+    """The path of kube-state-metrics, which the component of that name runs."""
+    return built("kube-state-metrics", _STATE_METRICS) / "kube-state-metrics"
 
 
 def built(name: str, packages: Mapping[str, Package]) -> Path:
@@ -235,6 +243,7 @@ def main() -> None:
         print(directory())
     if shutil.which("go"):
         built("tools", _TOOLS)
+        kube_state_metrics()
 
 
 if __name__ == "__main__":

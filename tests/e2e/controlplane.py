@@ -72,7 +72,7 @@ class ControlPlane:
     `controllers` may name the few of kube-controller-manager's controllers to run. `users` adds users with the groups
     they belong to, beside the ones that are always there, all of them cluster administrators: `admin` (ours) and
     `metacontroller`. `audit` may be an audit policy in place of the usual one. `address` is where the API server is,
-    for whoever runs pods that have to reach it.
+    for whoever runs pods that have to reach it. `controller_flags` are more flags of kube-controller-manager.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class ControlPlane:
         audit: bool | Mapping[str, Any] = False,
         users: Mapping[str, Sequence[str]] | None = None,
         address: str = _LOOPBACK,
+        controller_flags: Sequence[str] = (),
     ) -> None:
         self.workdir = workdir
         self.audit_log_path = workdir / "audit.log"
@@ -94,6 +95,7 @@ class ControlPlane:
         self._kwok = kwok
         self._audit = audit
         self._address = address
+        self._controller_flags = controller_flags
         administrators = (_ADMIN, "metacontroller", *_COMPONENTS)
         self._groups = {user: tuple(_ADMINS) for user in administrators} | {
             user: tuple(groups) for user, groups in (users or {}).items()
@@ -170,7 +172,12 @@ class ControlPlane:
         """Apply CRD files (server-side: some are too large for the annotation) and wait until they are served."""
         names = [argument for file in files for argument in ("-f", str(file))]
         self.kubectl("apply", "--server-side", "--force-conflicts", *names)
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+        self.wait_established(*names)
+
+    def wait_established(self, *crds: str) -> None:
+        """Wait until CRDs, as arguments of kubectl, are served; ``kubectl wait`` fails for one without conditions."""
+        wait = ("wait", "--for=condition=Established", "--timeout=30s", *crds)
+        wait_until(lambda: self.kubectl(*wait, check=False).returncode == 0, f"{crds} established")
 
     def create_namespace(self, name: str | None = None) -> str:
         """A namespace (of a new name unless given one), usable: pods may be created in it."""
@@ -276,6 +283,14 @@ class ControlPlane:
             f"--service-account-key-file={pki / 'service-accounts.key'}",
             f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
             f"--service-cluster-ip-range={_SERVICES}",
+            # For servers of metrics, behind an APIService: they ask who called the API server.
+            f"--requestheader-client-ca-file={pki / 'ca.crt'}",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            f"--proxy-client-cert-file={pki / 'front-proxy-client.crt'}",
+            f"--proxy-client-key-file={pki / 'front-proxy-client.key'}",
         ]
         if self._address == _LOOPBACK:
             # The kubernetes Service would need an endpoint, and a loopback address cannot be one.
@@ -307,6 +322,7 @@ class ControlPlane:
             # On a busy machine kwok's heartbeats come late; nobody wants pods evicted for that.
             "--node-monitor-grace-period=1h",
             "--concurrent-gc-syncs=5",
+            *self._controller_flags,
         )
 
     def _start_scheduler(self) -> None:
@@ -399,9 +415,9 @@ def _kubeconfig(url: str, ca_file: Path, user: str, token: str) -> dict[str, Any
 
 
 def _write_pki(folder: Path, address: str = _LOOPBACK) -> None:
-    """A CA, the API server's certificate, and the key that signs the tokens of service accounts."""
+    """A CA, the API server's certificates as server and as client, and the key that signs service accounts' tokens."""
     folder.mkdir(parents=True)
-    ca_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    ca_key, server_key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "e2e-ca")])
     ca = _certificate(ca_name, ca_name, ca_key, ca_key).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
@@ -413,19 +429,22 @@ def _write_pki(folder: Path, address: str = _LOOPBACK) -> None:
     )
     server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
     server = _certificate(server_name, ca_name, server_key, ca_key).add_extension(names, critical=False)
-    for name, builder in (("ca", ca), ("server", server)):
+    client_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "front-proxy-client")])
+    client = _certificate(client_name, ca_name, client_key, ca_key)
+    for name, builder in (("ca", ca), ("server", server), ("front-proxy-client", client)):
         signed = builder.sign(ca_key, hashes.SHA256())
         (folder / f"{name}.crt").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
     # Token signing wants RSA or a curve of its own list; RSA is what every version takes.
     account_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     _write_key(folder / "server.key", server_key)
+    _write_key(folder / "front-proxy-client.key", client_key)
     _write_key(folder / "service-accounts.key", account_key)
 
 
 def _certificate(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, issuer_key: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """What both certificates share: a week's life, and the identifiers that strict verifiers ask for."""
+    """What all certificates share: a week's life, and the identifiers that strict verifiers ask for."""
     now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()

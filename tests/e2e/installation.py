@@ -95,9 +95,7 @@ class Installation:
         overlay.mkdir()
         (overlay / "kustomization.yaml").write_text(yaml.safe_dump(self._kustomization(overlay)))
         self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(overlay))
-        for resource in RESOURCES:
-            crd = f"crd/{resource.plural}.{resource.group}"
-            self.cluster.kubectl("wait", "--for=condition=Established", crd, "--timeout=30s")
+        self.cluster.wait_established(*(f"crd/{resource.plural}.{resource.group}" for resource in RESOURCES))
 
     def _kustomization(self, folder: Path) -> dict[str, Any]:
         def relative(path: Path) -> str:

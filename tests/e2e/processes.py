@@ -50,8 +50,11 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
-def wait_until(ready: Callable[[], bool], what: str, timeout: float = 60.0, interval: float = 0.05) -> None:
-    """Ask again and again until `ready` says yes; TimeoutError names `what` did not come."""
+def wait_until(ready: Callable[[], bool], what: str, timeout: float = 60.0, interval: float = 0.25) -> None:
+    """Ask again and again until `ready` says yes; TimeoutError names `what` did not come.
+
+    Most ask kubectl, whose start costs a core a tenth of a second that the control plane could use.
+    """
     deadline = time.monotonic() + timeout
     while not ready():
         if time.monotonic() > deadline:

@@ -64,6 +64,22 @@ def _container_status(cluster: ControlPlane, namespace: str, pod: str, field: st
     return cluster.get("pod", pod, "-n", namespace)["status"][field][0]
 
 
+def test_a_new_crd_without_conditions_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """kubectl wait ends with an error until the API server has written the conditions of a CRD."""
+    codes = iter((1, 1, 0))
+    asked: list[tuple[str | Path, ...]] = []
+
+    def kubectl(*arguments: str | Path, check: bool) -> subprocess.CompletedProcess[str]:
+        asked.append(arguments)
+        return subprocess.CompletedProcess(arguments, next(codes))
+
+    cluster = ControlPlane(tmp_path)
+    monkeypatch.setattr(cluster, "kubectl", kubectl)
+    cluster.wait_established("crd/widgets.example.com")
+    assert len(asked) == 3
+    assert {arguments[-1] for arguments in asked} == {"crd/widgets.example.com"}
+
+
 def test_workloads_run(control_plane: ControlPlane, namespace: str) -> None:
     """A Deployment on GPUs becomes available, a claim is bound, and a Job that uses it completes."""
     claim = {

@@ -154,11 +154,12 @@ def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
     cluster = fleets.cluster
     before = len(_writes(cluster))
     for fleet in FLEETS.values():
-        plural = f"{fleet.resource.plural}.{fleet.resource.group}"
+        resource = fleet.resource
+        path = f"/apis/{resource.api_version}/namespaces/{fleet.namespace}/{resource.plural}"
+        change = orjson.dumps({"spec": CHANGES[fleet.family]})
         for service in fleet.services(NUMBER):
-            change = orjson.dumps({"spec": CHANGES[fleet.family]}).decode()
-            name = service["metadata"]["name"]
-            cluster.kubectl("patch", plural, name, "-n", fleet.namespace, "--type=merge", "-p", change)
+            name, header = service["metadata"]["name"], {"Content-Type": "application/merge-patch+json"}
+            cluster.client.patch(f"{path}/{name}", content=change, headers=header).raise_for_status()
     for fleet in FLEETS.values():
         wait_until(lambda fleet=fleet: _are_ready(cluster, fleet, 2), f"the rollout of {fleet.family}", 300)  # type: ignore[misc]
     writes = _writes(cluster)[before:]

@@ -377,28 +377,3 @@ def test_a_model_with_more_gpus_than_any_node(installation: Installation, namesp
         return "Insufficient nvidia.com/gpu" in condition(item, "Ready").get("message", "")
 
     wait_until(explained, "the scheduler's words in Ready", 30)
-
-
-def test_fifty_idle_parents_cause_no_write(installation: Installation, namespace: str) -> None:
-    """For a whole minute nothing has a new resource version."""
-    cluster = installation.cluster
-    model = {
-        "apiVersion": "inference.llmkube.dev/v1alpha1",
-        "kind": "Model",
-        "metadata": {"name": "shared"},
-        "spec": {"source": "example-org/small"},
-    }
-    services = [
-        {
-            "apiVersion": "inference.llmkube.dev/v1alpha1",
-            "kind": "InferenceService",
-            "metadata": {"name": f"idle-{n}"},
-            "spec": {"modelRef": "shared", "runtime": "vllm", "skipModelInit": True},
-        }
-        for n in range(50)
-    ]
-    cluster.kubectl("apply", "-n", namespace, "-f", "-", input="\n---\n".join(map(json.dumps, [model, *services])))
-    wait_ready(cluster, namespace, "inferenceservices", "--all")
-    time.sleep(5)
-    before, after = quiet(cluster, namespace, EVERYTHING, 60)
-    assert before == after

@@ -1,4 +1,4 @@
-"""Alerts and dashboard about models, judged by promtool; tests/world/test_kube_state_metrics.py has their metrics."""
+"""Alerts and dashboard about models, judged by promtool; test_kube_state_metrics.py has their metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def document(name: str) -> Json:
 GROUPS = document("prometheusrule.yaml")["spec"]["groups"]
 RULES = {rule["alert"]: rule for group in GROUPS for rule in group["rules"]}
 STATE = yaml.safe_load(document("custom-resource-state.yaml")["data"]["config.yaml"])["spec"]["resources"]
-WORKLOADS = {("apps", "Deployment"), ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
+WORKLOADS = {("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
+"""What kube-state-metrics has no metrics of; those of Deployments are its own."""
 
 
 def not_ready(reason: str, owner: str = "") -> tuple[str, dict[str, str]]:
@@ -53,13 +54,16 @@ def case(reason: str, quiet: str, fires: str) -> Case:
     return Case({series: "0x60", since(): "0x60"}, quiet, fires, labels)
 
 
-WAITING = {"namespace": "team", "owner_kind": "Service", "owner": "chat"}
+KEPT = {"namespace": "team", "deployment": "chat", "annotation_modelhooks_dev_kept_template": "0123"}
 CASES = {
     "ModelNotReady": case("ImagePullBackOff", "14m", "16m"),
     "ModelRestarting": case("OOMKilled", "3m", "6m"),
     "ModelDownloadFailing": case("InitContainerFailed", "4m", "6m"),
     "ModelTemplateWaiting": Case(
-        {f"modelhooks_kept_template_info{{{_written(WAITING)}}}": "1x1600"}, "23h", "25h", WAITING
+        {f"kube_deployment_annotations{{{_written(KEPT)}}}": "1x1600"},
+        "23h",
+        "25h",
+        {"namespace": "team", "workload": "chat"},
     ),
 }
 

@@ -109,6 +109,7 @@ _SELECTOR = re.compile(r"(?<![\w.$])([a-zA-Z_:][\w:]*)\s*(\{[^}]*\})?(?!\s*\()(?
 
 def asked(expression: str) -> Asked:
     found = Asked()
+    expression = re.sub(r'"[^"]*"', '""', expression)
     for names in _GROUPING.findall(expression):
         found.kept.update(name.strip() for name in names.split(","))
     for name, matchers in _SELECTOR.findall(re.sub(r"\[[\w:]+\]", "", _GROUPING.sub("", expression))):

@@ -16,6 +16,7 @@ from app.kube.rules import Rules, violations
 
 SPEC = Path("spec")
 PREFIX = {"path": {"type": "PathPrefix", "value": "/a"}}
+CORS: Json = {"type": "CORS", "cors": {"allowOrigins": ["https://a.example.com"], "maxAge": 60}}
 REWRITE: Json = {
     "type": "URLRewrite",
     "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
@@ -41,6 +42,8 @@ def rule(**fields: Any) -> Json:
         {"parentRefs": [{"name": "g"}], "hostnames": ["*.example.com", "a.example.com"]},
         rule(matches=[PREFIX], filters=[REWRITE], backendRefs=[BACKEND]),
         rule(filters=[REDIRECT]),
+        *(rule(filters=[{"type": "RequestRedirect", "requestRedirect": {"statusCode": n}}]) for n in (303, 307, 308)),
+        rule(filters=[CORS]),
         rule(backendRefs=[{"name": "p", "kind": "InferencePool", "group": "inference.networking.k8s.io"}]),
         rule(timeouts={"request": "0s", "backendRequest": "30s"}),
         rule(matches=[{"path": {"type": "RegularExpression", "value": "a//b"}}]),
@@ -150,7 +153,7 @@ BROKEN: dict[str, Json] = {
         filters=[changing("urlRewrite", **FULL, replaceFullPath="/", replacePrefixMatch="/")]
     ),
     "'*' must be the only value": rule(
-        filters=[{**EXTENSION, "cors": {"allowOrigins": ["*", "https://a.example.com"]}}]
+        filters=[{"type": "CORS", "cors": {"allowOrigins": ["*", "https://a.example.com"]}}]
     ),
     "protocol GRPC needs grpc": authorised(protocol="GRPC"),
     "grpc belongs to protocol GRPC": authorised(protocol="HTTP", http={}, grpc={}),
@@ -165,6 +168,7 @@ BROKEN: dict[str, Json] = {
             ("RequestRedirect", "requestRedirect"),
             ("URLRewrite", "urlRewrite"),
             ("ExtensionRef", "extensionRef"),
+            ("CORS", "cors"),
         )
     },
     "RequestRedirect and URLRewrite exclude each other": rule(filters=[REDIRECT, TO_URL]),
@@ -172,6 +176,7 @@ BROKEN: dict[str, Json] = {
     "ResponseHeaderModifier must not be repeated": rule(filters=[RESPONSE, RESPONSE]),
     "RequestRedirect must not be repeated": rule(filters=[REDIRECT, REDIRECT]),
     "URLRewrite must not be repeated": rule(filters=[TO_URL, TO_URL]),
+    "CORS must not be repeated": rule(filters=[CORS, CORS]),
     PATH.format("starts with '/'"): at("a"),
     **{PATH.format(f"has no '{part}'"): at(f"/a{part}b") for part in ("//", "/./", "/../", "%2f", "%2F")},
     PATH.format("has no '#'"): at("/#", "Exact"),

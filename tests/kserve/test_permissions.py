@@ -19,11 +19,11 @@ def triples(rules: list[Json]) -> set[tuple[str, str, str]]:
 @pytest.mark.parametrize("rules", [SIDECAR_RULES, SCHEDULER_RULES], ids=["sidecar", "scheduler"])
 def test_metacontroller_holds_every_right_that_a_role_hands_on(rules: tuple[Json, ...]) -> None:
     """Kubernetes refuses a Role with more than its creator may do; the component alone has to be enough."""
-    role = yaml.safe_load(generate.component([LLM_INFERENCE_SERVICE], RBAC_COMPONENT)["rbac.yaml"])
+    role = yaml.safe_load(generate.component([LLM_INFERENCE_SERVICE], RBAC_COMPONENT, "1")["rbac.yaml"])
     assert triples(list(rules)) <= triples(role["rules"])
 
 
 def test_metacontroller_may_not_hand_on_anything_else() -> None:
     """Neither ``escalate`` nor ``bind``: with them it could make itself a cluster administrator."""
-    role = yaml.safe_load(generate.component([LLM_INFERENCE_SERVICE], RBAC_COMPONENT)["rbac.yaml"])
+    role = yaml.safe_load(generate.component([LLM_INFERENCE_SERVICE], RBAC_COMPONENT, "1")["rbac.yaml"])
     assert not {verb for _, _, verb in triples(role["rules"])} & {"escalate", "bind", "impersonate", "*"}

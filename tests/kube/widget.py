@@ -77,6 +77,9 @@ def widget(**changes: Any) -> CustomResource:
             ChildKind("batch/v1", "Job", "jobs", "OnDelete"),
             ChildKind("routes.example.dev/v1", "Route", "routes", optional=True, component="routes"),
         ),
-        "related": (RelatedKind("v1", "configmaps"), RelatedKind("routes.example.dev/v1", "gateways", "routes")),
+        "related": (
+            RelatedKind("v1", "configmaps"),
+            RelatedKind("routes.example.dev/v1", "gateways", component="routes"),
+        ),
     }
     return CustomResource(**{**given, **changes})

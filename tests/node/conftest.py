@@ -68,7 +68,17 @@ def world() -> Iterator[World]:
     folder = Path(os.environ[machine.RUN])
     machine.isolate(folder)
     prepared = prepare.read(machine.SERVED / "prepared.json")
-    cluster = ControlPlane(machine.SERVED / "control-plane", kwok=False, users=USERS, address=machine.ADDRESS)
+    cluster = ControlPlane(
+        machine.SERVED / "control-plane",
+        kwok=False,
+        users=USERS,
+        address=machine.ADDRESS,
+        # Minutes by default: how often an autoscaler decides, and how long it waits before it takes pods away.
+        controller_flags=(
+            "--horizontal-pod-autoscaler-sync-period=5s",
+            "--horizontal-pod-autoscaler-downscale-stabilization=30s",
+        ),
+    )
     models, host_model = (machine.SERVED / name / "tiny.gguf" for name in ("models", "host-models/tiny"))
     for copy in (models, host_model):
         copy.parent.mkdir(parents=True)

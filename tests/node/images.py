@@ -1,7 +1,8 @@
 """The images that pods of the tests run, made here: no registry of images is asked.
 
 One root file system of Debian's newest packages stands for several images, as they differ in their names and
-configurations only: the downloader's curl with BusyBox' tools, llama.cpp's server, the pause container, CoreDNS.
+configurations only: the downloader's curl with BusyBox' tools, llama.cpp's server, the pause container, CoreDNS,
+Prometheus and its metrics adapter.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from app import images as default_images
@@ -20,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 
 PAUSE = "registry.k8s.io/pause:3.10"
 COREDNS = "registry.k8s.io/coredns/coredns:v1.15.0"
+ADAPTER = "registry.k8s.io/prometheus-adapter/prometheus-adapter:v0.12.0"
+PROMETHEUS = "node.test/prometheus:1"
 LLAMA = default_images.LLAMACPP
 ENGINE = "node.test/vllm:1"
 """llama.cpp's server behind the few arguments of vLLM that KServe's presets write."""
@@ -28,7 +32,7 @@ _CERTIFICATES = Path("etc/ssl/certs/ca-certificates.crt")
 _PATH = "PATH=/usr/local/bin:/usr/bin:/bin"
 
 _TOOLS_SUITE = "sid"  # the only one that has llama.cpp
-_TOOLS = ("busybox-static", "ca-certificates", "curl", "llama.cpp-tools")
+_TOOLS = ("busybox-static", "ca-certificates", "curl", "llama.cpp-tools", "prometheus")
 
 _PASSWD = """\
 root:x:0:0:root:/root:/bin/sh
@@ -51,7 +55,7 @@ while [ "$#" -gt 0 ]; do
   esac
   shift
 done
-exec llama-server --model "$model" --alias "$name" --host 0.0.0.0 --port "$port" --ctx-size 512
+exec llama-server --model "$model" --alias "$name" --host 0.0.0.0 --port "$port" --ctx-size 512 --threads 1 --metrics
 """
 
 _PYTHON_SUITE = "trixie"  # its Python is the Dockerfile's 3.13
@@ -67,9 +71,9 @@ CMD ["python3"]
 """
 
 
-def make_tools(path: Path, coredns: Path, workdir: Path) -> None:
-    """Write the archive of all images but the product's."""
-    root, dns = workdir / "root", workdir / "coredns"
+def make_tools(path: Path, programs: Sequence[Path], workdir: Path) -> None:
+    """Write the archive of all images but the product's; ``programs`` are CoreDNS and the metrics adapter."""
+    root, built = workdir / "root", workdir / "built"
     debian.unpack(_TOOLS_SUITE, _TOOLS, root, workdir / "apt")
     _add_applets(root)
     (root / "etc" / "passwd").write_text(_PASSWD)
@@ -77,8 +81,9 @@ def make_tools(path: Path, coredns: Path, workdir: Path) -> None:
     _add_program(root / "usr" / "local" / "bin" / "vllm", _VLLM)
     (root / "app").mkdir()
     (root / "app" / "llama-server").symlink_to("/usr/bin/llama-server")
-    (dns / "usr" / "bin").mkdir(parents=True)
-    shutil.copy(coredns, dns / "usr" / "bin")
+    (built / "usr" / "bin").mkdir(parents=True)
+    for program in programs:
+        shutil.copy(program, built / "usr" / "bin")
     environment = {"Env": [_PATH]}
     archive.write(
         path,
@@ -87,7 +92,9 @@ def make_tools(path: Path, coredns: Path, workdir: Path) -> None:
             Image(Settings().llmkube_init_container_image, [root], {**environment, "User": "curl_user"}),
             Image(LLAMA, [root], {**environment, "Entrypoint": ["/app/llama-server"]}),
             Image(ENGINE, [root], {**environment, "User": "1000"}),
-            Image(COREDNS, [root, dns], {**environment, "Entrypoint": ["/usr/bin/coredns"]}),
+            Image(PROMETHEUS, [root], {**environment, "Entrypoint": ["/usr/bin/prometheus"], "User": "65534"}),
+            Image(COREDNS, [root, built], {**environment, "Entrypoint": ["/usr/bin/coredns"]}),
+            Image(ADAPTER, [root, built], {**environment, "Entrypoint": ["/usr/bin/adapter"], "User": "65534"}),
         ],
     )
 

@@ -54,11 +54,13 @@ def prepare(folder: Path) -> Prepared:
         binaries.directory()
     with step("node's programs built"):
         built = programs.directory()
+    with step("metrics adapter built"):
+        adapter = programs.adapter()
     cache = binaries.cache_home() / "node"
     with binaries.locked(cache / "prepare.lock"):
         with step("images of tools made"):
-            path = cache / f"tools-{_digest(built.name, archive, debian, images)}.tar"
-            tools = _kept(path, lambda path, scratch: images.make_tools(path, built / "coredns", scratch))
+            path = cache / f"tools-{_digest(built.name, adapter.parent.name, archive, debian, images)}.tar"
+            tools = _kept(path, lambda path, scratch: images.make_tools(path, [built / "coredns", adapter], scratch))
         with step("model made"):
             model = _kept(cache / f"tiny-{_digest(_REQUIREMENTS, _MODEL_SCRIPT)}.gguf", _make_model)
         builder = Builder(cache / "buildah")

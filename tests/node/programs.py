@@ -22,6 +22,14 @@ PACKAGES: dict[str, Package] = {
 }
 
 
+ADAPTER: dict[str, Package] = {"adapter": ("adapter", "sigs.k8s.io/prometheus-adapter/cmd/adapter")}
+
+
+def adapter() -> Path:
+    """The metrics adapter; it is built by itself, because its modules are older than the node's."""
+    return binaries.built("adapter", ADAPTER) / "adapter"
+
+
 def directory() -> Path:
     """The directory that has them all, the CNI plugins too; what is missing is built."""
     return binaries.built("node", PACKAGES)

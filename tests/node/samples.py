@@ -35,7 +35,8 @@ def service(name: str, model_ref: str, **spec: Any) -> dict[str, Any]:
 def runtime(name: str) -> dict[str, Any]:
     """A BackendRuntime of llmaz that asks for little; it belongs to no namespace."""
     repository, _, version = images.LLAMA.rpartition(":")
-    arguments = ["-m", "{{ .ModelPath }}", "--host", _ANY_ADDRESS, "--port", "8080", "--ctx-size", "512"]
+    model = ["-m", "{{ .ModelPath }}", "--ctx-size", "512", "--threads", "1"]
+    arguments = [*model, "--host", _ANY_ADDRESS, "--port", "8080", "--metrics"]
     return {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": "BackendRuntime",
@@ -61,13 +62,17 @@ def open_model(name: str, file: Path) -> dict[str, Any]:
     }
 
 
-def playground(name: str, model_name: str, runtime_name: str) -> dict[str, Any]:
+def playground(name: str, model_name: str, runtime_name: str, **spec: Any) -> dict[str, Any]:
     """A Playground of llmaz."""
     return {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": "Playground",
         "metadata": {"name": name},
-        "spec": {"modelClaim": {"modelName": model_name}, "backendRuntimeConfig": {"backendName": runtime_name}},
+        "spec": {
+            "modelClaim": {"modelName": model_name},
+            "backendRuntimeConfig": {"backendName": runtime_name},
+            **spec,
+        },
     }
 
 
@@ -101,7 +106,7 @@ def claim(name: str, volume_name: str) -> dict[str, Any]:
     }
 
 
-def llm_service(name: str, uri: str) -> dict[str, Any]:
+def llm_service(name: str, uri: str, **spec: Any) -> dict[str, Any]:
     """An LLMInferenceService of KServe, with the presets' security context as it is."""
     return {
         "apiVersion": "serving.kserve.io/v1alpha2",
@@ -109,7 +114,7 @@ def llm_service(name: str, uri: str) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {
             "model": {"uri": uri, "name": name},
-            "replicas": 1,
             "template": {"containers": [{"name": "main", "image": images.ENGINE, "resources": _SMALL}]},
+            **(spec or {"replicas": 1}),
         },
     }

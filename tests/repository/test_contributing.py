@@ -18,7 +18,7 @@ NEWCOMER = {
     "body": "max_sync_bytes",
     "HorizontalPodAutoscaler of llmaz": "def horizontal_pod_autoscaler",
     "several fields": "yield",
-    "finalize": "finalizing",
+    "finalize": "finalize",
     "name of a child": "_name(",
     "token Secret": "hf_token_secret_ref",
     "CRDs are generated": "def custom_resource_definition",

@@ -104,6 +104,11 @@ def test_a_kind_that_reads_nothing_has_no_customize_hook() -> None:
     assert list(controller["spec"]["hooks"]) == ["sync"]
 
 
+def test_a_kind_that_asks_in_its_own_namespace_has_version_v1_of_customize() -> None:
+    hooks = registration.composite_controller(widget(related_elsewhere=False), "1")["spec"]["hooks"]
+    assert {name: hook["version"] for name, hook in hooks.items()} == {"sync": "v2", "customize": "v1"}
+
+
 def test_a_kind_without_children_has_a_list_that_components_can_add_to() -> None:
     controller = registration.composite_controller(widget(children=()), "1")
     assert controller["spec"]["childResources"] == []

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from app.hooks.sendable import clashes
-from app.kserve import features, lora
+from app.kserve import devices, features, lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kserve.llminferenceservice import merged, v1alpha1
@@ -76,6 +76,8 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
     errors += [*merged.check(spec), *_route(service.spec), *_pool(spec)]
     errors += [*_bases(spec), *merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
+    if not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):  # as in KServe v0.20
+        errors += devices.check(service.metadata)
     if old is not None:
         errors += _unchanged(old.spec, spec)
     return errors
@@ -140,7 +142,8 @@ def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if problem and not spec.base_refs:
         yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
     confidential = spec.model.confidential
-    if confidential is not None and confidential.resource_id and not _is_resource(confidential.resource_id):
+    is_encrypted = confidential is not None and confidential.enabled and bool(confidential.resource_id)
+    if confidential is not None and is_encrypted and not _is_resource(confidential.resource_id):
         detail = "must name a resource of the key broker: kbs:///<repository>/<type>/<tag>"
         yield field.invalid(_CONFIDENTIAL.child("resourceId"), confidential.resource_id, detail)
 
@@ -305,7 +308,7 @@ def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is not None and lora.is_loaded(spec):
         found = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
         yield from [advice(MODEL_URI, found)] if found else []
-    mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:"))
+    mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
     if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
@@ -326,8 +329,8 @@ def _token_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterat
 
 
 def _device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
-    for key in features.device_annotations(metadata):
-        yield _no_effect(field.Path("metadata").child("annotations").key(key), features.NO_CLAIM)
+    for key in devices.device_annotations(metadata):
+        yield _no_effect(devices.ANNOTATIONS.key(key), features.NO_CLAIM)
 
 
 def _has_model(pod: Json | None) -> bool:

@@ -10,22 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from app.kserve import features
+from app.kserve.devices import device_annotations
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
     SCALING_CONDITIONS,
-    TOP_LEVEL,
     WORKLOAD_CONDITIONS,
-    Condition,
     ConditionType,
     LLMInferenceServiceStatus,
     Reason,
 )
 from app.kserve.operator import OperatorConfig
-from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, WorkloadResult, fails
+from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, WorkloadResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube import field
-from app.kube.conditions import Ledger, since
+from app.kube.conditions import since
 from app.kube.objects import ObjectMeta
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
@@ -45,7 +44,7 @@ def status(
     previous: LLMInferenceServiceStatus, generation: int | None, outcome: Outcome, now: datetime
 ) -> LLMInferenceServiceStatus:
     """Build the status after a sync; ``previous`` has transition times and the conditions of phases not reached."""
-    ledger = _Ledger(previous.conditions, now)
+    ledger = ConditionLedger(previous.conditions, now)
     if outcome.presets is not None:
         ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
@@ -102,7 +101,7 @@ def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: Operator
     found = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if operator.ingress.tls else []
     found += [
         (Reason.DEVICES_NOT_SUPPORTED, f"annotation {key} has no effect: {features.NO_CLAIM}")
-        for key in features.device_annotations(metadata)
+        for key in device_annotations(metadata)
     ]
     if scheduler is not None and config is not None:
         problems = features.plugins_without_server(config.get("inline"), scheduler.template)
@@ -112,7 +111,7 @@ def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: Operator
     return fails(found[0][0], "; ".join(message for _, message in found)) if found else None
 
 
-def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
+def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
     result = outcome.workloads
     if result is not None:
         for condition in (*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS):
@@ -129,7 +128,7 @@ def _judge_workloads(ledger: _Ledger, outcome: Outcome) -> None:
         ledger.set_unknown(ConditionType.WORKLOADS_READY)
 
 
-def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
+def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
     result = outcome.router
     for condition, state in result.states.items() if result is not None else ():
         if state is None:
@@ -142,7 +141,7 @@ def _judge_router(ledger: _Ledger, outcome: Outcome) -> None:
         ledger.set_unknown(ConditionType.ROUTER_READY)
 
 
-def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Cause]:
+def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) -> list[Cause]:
     """Report children that are missing or unchanged; the time of ``ChildrenCreated`` says since when."""
     if not outcome.outstanding:
         ledger.remove(ConditionType.CHILDREN_CREATED)
@@ -156,7 +155,7 @@ def _judge_children(ledger: _Ledger, outcome: Outcome, now: datetime) -> list[Ca
 # Ready.
 
 
-def _ready(ledger: _Ledger, outcome: Outcome, absent: Sequence[Cause]) -> ConditionState | None:
+def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -> ConditionState | None:
     """``None`` is unknown."""
     early = outcome.error or outcome.presets
     error = early.message if early is not None and not early.ok else ""
@@ -192,39 +191,3 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
         causes = (state.cause for type_ in ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
         found += [cause for cause in causes if cause is not None]
     return found
-
-
-class _Ledger(Ledger[Condition]):
-    """Conditions as KServe writes them: a true one has neither reason nor message, unless it is bad news."""
-
-    def set(self, type_: str, state: ConditionState | None) -> None:
-        """Set a condition; ``None`` means unknown."""
-        word = "Unknown" if state is None else "True" if state.ok else "False"
-        self._items[type_] = Condition(
-            type=type_,
-            status=word,
-            severity="" if type_ in TOP_LEVEL else "Info",
-            reason=state.reason if state is not None else "",
-            message=state.message if state is not None else "",
-            last_transition_time=self.time_of(type_, word),
-        )
-
-    def set_all(self, types: Iterable[str], state: ConditionState) -> None:
-        for type_ in types:
-            self.set(type_, state)
-
-    def set_unknown(self, type_: str) -> None:
-        """Set a condition to unknown if it does not exist yet."""
-        if type_ not in self._items:
-            self.set(type_, None)
-
-    def first_false(self, types: Iterable[str]) -> ConditionState:
-        """Return the first false condition, else a true one; absent conditions count as true."""
-        return next((found for type_ in types if (found := self.false(type_)) is not None), CONDITION_TRUE)
-
-    def false(self, type_: str) -> ConditionState | None:
-        found = self._items.get(type_)
-        return fails(found.reason, found.message) if found is not None and found.status == "False" else None
-
-    def conditions(self) -> list[Condition]:
-        return [self._items[type_] for type_ in sorted(self._items)]

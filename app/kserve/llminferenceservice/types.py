@@ -79,7 +79,7 @@ class LLMModelSpec(KubeModel):
     """Which model is served, and where it comes from."""
 
     uri: Annotated[str, HONOURED] = Field(
-        description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc:// or oci://."
+        description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc://, oci:// or oci+native://."
     )
     name: Annotated[str | None, defaulted("a base that names the model wins")] = Field(
         None, description="Name under which the model is served; the service's own when not set."

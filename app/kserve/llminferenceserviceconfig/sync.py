@@ -1,28 +1,76 @@
-"""The sync hook of a config, which only has a status: whether its templates render. Source: KS-1.1."""
+"""The hooks of a config: whether its templates render, and which services refer to it. Source: KS-1.1 and KS-6.6."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from app.hooks.protocol import NoObjects, SyncRequest, SyncResponse
+import msgspec
+
+from app.hooks.protocol import ByName, NoObjects, RelatedRule, SyncRequest, SyncResponse, sorted_values
 from app.kserve.llminferenceservice.types import ConditionType
 from app.kserve.llminferenceserviceconfig.types import (
+    IN_USE,
     LLMInferenceServiceConfigSpec,
     LLMInferenceServiceConfigStatus,
     Reason,
+    ServiceReference,
 )
+from app.kserve.names import API_VERSION
+from app.kserve.results import ConditionLedger, ConditionState
 from app.kube import field
-from app.kube.conditions import Conditions
+from app.kube.objects import Observed, RelatedMeta
 from app.kube.resource import Resource
 from app.settings import Settings
 
 Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
 
 
-def sync(config: Config, request: SyncRequest[NoObjects, NoObjects], settings: Settings, now: datetime) -> SyncResponse:
-    """A valid config is ready: whoever calls has validated it, templates included."""
-    return SyncResponse(_status(config.metadata.generation, config.status, now, Reason.RENDERED), [])
+class _BaseReference(Observed):
+    name: str = ""
+
+
+class _ServiceSpec(Observed):
+    base_refs: list[_BaseReference] | None = None
+
+
+class ObservedService(RelatedMeta):
+    """A service, with the configs that it refers to."""
+
+    spec: _ServiceSpec = msgspec.field(default_factory=_ServiceSpec)
+
+
+class Related(msgspec.Struct):
+    """Services of the config's namespace; ``None`` where they are not watched."""
+
+    services: ByName[ObservedService] = msgspec.field(name=f"LLMInferenceService.{API_VERSION}", default=None)
+
+
+Request = SyncRequest[NoObjects, Related]
+
+
+def customize(config: Config, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
+    """Select the services of the config's namespace.
+
+    Those of every namespace may use a config of the system namespace: they would be too many for one request.
+    """
+    namespace = config.metadata.namespace
+    if namespace == settings.kserve_system_namespace:
+        return []
+    return [RelatedRule(API_VERSION, "llminferenceservices", namespace)]
+
+
+def sync(config: Config, request: Request, settings: Settings, now: datetime) -> SyncResponse:
+    """Report a valid config as ready: it has been validated, templates included."""
+    rendered = ConditionState(True, Reason.RENDERED)
+    status = _status(config.status, config.metadata.generation, now, rendered)
+    return SyncResponse(_with_users(status, request, now), [])
+
+
+def finalize(config: Resource[None, LLMInferenceServiceConfigStatus], request: Request, now: datetime) -> SyncResponse:
+    """Let a config be deleted once no service refers to it."""
+    status = _with_users(config.status, request, now, is_deleted=True)
+    return SyncResponse(status, [], finalized=not status.referenced_by)
 
 
 def invalid(
@@ -30,16 +78,47 @@ def invalid(
     errors: Sequence[field.Error],
     now: datetime,
 ) -> LLMInferenceServiceConfigStatus:
-    return _status(config.metadata.generation, config.status, now, Reason.INVALID_SPEC, field.aggregate(errors))
+    """Report the errors of a config; the services that refer to it stay as they were."""
+    wrong = ConditionState(False, Reason.INVALID_SPEC, field.aggregate(errors))
+    return _status(config.status, config.metadata.generation, now, wrong)
 
 
 def _status(
-    generation: int | None,
-    previous: LLMInferenceServiceConfigStatus,
-    now: datetime,
-    reason: Reason,
-    message: str = "",
+    previous: LLMInferenceServiceConfigStatus, generation: int | None, now: datetime, ready: ConditionState
 ) -> LLMInferenceServiceConfigStatus:
-    conditions = Conditions(previous.conditions, generation, now)
-    conditions.set(ConditionType.READY, reason is Reason.RENDERED, reason, message)
-    return LLMInferenceServiceConfigStatus(conditions=conditions.list(), observed_generation=generation)
+    ledger = ConditionLedger(previous.conditions, now)
+    ledger.set(ConditionType.READY, ready)
+    return msgspec.structs.replace(previous, conditions=ledger.conditions(), observed_generation=generation)
+
+
+def _with_users(
+    status: LLMInferenceServiceConfigStatus, request: Request, now: datetime, *, is_deleted: bool = False
+) -> LLMInferenceServiceConfigStatus:
+    """Return the status with the services that refer to the config, and with ``ConfigInUse``."""
+    services = request.related.services if request.related is not None else None
+    ledger = ConditionLedger(status.conditions, now)
+    if services is None:
+        ledger.remove(IN_USE)
+        return msgspec.structs.replace(status, conditions=ledger.conditions(), referenced_by=[])
+    name = request.parent.metadata.name
+    users = [
+        ServiceReference(service.metadata.name, service.metadata.namespace)
+        for service in sorted_values(services)
+        if any(ref.name == name for ref in service.spec.base_refs or ())
+    ]
+    ledger.set(IN_USE, _in_use(users, is_deleted=is_deleted))
+    return msgspec.structs.replace(status, conditions=ledger.conditions(), referenced_by=users)
+
+
+_MAX_NAMES = 10
+
+
+def _in_use(users: Sequence[ServiceReference], *, is_deleted: bool) -> ConditionState:
+    if not users:
+        return ConditionState(False, Reason.NOT_IN_USE, "no LLMInferenceService refers to the config")
+    names = ", ".join(f"{user.namespace}/{user.name}" for user in users[:_MAX_NAMES])
+    others = f" and {len(users) - _MAX_NAMES} more" if len(users) > _MAX_NAMES else ""
+    if is_deleted:
+        message = f"deletion waits for {names}{others}: remove their baseRefs"
+        return ConditionState(True, Reason.DELETION_BLOCKED, message)
+    return ConditionState(True, Reason.IN_USE, f"used by {names}{others}")

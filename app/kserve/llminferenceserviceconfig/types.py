@@ -15,7 +15,6 @@ from pydantic import Field
 from app.kserve import gatewayapi
 from app.kserve.llminferenceservice import types
 from app.kube.base import with_types
-from app.kube.conditions import Condition
 from app.kube.fieldclass import HONOURED, no_effect
 
 _RULES: Any = gatewayapi.DEFAULT_RULES
@@ -161,12 +160,37 @@ class Reason(StrEnum):
     """The spec breaks a rule, or one of its templates does not render."""
     RENDERED = "Rendered"
     """Every template renders for a sample service."""
+    IN_USE = "InUse"
+    """Services refer to the config."""
+    NOT_IN_USE = "NotInUse"
+    DELETION_BLOCKED = "DeletionBlocked"
+    """Services refer to the config, so its deletion waits."""
+
+
+IN_USE = "ConfigInUse"
+"""Condition: whether services refer to the config."""
+
+
+class ServiceReference(msgspec.Struct, rename="camel", frozen=True):
+    """A service that refers to a config."""
+
+    name: Annotated[str, Meta(description="Name of the service.")] = ""
+    namespace: Annotated[str, Meta(description="Namespace of the service.")] = ""
 
 
 class LLMInferenceServiceConfigStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Whether a config renders."""
+    """State of a config, and the services that refer to it."""
 
-    conditions: Annotated[list[Condition], Meta(description="The conditions.")] = msgspec.field(default_factory=list)
+    conditions: Annotated[list[types.Condition], Meta(description="The conditions.")] = msgspec.field(
+        default_factory=list
+    )
+    referenced_by: Annotated[
+        list[ServiceReference],
+        Meta(
+            description="Services whose baseRefs name the config; not listed for configs of the system namespace.",
+            extra_json_schema={"x-kubernetes-list-type": "atomic"},
+        ),
+    ] = msgspec.field(default_factory=list)
     observed_generation: Annotated[
         int | None,
         Meta(description="The generation this status answers.", extra_json_schema={"format": "int64"}),

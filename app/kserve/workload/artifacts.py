@@ -15,6 +15,7 @@ from app.kserve.names import (
     ADAPTER_VOLUME,
     CA_BUNDLE_VOLUME,
     CLAIM_VOLUME,
+    IMAGE_VOLUME,
     MAIN,
     MODEL_PATH,
     MODELCAR,
@@ -23,7 +24,7 @@ from app.kserve.names import (
     STORAGE_INITIALIZER,
     adapter_volume,
 )
-from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig
+from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig, StorageInitializer
 from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
 from app.kube.base import Json
@@ -57,8 +58,8 @@ class Artifact:
         return self.provider is not None and self.provider.downloads
 
 
-def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
-    """What a URI asks for; ``enabled`` is the storage initializer's switch. Raises :class:`ArtifactError`."""
+def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifact:
+    """Return the source that a URI names; ``enabled``: the pods do not fetch it. Raises :class:`ArtifactError`."""
     named = f"model.uri {shown(uri)!r}"
     try:
         parsed = parse(uri)
@@ -74,7 +75,9 @@ def artifact(uri: str, *, enabled: bool, modelcar: bool) -> Artifact:
     if not enabled:
         return Artifact(parsed, None)
     where = provider(parsed)
-    if where is Provider.IMAGE and not modelcar:
+    if where is Provider.IMAGE and settings.oci_model_mode.lower() == "native":
+        where = Provider.IMAGE_VOLUME
+    if where is Provider.IMAGE and not settings.enable_modelcar:
         raise ArtifactError("model.uri has scheme oci, but enableModelcar is off in the operator's settings")
     return Artifact(parsed, where)
 
@@ -119,6 +122,8 @@ def attach(
         pod = _claim(pod, source.uri, CLAIM_VOLUME, MODEL_PATH)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
+    elif source.provider is Provider.IMAGE_VOLUME:
+        pod = _image_volume(pod, source.uri)
     if downloaded(source, adapters):
         pod = _download(pod, source, adapters, operator, extra)
     for adapter in adapters:
@@ -141,6 +146,13 @@ def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = MAI
         mount["subPath"] = inside
     volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
     return _with_container(_with_volume(pod, volume), reader, lambda container: _with_mount(container, mount))
+
+
+def _image_volume(pod: Json, uri: Address) -> Json:
+    """Return the pod with the image mounted, which needs Kubernetes 1.35, or the feature gate ``ImageVolume``."""
+    mount = {"name": IMAGE_VOLUME, "mountPath": MODEL_PATH, "readOnly": True, "subPath": "models"}
+    volume = {"name": IMAGE_VOLUME, "image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}
+    return _with_container(_with_volume(pod, volume), MAIN, lambda main: _with_mount(main, mount))
 
 
 def inside(uri: Address) -> str:

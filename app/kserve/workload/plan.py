@@ -330,8 +330,8 @@ def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> Artifact:
     """Return where the model of a service comes from. Raises :class:`ArtifactError`."""
     return artifact(
         spec.model.uri if spec.model is not None else "",
+        context.operator.storage_initializer,
         enabled=lora.is_loaded(spec),
-        modelcar=context.operator.storage_initializer.enable_modelcar,
     )
 
 

@@ -123,6 +123,10 @@ def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, st
     }
 
 
+_TARGET = {"type": "AverageValue", "averageValue": "1"}
+"""Of a metric that is itself a number of replicas; a ``Value`` would multiply the ready pods by it (KS-5.1)."""
+
+
 def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
     """Build the autoscaler that follows the metric."""
     metric = {"name": METRIC, "selector": {"matchLabels": {"variant_name": plan.variant}}}
@@ -130,7 +134,7 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
         "scaleTargetRef": plan.target,
         "minReplicas": plan.fewest,
         "maxReplicas": plan.most,
-        "metrics": [{"type": "External", "external": {"metric": metric, "target": {"type": "Value", "value": "1"}}}],
+        "metrics": [{"type": "External", "external": {"metric": metric, "target": _TARGET}}],
     }
     behavior = stored_behavior(plan.wva.hpa.behavior if plan.wva.hpa is not None else None)
     if behavior is not None:

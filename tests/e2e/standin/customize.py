@@ -75,11 +75,17 @@ class Related:
             if not informer.synced.is_set():
                 raise NotSyncedYet
             check_rule(rule)
+            namespace = rule.get("namespace") or namespace_of(parent)
+            if resource.namespaced and self._in_own_namespace(parent) and namespace != namespace_of(parent):
+                raise SyncError(
+                    f"requested related object namespace {namespace} differs from parent object namespace "
+                    f"{namespace_of(parent)}"
+                )
             if rule.get("namespaceSelector") is not None and not resource.namespaced:
                 raise SyncError("namespaceSelector is only supported for namespaced related resources")
             group = found.setdefault((resource.api_version, resource.kind), {})
             for obj in informer.list(rule.get("namespace") or "" if resource.namespaced else ""):
-                if self._selects(rule, obj, resource.namespaced):
+                if self._selects(rule, parent, obj, resource.namespaced):
                     group[key_of(obj)] = obj
         return found
 
@@ -121,10 +127,10 @@ class Related:
                 except (HookError, TooManyRequests) as error:
                     log.info("customize for %s while a related object changed: %s", key_of(parent), error)
                     continue
-                if any(self._matches(rule, form) for rule in rules for form in forms):
+                if any(self._matches(rule, parent, form) for rule in rules for form in forms):
                     self._enqueue(parent)
 
-    def _matches(self, rule: Json | None, obj: Json) -> bool:
+    def _matches(self, rule: Json | None, parent: Json, obj: Json) -> bool:
         if rule is None:
             raise ProcessDies("null in relatedResources")
         try:
@@ -134,10 +140,16 @@ class Related:
             return False
         if (obj["apiVersion"], obj["kind"]) != (resource.api_version, resource.kind):
             return False
-        return self._selects(rule, obj, resource.namespaced)
+        return self._selects(rule, parent, obj, resource.namespaced)
 
-    def _selects(self, rule: Json, obj: Json, namespaced: bool) -> bool:
+    def _in_own_namespace(self, parent: Json) -> bool:
+        """Whether the hook's version is v1, in which related objects are of the parent's namespace, or of none."""
+        return self._hook is not None and self._hook.version == "v1" and bool(namespace_of(parent))
+
+    def _selects(self, rule: Json, parent: Json, obj: Json, namespaced: bool) -> bool:
         namespace = rule.get("namespace")
+        if namespaced and self._in_own_namespace(parent) and namespace_of(obj) != namespace_of(parent):
+            return False
         if namespaced and namespace and namespace_of(obj) != namespace:
             return False
         if rule.get("names"):

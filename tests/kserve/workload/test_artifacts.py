@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app import images
-from app.kserve.operator import S3
+from app.kserve.operator import S3, StorageInitializer
 from app.kserve.workload.artifacts import ArtifactError, artifact
 from app.kserve.workload.credentials import HUB_DEFAULTS, s3_variables
 from app.kube.base import Json
@@ -131,7 +131,7 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
 def test_addresses_that_cannot_be_used(uri: str, enabled: bool, modelcar: bool, message: str) -> None:
     """Each says what to write instead."""
     with pytest.raises(ArtifactError, match=message):
-        artifact(uri, enabled=enabled, modelcar=modelcar)
+        artifact(uri, StorageInitializer(enable_modelcar=modelcar), enabled=enabled)
 
 
 def test_every_pod_of_a_group_has_the_model() -> None:
@@ -440,3 +440,28 @@ def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
         {"name": "CA_BUNDLE_CONFIGMAP_NAME", "value": name},
         {"name": "CA_BUNDLE_VOLUME_MOUNT_POINT", "value": "/etc/ssl/custom-certs"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("uri", "settings"),
+    [("oci+native://r.io/m:1", {}), ("oci://r.io/m:1", {"ociModelMode": "native"})],
+)
+def test_an_image_is_mounted(uri: str, settings: Json) -> None:
+    """By its own scheme, or by the operator's settings; nothing runs beside the server."""
+    operator = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "inferenceservice-config", "namespace": "kserve"},
+        "data": {"storageInitializer": json.dumps(settings)},
+    }
+    made = Cluster(service(uri=uri), operator)
+    made.sync()
+    pod_ = made.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
+    assert [container["name"] for container in pod_["containers"]] == ["main"]
+    assert "initContainers" not in pod_
+    mount = {"name": "mnt-models", "mountPath": "/mnt/models", "readOnly": True, "subPath": "models"}
+    assert pod_["containers"][0]["volumeMounts"][-1] == mount
+    assert pod_["volumes"][-1] == {
+        "name": "mnt-models",
+        "image": {"reference": "r.io/m:1", "pullPolicy": "IfNotPresent"},
+    }

@@ -57,7 +57,12 @@ def test_a_horizontal_pod_autoscaler_follows_the_metric_of_its_variant() -> None
         "scaleTargetRef": target,
         "minReplicas": 2,
         "maxReplicas": 5,
-        "metrics": [{"type": "External", "external": {"metric": metric, "target": {"type": "Value", "value": "1"}}}],
+        "metrics": [
+            {
+                "type": "External",
+                "external": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "1"}},
+            }
+        ],
         "behavior": behavior,
     }
     variant = made.child("VariantAutoscaling", "demo-kserve-va")
