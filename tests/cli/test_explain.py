@@ -311,7 +311,7 @@ def test_a_probe_is_one_line(command: Command) -> None:
     file = command.file("a.yaml", model(), service())
     rows = [line for line in command("explain", file, "--all").out.splitlines() if "livenessProbe" in line]
     assert len(rows) == 1
-    assert "periodSeconds=" in rows[0]
+    assert "failureThreshold=" in rows[0]
 
 
 LARGE: Json = {
