@@ -28,6 +28,8 @@ LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.8.0"
 """The server of KServe's presets, with vLLM 0.23.0."""
 ROUTING_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0"
 ENDPOINT_PICKER = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
+LATENCY_TRAINING = "ghcr.io/llm-d/llm-d-latency-predictor-training-server:v0.8.0"
+LATENCY_PREDICTION = "ghcr.io/llm-d/llm-d-latency-predictor-prediction-server:v0.8.0"
 TOKENIZER = "ghcr.io/llm-d/llm-d-uds-tokenizer:vllm-v0.19.1"
 
 LLM_D_V017 = "ghcr.io/llm-d/llm-d-cuda:v0.4.0"

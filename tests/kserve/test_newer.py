@@ -370,7 +370,7 @@ def picked(config: Any, *containers: str) -> Json:
             "DevicesNotSupported",
             "exp-dra-device-class has no effect",
         ),
-        (service(router=picked(PREDICTOR)), {}, "PluginServerMissing", "needs a latency predictor"),
+        (service(router=picked(PREDICTOR)), {}, None, ""),
         (service(router=picked(PREDICTOR, "predictor")), {}, None, ""),
         (service(router=picked(TOKENIZED)), {}, None, ""),
         (service(router=picked(TOKENIZED, "tokenizer")), {}, None, ""),

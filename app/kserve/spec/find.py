@@ -18,6 +18,7 @@ from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfig
 from app.kserve.names import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.spec import presets
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
+from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, document_of, plugins
 from app.kube import field
 from app.kube.base import Json
 from app.kube.merge import find
@@ -113,6 +114,8 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
     chosen = []
     if _any(specs, "router", "scheduler") is not None and not _any(specs, "router", "scheduler", "pool", "ref", "name"):
         chosen.append(presets.SCHEDULER)
+        if any(_predicts_latency(spec) for spec in specs):
+            chosen.append(presets.LATENCY_PREDICTOR)
     if _any(specs, "router", "route") is not None and not _any(specs, "router", "route", "http", "refs"):
         chosen.append(presets.ROUTE)
     if _any(specs, "tracing") is not None:
@@ -124,6 +127,11 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
         + _workload_preset(specs, "config-llm-prefill-", "prefill")
         + _workload_preset(specs, "config-llm-decode-")
     )
+
+
+def _predicts_latency(spec: Json) -> bool:
+    config = document_of(find(spec, ("router", "scheduler", "config", "inline")))
+    return any(plugin.get("type") == PREDICTED_LATENCY for plugin in plugins(config))
 
 
 def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str]:

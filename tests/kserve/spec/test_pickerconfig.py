@@ -214,3 +214,16 @@ def test_a_running_picker_that_downloads_for_nothing_goes_on() -> None:
     running["initContainers"] = [{"name": "storage-initializer", "image": "theirs:1"}]
     made.settle()
     assert [container["image"] for container in picker_pod(made)["initContainers"]] == ["theirs:1"]
+
+
+@pytest.mark.parametrize(("plugin", "servers"), [("predicted-latency-producer", 2), ("queue-scorer", 0)])
+def test_the_latency_predictor_is_beside_the_picker_whose_plugin_asks_it(plugin: str, servers: int) -> None:
+    """As a string, too. The user's own picker is asked to find it by the preset's variables."""
+    config = f"kind: EndpointPickerConfig\nplugins:\n- type: {plugin}\n"
+    made = Cluster(service(router={"route": {}, "scheduler": {"config": {"inline": config}}}), gateway())
+    made.settle()
+    main, *others = picker_pod(made)["containers"]
+    assert len([one for one in others if one["name"] in ("training-server", "prediction-server")]) == servers
+    assert ("PREDICTION_SERVER_URL" in str(main.get("env"))) is bool(servers)
+    applied = [config["name"] for config in made.answer["status"]["appliedConfigs"]]
+    assert ("kserve-config-llm-scheduler-latency-predictor" in applied) is bool(servers)

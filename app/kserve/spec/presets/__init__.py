@@ -15,11 +15,12 @@ from app.kserve.spec.template.language import OPEN, Template
 from app.kube.base import Json
 
 SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "config-llm-tracing"
+LATENCY_PREDICTOR = "config-llm-scheduler-latency-predictor"
 _PIPELINE = "worker-pipeline-parallel"
 
 SUFFIXES = tuple(v020.PRESETS)
 """The names of the presets without the configured prefix (``kserve-``), the same in every edition."""
-PINNED = tuple(suffix for suffix in SUFFIXES if suffix != TRACING and not suffix.endswith(_PIPELINE))
+PINNED = tuple(s for s in SUFFIXES if s not in (TRACING, LATENCY_PREDICTOR) and not s.endswith(_PIPELINE))
 """Names that ``status.annotations`` keeps: the eight that KServe keeps there, too."""
 
 

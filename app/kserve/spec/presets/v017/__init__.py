@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.kserve.names import PUBLIC_PORT
+from app.kserve.spec.presets.latency import latency_predictor
 from app.kserve.spec.presets.parts import DECODE_PORT, TRACING
 from app.kserve.spec.presets.v017 import pods, router
 from app.kube.base import Json
@@ -53,4 +54,5 @@ PRESETS: Mapping[str, Json] = {
     "config-llm-scheduler": {"router": {"scheduler": router.scheduler()}},
     "config-llm-router-route": {"router": {"route": {"http": {"spec": router.route()}}}},
     "config-llm-tracing": TRACING,
+    "config-llm-scheduler-latency-predictor": latency_predictor(),
 }
