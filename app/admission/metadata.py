@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 import msgspec
 import orjson
@@ -74,7 +73,7 @@ def _repaired(text: bytes) -> tuple[ObjectMeta, list[field.Error]]:
     try:
         parts = msgspec.json.decode(text, type=MetadataParts)
     except msgspec.DecodeError:
-        kinds: dict[bytes, Any] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
+        kinds: dict[bytes, object] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
         return ObjectMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
     document = {key: orjson.loads(bytes(value)) for key, value in _members(parts)}
     errors = list(islice(_wrong_types(document), MAX_ERRORS))

@@ -71,12 +71,12 @@ def _reads_no_more(variable: object, sources: Sequence[Json]) -> bool:
     return is_pod_field or any(covers(planned, source) for planned in sources)
 
 
-def _volumes(kept: Any, planned: Any) -> bool:
+def _volumes(kept: object, planned: object) -> bool:
     """Allow a part of the plan, with other sizes of empty directories."""
     return kept is None or covers(_without_sizes(planned), _without_sizes(kept))
 
 
-def _without_sizes(volumes: Any) -> Any:
+def _without_sizes(volumes: object) -> object:
     if not isinstance(volumes, list) or not all(isinstance(volume, dict) for volume in volumes):
         return volumes
     return [
@@ -87,7 +87,7 @@ def _without_sizes(volumes: Any) -> Any:
     ]
 
 
-def _true(kept: Any, _planned: Any) -> bool:
+def _true(kept: object, _planned: object) -> bool:
     return kept is True
 
 
@@ -138,7 +138,7 @@ def running_template(child: ObservedObject) -> Json | None:
     return template_of({"kind": child.kind, "spec": without_nulls(spec)})
 
 
-def as_it_runs(recorded: object, running: object) -> Any:
+def as_it_runs(recorded: object, running: object) -> object:
     """Return the recorded fields with their running values, which changes nothing; ``None`` for no field."""
     if isinstance(recorded, dict) and isinstance(running, dict):
         parts = {key: as_it_runs(value, running.get(key)) for key, value in recorded.items()}

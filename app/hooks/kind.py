@@ -54,7 +54,7 @@ class Hooks(Generic[SpecT, StatusT]):
     """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
     invalid_children: Callable[[AnyRequest], Sequence[Json]] = lambda request: keep(request.children)
     """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
-    template_inputs: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], Mapping[str, Any]] = lambda *_: {}
+    template_inputs: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], Mapping[str, object]] = lambda *_: {}
     """Return the inputs of pod templates besides the parent's spec, which is valid."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""

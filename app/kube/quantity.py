@@ -106,13 +106,9 @@ def canonical_value(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return value
     try:
-        return canonical(value if isinstance(value, str) else _plain(value))
+        return canonical(value if isinstance(value, str) else format(Decimal(repr(value)), "f"))
     except QuantityError:
         return value
-
-
-def _plain(value: float) -> str:
-    return format(Decimal(repr(value)), "f")
 
 
 def quantity_errors(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:

@@ -91,17 +91,12 @@ class Nodes:
 
 
 def nodes(flavors: Sequence[Flavor]) -> Nodes:
-    selecting = _selecting(flavors)
+    selecting = list(takewhile(node_selector, flavors))  # the first that does not runs on every node
     selectors: list[Mapping[str, str]] = []
     for flavor in selecting:
         if (selector := node_selector(flavor)) not in selectors:
             selectors.append(selector)
     return Nodes(tuple(selectors), others=len(selecting) < len(flavors))
-
-
-def _selecting(flavors: Iterable[Flavor]) -> list[Flavor]:
-    """Return the flavors before the first that selects no nodes: that one runs on every node."""
-    return list(takewhile(node_selector, flavors))
 
 
 _FIRST_WEIGHT = 64

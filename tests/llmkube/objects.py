@@ -23,18 +23,18 @@ MODEL_KIND, SERVICE_KIND = KINDS
 
 
 def model(source: str = URL, name: str = "m", status: Json | None = None, **spec: Any) -> Json:
-    return _parent("Model", name, {"source": source, **spec}, status)
+    return parent("Model", name, {"source": source, **spec}, status)
 
 
 def service(name: str = "s", status: Json | None = None, **spec: Any) -> Json:
-    return _parent("InferenceService", name, {"modelRef": "m", **spec}, status)
+    return parent("InferenceService", name, {"modelRef": "m", **spec}, status)
 
 
-def _parent(kind: str, name: str, spec: Json, status: Json | None) -> Json:
+def parent(kind: str, name: str, spec: Json, status: Json | None, generation: int = 1) -> Json:
     return {
         "apiVersion": "inference.llmkube.dev/v1alpha1",
         "kind": kind,
-        "metadata": {"name": name, "namespace": "ns1", "uid": f"uid-{name}", "generation": 1},
+        "metadata": {"name": name, "namespace": "ns1", "uid": f"uid-{name}", "generation": generation},
         "spec": spec,
         "status": status or {},
     }

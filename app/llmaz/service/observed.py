@@ -66,12 +66,11 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
         # A LeaderWorkerSet that already runs a service of one pod stays (LZ-9).
         single = [names.deployment_selector(metadata.name)] if service.spec.workload_template.is_single else []
         groups = [{LWS_NAME: metadata.name}] if LWS_PLURAL in declared else []
-        rules += [_pods(metadata.namespace, labels) for labels in (*single, *groups)]
+        rules += [
+            RelatedRule("v1", "pods", namespace=metadata.namespace, label_selector={"matchLabels": labels})
+            for labels in (*single, *groups)
+        ]
     if ROUTE_PLURAL in declared and models and is_label_value(models[0]):
         same = {"matchLabels": {names.MODEL_NAME: models[0]}}
         rules.append(RelatedRule(names.AI_GATEWAY_API, "aigatewayroutes", label_selector=same))
     return rules
-
-
-def _pods(namespace: str, labels: dict[str, str]) -> RelatedRule:
-    return RelatedRule("v1", "pods", namespace=namespace, label_selector={"matchLabels": labels})

@@ -106,7 +106,7 @@ def _decide(
         config=config,
         object_loader=settings.llmaz_object_loader_image,
         mounts_images=references.mounts_images(models, settings),
-        selector=_selector(workload, metadata.name),
+        selector=(deployment_selector if workload is Workload.DEPLOYMENT else leader_selector)(metadata.name),
         notes=[
             *flavors.notes(models[0].name, offered, claimed),
             *references.notes(models, skip=skip),
@@ -127,10 +127,6 @@ def _required(name: str) -> Cause:
         "component leaderworkerset, or use size 1 without a leaderTemplate"
     )
     return Cause(Stage.SPEC, text, Reason.LEADER_WORKER_SET_REQUIRED)
-
-
-def _selector(workload: Workload, name: str) -> dict[str, str]:
-    return deployment_selector(name) if workload is Workload.DEPLOYMENT else leader_selector(name)
 
 
 def _size(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> int:

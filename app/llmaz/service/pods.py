@@ -165,11 +165,10 @@ def _credentials(model: Model) -> list[Json]:
     """Return the variables with credentials of a source; empty for models on nodes, in images and in engines."""
     source = model.source
     kind = "hub" if isinstance(source, Hub) else source.protocol if isinstance(source, ObjectStore) else ""
-    return [_from_secret(name, _SECRETS[kind], key) for name, key in _KEYS.get(kind, {}).items()]
-
-
-def _from_secret(name: str, secret: str, key: str) -> Json:
-    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key, "optional": True}}}
+    return [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": _SECRETS[kind], "key": key, "optional": True}}}
+        for name, key in _KEYS.get(kind, {}).items()
+    ]
 
 
 def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:

@@ -79,7 +79,8 @@ def _driver_reason(line: str) -> str:
 
 def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
     """Write ``ModelTransferHealthy``: false while a download fails, true once it no longer does."""
-    statuses = [status for pod in pods for status in pod.status.init_container_statuses or () if _downloads(status)]
+    downloaders = (names.DOWNLOADER, names.DRAFT_DOWNLOADER)
+    statuses = [s for pod in pods for s in pod.status.init_container_statuses or () if s.name in downloaders]
     finding = transfer_finding(_outputs(statuses))
     finished = any(s.state.terminated is not None and s.state.terminated.exit_code == 0 for s in statuses)
     if finding is not None:
@@ -98,10 +99,6 @@ def set_driver(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bo
         conditions.set(ConditionType.DRIVER_COMPATIBLE, False, finding.reason, message)
     elif (ready or any(s.started for s in statuses)) and conditions.get(ConditionType.DRIVER_COMPATIBLE) is not None:
         conditions.set(ConditionType.DRIVER_COMPATIBLE, True, DriverReason.STARTED, "the server has started")
-
-
-def _downloads(status: ContainerStatus) -> bool:
-    return status.name in (names.DOWNLOADER, names.DRAFT_DOWNLOADER)
 
 
 def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:

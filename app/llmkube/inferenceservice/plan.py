@@ -164,7 +164,7 @@ def plan(
         container_security=_container_security(spec),
         priority_class=priority_class(spec),
         runtime_class=spec.runtime_class_name,
-        image_pull_secrets=_by_name(spec.image_pull_secrets),
+        image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)],
         tolerations=_tolerations(spec, gpus, model.spec),
         node_selector={**pool_selector(model.spec, spec, settings), **spec.node_selector},
         affinity=normalised(clean(spec.affinity or {})),
@@ -425,10 +425,6 @@ def _stored(variable: Json) -> Json:
 
 def _without_empty(item: Json) -> Json:
     return {key: value for key, value in item.items() if value != ""}
-
-
-def _by_name(references: list[Json]) -> list[Json]:
-    return [clean(reference) for reference in each_name_once(references)]
 
 
 def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:

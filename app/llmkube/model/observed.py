@@ -133,11 +133,7 @@ def is_earlier_models(claim: ObservedClaim, metadata: ObjectMeta) -> bool:
 
 def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
     """Return the running pods that mount a claim, which delay its deletion."""
-    return [pod for pod in pods if not _has_ended(pod) and _mounts(pod, claim)]
-
-
-def _has_ended(pod: ModelPod) -> bool:
-    return pod.status.phase in ("Succeeded", "Failed")
+    return [pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed") and _mounts(pod, claim)]
 
 
 def _mounts(pod: ModelPod, claim: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from app.cli.apply import updated
@@ -13,17 +13,17 @@ from app.llmkube.kinds import KINDS
 from app.llmkube.source import parse
 from app.settings import Settings
 from tests import hookcalls
-from tests.hookcalls import child, condition
+from tests.hookcalls import NOW, child, condition
+from tests.llmkube.objects import URL as HTTP_SOURCE
+from tests.llmkube.objects import parent
 
-__all__ = ["child", "condition"]
+__all__ = ["HTTP_SOURCE", "NOW", "child", "condition"]
 
 KIND = next(kind for kind in KINDS if kind.resource.kind == "InferenceService")
 API_VERSION = KIND.resource.api_version
 NAMESPACE = "ns1"
 SETTINGS = Settings()
-NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 POD_MONITOR = "PodMonitor.monitoring.coreos.com/v1"
-HTTP_SOURCE = "https://example.com/model.gguf"
 
 
 POD_LABELS = {"app": "s", "inference.llmkube.dev/service": "s"}
@@ -32,26 +32,13 @@ POD_LABELS = {"app": "s", "inference.llmkube.dev/service": "s"}
 
 def service(name: str = "s", *, generation: int = 1, status: Json | None = None, **spec: Any) -> Json:
     """An InferenceService of Model ``m``."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "InferenceService",
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": "u1", "generation": generation},
-        "spec": {"modelRef": "m", **spec},
-        "status": status or {},
-    }
+    return parent("InferenceService", name, {"modelRef": "m", **spec}, status, generation)
 
 
 def model(name: str = "m", *, phase: str = "Ready", status: Json | None = None, **spec: Any) -> Json:
     """A Model as its own hook leaves it when its file is there."""
     source = spec.setdefault("source", HTTP_SOURCE)
-    judged = {"phase": phase, "cacheKey": parse(source).cache_key, **(status or {})}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "Model",
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": f"u-{name}", "generation": 1},
-        "spec": spec,
-        "status": judged,
-    }
+    return parent("Model", name, spec, {"phase": phase, "cacheKey": parse(source).cache_key, **(status or {})})
 
 
 def sync(
