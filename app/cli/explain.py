@@ -10,8 +10,13 @@ With Pods, Jobs, claims and Deployments among the files, the causes are read fro
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+import re
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from shutil import get_terminal_size
 
 import click
 import orjson
@@ -25,6 +30,7 @@ from app.cli.manifests import Manifest, ManifestError, Reading, parse
 from app.cli.offline import holding, in_cluster, served, settled
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
+from app.cli.printing import counted
 from app.cli.sets import split
 from app.cli.simulate import Cluster, created
 from app.cli.status import Row, row_with_cause
@@ -299,23 +305,49 @@ def _text(explained: Json, *, everything: bool = False) -> str:
         kind = place.partition("/")[0]
         lines.append(f"  {'pods of ' if kind in TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
-    return printing.lines(lines)
+    return printing.lines(part for line in lines for part in _wrapped(line))
 
 
 def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:
-    """Format values that the user or a base set first; count the defaults unless ``everything`` is printed."""
-    ranked = sorted(rows, key=lambda row: _rank(row["source"]))
-    shown = [row for row in ranked if everything or row["source"] != DEFAULT]
-    lines = _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in shown])
-    folded = len(rows) - len(shown)
-    return [*lines, f"    {folded} values are defaults; --all shows them"] if folded else lines
+    """Format the values that users set; count those of presets, settings and defaults unless all are printed."""
+    shown = sorted(
+        (row for row in rows if everything or not _rank(row["source"])), key=lambda row: _rank(row["source"])
+    )
+    one_per_probe = list(_folded_probes(shown))
+    lines = _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in one_per_probe])
+    folded = Counter(_rank(row["source"]) for row in rows if not everything)
+    counts = [f"{counted(folded[rank], 'value')} {_RANKS[rank]}" for rank in (1, 2, 3) if folded[rank]]
+    return [*lines, f"    {', '.join(counts)}; --all shows them"] if counts else lines
+
+
+_RANKS = ("of users", "of presets and settings", "from names", "by default")
 
 
 def _rank(source: str) -> int:
-    """Fields of objects, then presets, settings and names, then defaults."""
+    """Return the place of a source: fields of objects, then presets and settings, then names, then defaults."""
     if source == DEFAULT:
         return 3
     return 2 if source in VAGUE else 1 if source.startswith(("setting ", "preset ")) else 0
+
+
+_PROBE = re.compile(r"(.*\.(?:startup|liveness|readiness)Probe)\.(.+)")
+
+
+def _folded_probes(rows: Iterable[Json]) -> Iterator[Json]:
+    """Yield one row for the fields of a probe that have the same source."""
+    for (path, source), group in itertools.groupby(rows, key=lambda row: (_probe(row["path"]), row["source"])):
+        members = list(group)
+        if path == members[0]["path"]:
+            yield from members
+        else:
+            fields = [f"{row['path'].removeprefix(f'{path}.')}={one_line(row['value'])}" for row in members]
+            yield {"path": path, "value": " ".join(fields), "source": source}
+
+
+def _probe(path: str) -> str:
+    """Return the path of the probe that a field belongs to, or the path of the field."""
+    match = _PROBE.fullmatch(path)
+    return match[1] if match else path
 
 
 def _place(row: Json) -> str:
@@ -335,14 +367,39 @@ def _mark(child: Json, explained: Json) -> str:
 
 
 MAX_VALUE = 60
+"""Characters of a value where the output is not a terminal."""
+_MARGIN = 4
 
 
 def _table(rows: list[tuple[str, object, str]]) -> list[str]:
-    """Path, value and source in columns."""
-    texts = [(path, _short(one_line(value)), source) for path, value, source in rows]
-    widths = [max((len(row[column]) for row in texts), default=0) for column in (0, 1)]
-    return [f"    {path:{widths[0]}}  {value:{widths[1]}}  {source}" for path, value, source in texts]
+    """Return path, value and source in columns, which fit a terminal."""
+    texts = [(path, one_line(value), source) for path, value, source in rows]
+    widest = [max((len(row[column]) for row in texts), default=0) for column in range(3)]
+    path_width, value_width, source_width = widest[0], min(widest[1], MAX_VALUE), widest[2]
+    if sys.stdout.isatty():
+        available = get_terminal_size().columns - 2 * _MARGIN
+        path_width = min(path_width, available * 2 // 5)
+        source_width = min(source_width, (available - path_width) // 2)
+        value_width = min(value_width, available - path_width - source_width)
+    return [
+        f"    {_tail(path, path_width):{path_width}}  {_head(value, value_width):{value_width}}  "
+        f"{_head(source, source_width)}"
+        for path, value, source in texts
+    ]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
+def _head(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _tail(text: str, width: int) -> str:
+    return text if len(text) <= width else "…" + text[1 - width :]
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line in parts that fit a terminal, indented below its beginning."""
+    columns = get_terminal_size().columns
+    if not sys.stdout.isatty() or len(line) <= columns:
+        return [line]
+    indent = len(line) - len(line.lstrip()) + _MARGIN
+    return textwrap.wrap(line, columns, subsequent_indent=" " * indent)

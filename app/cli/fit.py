@@ -78,7 +78,7 @@ def _memory_of(gpu: str, quantity: str) -> str:
     if gpu:
         model = gpu_model(gpu)
         if model is None:
-            names = ", ".join(known.name for known in GPU_MODELS)
+            names = ", ".join(other.name for other in GPU_MODELS)
             raise ManifestError(f"--gpu: unknown GPU {go_quote(gpu)}; known: {names}; or use --gpu-memory")
         return str(model.memory)
     written = _GIGABYTES.fullmatch(quantity)

@@ -83,7 +83,7 @@ def _entries(manifest: Manifest) -> Iterator[tuple[tuple[int, int], Entry]]:
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text after edits that do not overlap; of two that do, the later one waits."""
+    """Return a document after edits; of two that overlap, only the first is made."""
     lines = text.splitlines(keepends=True)
     starts = [0]
     for line in lines:

@@ -30,7 +30,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 @dataclass(frozen=True)
 class Request:
-    """What a manifest is written for."""
+    """A model and the GPUs to serve it on."""
 
     name: str
     model: str
@@ -72,14 +72,14 @@ def _request(family: str, model: str, gpu: str, gpus: int | None, name: str) -> 
         return None, f"{family} serves repositories here; for a GGUF file use llmkube"
     if not gpu and not is_file:
         return None, "--gpu is required for a repository; a GGUF file also runs on CPUs (llmkube)"
-    known = gpu_model(gpu) if gpu else None
-    if gpu and known is None:
+    hardware = gpu_model(gpu) if gpu else None
+    if gpu and hardware is None:
         return None, f"--gpu: unknown GPU {go_quote(gpu)}; known: {', '.join(g.name for g in GPU_MODELS)}"
     name = name or _name_of(model)
     if not is_dns1035_label(name):
         return None, f"--name: {go_quote(name)} must be lower case letters, digits and '-', and begin with a letter"
-    request = Request(name, model, known, gpus or 1, "")
-    return _sized(request, gpus) if known is not None else (request, "")
+    request = Request(name, model, hardware, gpus or 1, "")
+    return _sized(request, gpus) if hardware is not None else (request, "")
 
 
 def _sized(request: Request, gpus: int | None) -> tuple[Request | None, str]:

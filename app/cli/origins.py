@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_origin
 
 import orjson
 
@@ -349,9 +349,9 @@ def _alternatives(value: object) -> list[object]:
 
 
 def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
-    current, annotation = getattr(settings, name), type(settings).model_fields[name].annotation
-    choices = [choice for choice in get_args(annotation) if choice != current]
-    for value in choices if get_origin(annotation) is Literal else _alternatives(current):
+    if get_origin(type(settings).model_fields[name].annotation) is Literal:
+        return  # an edition of built-in presets, which the kind names itself
+    for value in _alternatives(getattr(settings, name)):
         yield replace(cluster, send=_send_with(settings, name, value), answers={})
 
 

@@ -32,13 +32,13 @@ spec:
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def on_terminal(file: Path, width: int = 80, **variables: str) -> str:
+def on_terminal(file: Path, width: int = 80, command: str = "validate", **variables: str) -> str:
     """What stands on a terminal of that width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
     subprocess.run(
-        [sys.executable, "-m", "app.cli", "validate", str(file)],
+        [sys.executable, "-m", "app.cli", command, str(file)],
         cwd=ROOT,
         stdout=slave,
         stderr=subprocess.DEVNULL,
@@ -112,3 +112,11 @@ def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, str
         meter.tick(1)
     assert ("1 syncs, round 1" in stream.getvalue()) is shown
     assert stream.getvalue().endswith("\r\x1b[K") is shown
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_an_explanation_fits_the_terminal(width: int) -> None:
+    """Its columns are cut, its sentences wrapped; what the user set has its source."""
+    shown = on_terminal(ROOT / "examples" / "kserve" / "quickstart.yaml", width, "explain").splitlines()
+    assert max(map(len, shown)) <= width
+    assert any("args[1]" in line and "2048" in line and "spec.template" in line for line in shown)

@@ -32,7 +32,7 @@ _CERTIFICATES = Path("etc/ssl/certs/ca-certificates.crt")
 _PATH = "PATH=/usr/local/bin:/usr/bin:/bin"
 
 _TOOLS_SUITE = "sid"  # the only one that has llama.cpp
-_TOOLS = ("busybox-static", "ca-certificates", "curl", "llama.cpp-tools", "prometheus")
+_TOOLS = ("bash", "busybox-static", "ca-certificates", "curl", "llama.cpp-tools", "prometheus")
 
 _PASSWD = """\
 root:x:0:0:root:/root:/bin/sh
