@@ -1,4 +1,4 @@
-"""The metadata of an object under review."""
+"""Decode and check the metadata of an object under review."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -19,8 +19,8 @@ from app.limits import MAX_ERRORS
 def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
     """Return the typed metadata and its errors. The API server has checked it, other callers have not.
 
-    Metacontroller sets its own keys on children, some of which are of our kinds, and the keys remain when an object is
-    orphaned. So they are refused only on a new object without a controller. Metadata that is too large is not read.
+    Metacontroller's own keys are refused only on a new object without a controller: a child of one of our kinds, such
+    as a Playground's Service, has them, and keeps them when it is orphaned. Metadata that is too large is not read.
     """
     text = bytes(raw)
     try:

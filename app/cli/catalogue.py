@@ -1,4 +1,4 @@
-"""The examples of the package, and the objects of a cluster that they refer to."""
+"""The manifests of ``examples/``, as the package has them, and the objects of a cluster that they refer to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DATA = Path(__file__).with_name("catalogue.json")
 
 
 def examples() -> list[dict[str, str]]:
-    """Those of the repository, by family and name: ``name``, ``family``, ``title`` and ``text``."""
+    """Return ``name``, ``family``, ``title`` and ``text`` of each example, sorted by family and name."""
     rows: list[dict[str, str]] = _data()["examples"]
     return rows
 

@@ -2,7 +2,7 @@
 
 Between Model and InferenceService (llmkube), OpenModel and Playground (llmaz), and LLMInferenceService (kserve). The
 new objects are printed on standard output, and they pass validate. What is lost is listed on standard error, each value
-at its place with the reason: nothing is dropped silently. --output json has objects and account in item.
+at its place with the reason: nothing is dropped silently. --output json prints the objects and this account together.
 
 The exit status is 0 when everything was carried over, 1 when something is lost, 2 when there is nothing to convert.
 """

@@ -1,6 +1,7 @@
 """The two calls that ``modelhooks certs --apply`` makes to an API server: read one object, patch one object.
 
-Nothing else of this project talks to a cluster, so this is the standard library and no client package.
+The command runs in the service's image, which has no client package, so this uses the standard library. Commands on a
+user's machine read a cluster through :mod:`app.cli.live`.
 """
 
 import http.client
@@ -21,7 +22,7 @@ class ApiError(Exception):
 
 
 class ConflictError(ApiError):
-    """The object is not the one we read any more."""
+    """The object has changed since it was read."""
 
 
 def trusting(ca: str) -> ssl.SSLContext:
@@ -36,7 +37,7 @@ def trusting(ca: str) -> ssl.SSLContext:
 
 
 class Client:
-    """An API server and the right to speak to it."""
+    """A client of one API server, with a bearer token."""
 
     def __init__(self, url: str, ca: str, token: str) -> None:
         self._address = urlsplit(url)

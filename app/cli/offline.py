@@ -32,7 +32,7 @@ AFTER_SECONDS = 1.0
 
 
 class Meter:
-    """A line on standard error that counts objects and goes away; silent in a pipe, and when it is over in a second."""
+    """A progress line on standard error, erased at the end; not shown in a pipe, or in the first second."""
 
     def __init__(self) -> None:
         self._count = 0

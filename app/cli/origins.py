@@ -35,7 +35,7 @@ from app.settings import Settings, variable_name
 DEFAULT = "default"
 """The source of a value that nothing bears on."""
 VAGUE = frozenset({DEFAULT, "metadata.name"})
-"""Sources that say little: a kind that knows better is believed (:attr:`app.hooks.kind.Offline.explain`)."""
+"""Vague sources, which a more precise one of the kind replaces (:attr:`app.hooks.kind.Offline.explain`)."""
 MAX_FIELDS = 500
 """Fields of one parent and its related objects that are tried."""
 

@@ -1,4 +1,7 @@
-"""Which manifests belong together: two objects of one name are not of one cluster, such as overlays dev and prod."""
+"""Divide manifests into sets, each for one cluster.
+
+Two versions of one object, such as those of overlays dev and prod, belong to different clusters.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Translate objects of one family to another's, with an account of every value: its new place, or why it has none.
 
-Nothing is dropped silently: the account is made of the leaves of the objects that were read, and what no table of
-:mod:`app.cli.counterparts` has carried over is in it as lost. What the other family's rules refuse is taken out again.
+Every leaf of the source objects is in the account. A value that no table of :mod:`app.cli.counterparts` carries over is
+lost, and so is one that the target family's rules refuse, which is taken out again.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A kept template comes from a record or from a running workload, so a user who may edit the workload may have forged it,
 and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes, resources and
-``runAsNonRoot`` of containers in the plan may differ, and the time that a pod has to end. In some other fields values
-of the plan may be missing. Everything else must equal the plan. Source: docs/decisions/0017 and docs/security.md.
+``runAsNonRoot`` of the planned containers may differ, and the pod's ``terminationGracePeriodSeconds``. Some other
+fields may lack values of the plan. Everything else must equal the plan. Source: docs/decisions/0017 and
+docs/security.md.
 """
 
 from __future__ import annotations

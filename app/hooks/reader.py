@@ -29,7 +29,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Fault(Enum):
-    """Reason why no API server sends a spec; related objects and reviews may still have it."""
+    """Reason why a spec is not decoded. Parents never have one; reviews and related objects may."""
 
     DEPTH = f"is nested deeper than {MAX_DEPTH} levels"
     JSON = "is not valid JSON"

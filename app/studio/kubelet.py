@@ -1,7 +1,7 @@
-"""Pods as a scheduler and a kubelet report them, phase by phase, and how their workloads sum them up.
+"""Simulate pods: their status in each phase, as a scheduler and a kubelet write it, and the status of their workload.
 
-What is written has the form and the words of Kubernetes, as far as :mod:`app.workload` reads them: a hook cannot tell
-it from a cluster's.
+The statuses have Kubernetes' fields and reasons, as far as :mod:`app.workload` reads them, so a hook cannot tell them
+from those of a cluster.
 """
 
 from __future__ import annotations
