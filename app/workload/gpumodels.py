@@ -61,7 +61,7 @@ def gpu_model(name: str) -> GPUModel | None:
 
 
 def node_gpu_memory(node_selector: Mapping[str, str]) -> tuple[int, str]:
-    """Return the bytes of one GPU of the selected nodes and the label that says so; 0 if no label does."""
+    """Return the bytes of one GPU of the selected nodes and the label that has it; 0 without such a label."""
     for label in _MEMORY_LABELS:
         if node_selector.get(label, "").isdigit():
             return int(node_selector[label]) * MIB, label
