@@ -20,8 +20,8 @@ PYTEST_ARGS ?=
 E2E_PROCESSES ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit browser e2e node-test lint types studio format generate generated docs bench bench-cluster soak \
-	wheel lock clean distclean venv
+.PHONY: help demo test unit browser e2e node-test world-test lint types studio format generate generated docs bench \
+	bench-cluster soak wheel lock clean distclean venv
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -44,10 +44,14 @@ browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chro
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
-	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m 'e2e and not world' $(E2E_PROCESSES) $(PYTEST_ARGS)
 
 node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as root on Linux, or it says why not
 	$(BIN)/python -m tests.node $(PYTEST_ARGS)
+
+world-test: $(STAMP) ## the tests beside real controllers and gateways of other projects; they must run
+	$(BIN)/python -m tests.world.programs
+	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m world $(PYTEST_ARGS)
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check

@@ -153,8 +153,8 @@ _CONFIG = CustomResource(
         RelatedKind(
             f"{GROUP}/{VERSION}",
             "llminferenceservices",
-            Selection.CLUSTER,
-            "services that use it; of its namespace only, unless that is the system namespace",
+            Selection.NAMESPACE,
+            "services that use it; configs outside the system namespace",
         ),
     ),
     finalize_component=CONFIG_PROTECTION_COMPONENT,

@@ -119,17 +119,19 @@ AutoscalerKind = Literal["va", "hpa", "keda"]
 """End of the name of a VariantAutoscaling, a HorizontalPodAutoscaler, a ScaledObject."""
 
 _HASH = 32
+_GROUP_MAX = 50
+"""Longest name of a LeaderWorkerSet with pods: one of their labels has it, the group's number and a hash of 10."""
 
 
-def child_name(parent: str, suffix: str) -> str:
+def child_name(parent: str, suffix: str, longest: int = LABEL_MAX) -> str:
     """``parent`` and ``suffix`` in at most 63 characters: KServe's ``ChildName`` (KS-3.1)."""
-    if len(parent) + len(suffix) <= LABEL_MAX:
+    if len(parent) + len(suffix) <= longest:
         return parent + suffix
-    room = LABEL_MAX - _HASH
+    room = longest - _HASH
     if len(suffix) < room:
         return parent[: room - len(suffix)] + _md5(parent) + suffix
     name = parent[:room] + _md5(parent + suffix)
-    return (name + suffix)[:LABEL_MAX].rstrip("-._")
+    return (name + suffix)[:longest].rstrip("-._")
 
 
 def _md5(text: str) -> str:
@@ -145,6 +147,11 @@ class Names:
     def _child(self, suffix: str) -> str:
         return child_name(self.service, suffix)
 
+    def _group(self, suffix: str) -> str:
+        """The name of a LeaderWorkerSet: KServe's, or where that has no pods one with room for 1,000 groups."""
+        name = self._child(suffix)
+        return name if len(name) <= _GROUP_MAX else child_name(self.service, suffix, _GROUP_MAX - 2)
+
     @property
     def main(self) -> str:
         """The main or decode Deployment, and its ServiceAccount."""
@@ -157,11 +164,11 @@ class Names:
     @property
     def multi_node(self) -> str:
         """The main or decode LeaderWorkerSet, and its ServiceAccount."""
-        return self._child("-kserve-mn")
+        return self._group("-kserve-mn")
 
     @property
     def multi_node_prefill(self) -> str:
-        return self._child("-kserve-mn-prefill")
+        return self._group("-kserve-mn-prefill")
 
     def autoscaler(self, kind: AutoscalerKind, *, prefill: bool) -> str:
         """Return the name of the autoscaler of the main or the prefill workload."""

@@ -50,8 +50,8 @@ DEFAULT_BACKEND = "vllm"
 
 NAME_MAX = LABEL_MAX - len("-lb")
 """Longest name of a Playground or Service: with ``-lb`` it is a Service's, which is a DNS label (rule LZ-N05)."""
-NAME_ADVISED = 52
-"""Longer names leave no room for the hashes that workload controllers append to label values."""
+NAME_ADVISED = 50
+"""Longer names leave no room for the number of a group and the hash in a label of its pods."""
 
 
 def skips_loader(metadata: ObjectMeta) -> bool:

@@ -274,6 +274,7 @@ def _kserve_facts(case: Json) -> Json:
         "configMissing": not bases <= named,
         "severalPaths": any(len(_paths(spec)) > 1 for spec in specs),
         "scales": '"scaling": {' in text,
+        "adapters": '"adapters": [{' in text,
         "namesPickerService": '"extensionRef": {' in text or '"endpointPickerRef": {' in text,
         "tokenizerUnused": any(_has_unused_tokenizer(child) for child in case["expect"].get("children") or ()),
         "poolProtocolUnset": '"appProtocol"' not in text,

@@ -28,7 +28,7 @@ TEMPLATE = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"}
 PARENTS = {"llmkube": "InferenceService", "llmaz": "Service", "kserve": "LLMInferenceService"}
 
 
-@pytest.mark.parametrize("recording", RECORDINGS)
+@pytest.mark.parametrize("recording", [*RECORDINGS, "kserve-0.20"])
 def test_no_pod_template_changes(recording: str, capsys: pytest.CaptureFixture[str]) -> None:
     """By the first answer, or by those that follow it until nothing changes."""
     rows: dict[str, list[tuple[str, int, list[str]]]] = defaultdict(list)
@@ -44,7 +44,7 @@ def test_no_pod_template_changes(recording: str, capsys: pytest.CaptureFixture[s
         print("\n" + _table(recording, rows))
     found = [f"{name}: {change}" for cases in rows.values() for name, _, changes in cases for change in changes]
     assert not found, "\n".join(found)
-    assert sum(len(cases) for cases in rows.values()) > 200
+    assert sum(len(cases) for cases in rows.values()) > (100 if recording == "kserve-0.20" else 200)
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)

@@ -29,6 +29,8 @@ Key = tuple[str, str, str]
 NOW_TEXT = "2030-01-01T00:00:00Z"
 LONG_AGO = "2025-01-02T00:00:00Z"
 MAX_ROUNDS = 8
+SCRIPT = "<script>"
+"""Stands for a text that was not recorded."""
 
 _CLUSTER_SCOPED = ("Node", "PriorityClass", "RuntimeClass", "StorageClass", "OpenModel", "BackendRuntime", "Namespace")
 _UNDECLARED = {
@@ -85,7 +87,7 @@ class World:
             granted=frozenset(),
         )
         for written in expanded(case["objects"]):
-            item = as_stored(written)
+            item = _with_settings(as_stored(written), case)
             metadata = item["metadata"]
             if item["kind"] in _CLUSTER_SCOPED:
                 metadata.pop("namespace", None)
@@ -182,6 +184,19 @@ def _job_status(*, failed: bool) -> Json:
     type_, reason = ("Failed", "BackoffLimitExceeded") if failed else ("Complete", "CompletionsReached")
     condition = {"type": type_, "status": "True", "reason": reason, "message": "", "lastTransitionTime": LONG_AGO}
     return {"conditions": [condition], **({"failed": 3} if failed else {"succeeded": 1, "completionTime": LONG_AGO})}
+
+
+def _with_settings(item: Json, case: Json) -> Json:
+    """Return an object with what recordings leave out: start scripts of presets, and documents of settings."""
+    if item["kind"] == "LLMInferenceServiceConfig":
+        script = json.dumps('eval "exec vllm serve /mnt/models $@"')
+        filled: Json = json.loads(json.dumps(item).replace(json.dumps(SCRIPT), script))
+        return filled
+    if item["kind"] != "ConfigMap" or SCRIPT not in (item.get("data") or {}).values():
+        return item
+    documents = case.get("settings") or {}
+    data = {key: json.dumps(documents.get(key, {})) if text == SCRIPT else text for key, text in item["data"].items()}
+    return {**item, "data": data}
 
 
 def _uid(item: Json) -> str:

@@ -135,9 +135,7 @@ def kube_state_metrics() -> Path:
 
 def built(name: str, packages: Mapping[str, Package]) -> Path:
     """The directory `name` of the cache with these programs, built when it has none for these exact modules."""
-    if shutil.which("go") is None:
-        raise BinariesMissingError("building the control plane needs the Go toolchain (`go`) on PATH")
-    target = cache_home() / name / _fingerprint(packages)
+    target = build_directory(name, packages)
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target.with_suffix(".lock")):
@@ -146,14 +144,21 @@ def built(name: str, packages: Mapping[str, Package]) -> Path:
     return target
 
 
+def build_directory(name: str, packages: Mapping[str, Package]) -> Path:
+    """The directory of the cache for these exact modules, which exists once they are built."""
+    if shutil.which("go") is None:
+        raise BinariesMissingError("building the control plane needs the Go toolchain (`go`) on PATH")
+    return cache_home() / name / _fingerprint(packages)
+
+
 def optional_crds(*names: str) -> list[Path]:
     """CRD files of what not every cluster has, by plural (`httproutes`, ...); all of them without names."""
-    return [_module_directory("crds", module) / path for module, path in (_CRDS[name] for name in names or _CRDS)]
+    return [module_directory("crds", module) / path for module, path in (_CRDS[name] for name in names or _CRDS)]
 
 
 def kwok_stages() -> list[Path]:
     """kwok's own stages: pods run at once, jobs complete, nodes stay ready, claims get volumes."""
-    stages = _module_directory("kwok", "sigs.k8s.io/kwok") / "kustomize" / "stage"
+    stages = module_directory("kwok", "sigs.k8s.io/kwok") / "kustomize" / "stage"
     folders = ("pod/fast", "node/fast", "node/heartbeat-with-lease", "volume/fast")
     files = (path for folder in folders for path in sorted((stages / folder).glob("*.yaml")))
     return [path for path in files if "\nkind: Stage\n" in path.read_text()]
@@ -181,32 +186,33 @@ def _fingerprint(packages: Mapping[str, Package]) -> str:
 
 
 def _sources(modules: Iterable[str]) -> list[Path]:
-    """What is ours in some modules: their pins, and the program that one of them has."""
-    return [path for module in sorted(set(modules)) for path in sorted((TOOLS / module).iterdir())]
+    """What is ours in some modules: their pins, and the programs that some have."""
+    files = (path for module in sorted(set(modules)) for path in sorted((TOOLS / module).rglob("*")))
+    return [path for path in files if path.is_file()]
 
 
 def _build(target: Path, packages: Mapping[str, Package]) -> None:
     """Compile into a directory beside `target` and rename: what carries the final name is complete."""
-    _say(f"building {', '.join(packages)} into {target}: minutes on two cores, the first time only")
+    say(f"building {', '.join(packages)} into {target}: minutes on two cores, the first time only")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         output = Path(scratch, "bin")
         output.mkdir()
         for name, (module, package) in packages.items():
             began = time.monotonic()
-            _say(f"  {name} …")
+            say(f"  {name} …")
             options = ("-buildvcs=false", "-ldflags", _LDFLAGS, "-tags", _TAGS, "-o", str(output / name))
             _go(module, "build", *options, package)
-            _say(f"  {name}: {time.monotonic() - began:.0f} s")
+            say(f"  {name}: {time.monotonic() - began:.0f} s")
         output.rename(target)
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
     """A line for whoever waits; a test's output would be held back until the test is over."""
     print(line, file=sys.stderr, flush=True)
 
 
 @functools.cache
-def _module_directory(tool: str, module: str) -> Path:
+def module_directory(tool: str, module: str) -> Path:
     """Where the module cache keeps the version of `module` that tools/`tool` pins (downloaded when absent)."""
     return Path(json.loads(_go(tool, "mod", "download", "-json", module))["Dir"])
 
@@ -235,7 +241,7 @@ def main() -> None:
     Where it cannot be built, say why, and leave it to the tests: they are skipped, or fail where they must run.
     """
     if os.environ.get("MODELHOOKS_E2E") != "required" and (reason := missing()) is not None:
-        _say(f"no control plane: {reason}")
+        say(f"no control plane: {reason}")
         return
     if all(_provided(name) for name in PROGRAMS):
         print(os.environ["KUBEBUILDER_ASSETS"])

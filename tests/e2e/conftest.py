@@ -19,9 +19,10 @@ READER = "reader"
 
 
 def optional_components() -> list[str]:
-    """Every optional child kind's component, in the order of the registry, and every decorator's."""
+    """Every component: of optional child kinds, in the order of the registry, of finalize hooks, and of decorators."""
     kinds = dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.optional)
-    return [*kinds, *(decorator.component for decorator in DECORATORS)]
+    hooks = [r.finalize_component for r in RESOURCES if r.finalize_component]
+    return [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -72,7 +72,8 @@ class ControlPlane:
     `controllers` may name the few of kube-controller-manager's controllers to run. `users` adds users with the groups
     they belong to, beside the ones that are always there, all of them cluster administrators: `admin` (ours) and
     `metacontroller`. `audit` may be an audit policy in place of the usual one. `address` is where the API server is,
-    for whoever runs pods that have to reach it. `controller_flags` are more flags of kube-controller-manager.
+    for whoever runs pods that have to reach it. `controller_flags` are more flags of kube-controller-manager. `pods` is
+    the network that kwok's pods have their addresses from.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class ControlPlane:
         audit: bool | Mapping[str, Any] = False,
         users: Mapping[str, Sequence[str]] | None = None,
         address: str = _LOOPBACK,
+        pods: str = "10.0.0.1/24",
         controller_flags: Sequence[str] = (),
     ) -> None:
         self.workdir = workdir
@@ -95,6 +97,7 @@ class ControlPlane:
         self._kwok = kwok
         self._audit = audit
         self._address = address
+        self._pods = pods
         self._controller_flags = controller_flags
         administrators = (_ADMIN, "metacontroller", *_COMPONENTS)
         self._groups = {user: tuple(_ADMINS) for user in administrators} | {
@@ -264,7 +267,7 @@ class ControlPlane:
             "--unsafe-no-fsync",
             "--log-level=warn",
         )
-        etcd.wait_ready(lambda: _answers(f"{client}/readyz"))
+        etcd.wait_ready(lambda: answers(f"{client}/readyz"))
 
     def _start_apiserver(self) -> None:
         pki = self.workdir / "pki"
@@ -308,7 +311,7 @@ class ControlPlane:
                 "--audit-log-mode=blocking",
             ]
         context = ssl.create_default_context(cafile=str(self.ca_file))
-        self._run("kube-apiserver", *arguments).wait_ready(lambda: _answers(f"{self.url}/readyz", context), 120)
+        self._run("kube-apiserver", *arguments).wait_ready(lambda: answers(f"{self.url}/readyz", context), 120)
 
     def _start_controllers(self) -> None:
         pki = self.workdir / "pki"
@@ -333,6 +336,7 @@ class ControlPlane:
             "kwok",
             f"--kubeconfig={self.kubeconfig_of('kwok')}",
             "--manage-all-nodes=true",
+            f"--cidr={self._pods}",
             f"--server-address=127.0.0.1:{self._kwok_port}",
             config=[*binaries.kwok_stages(), *sorted((_HERE / "stages").glob("*.yaml"))],
         )
@@ -394,7 +398,7 @@ def _is_ready(node: Mapping[str, Any]) -> bool:
     return conditions.get("Ready") == "True" and not node["spec"].get("taints")
 
 
-def _answers(url: str, verify: ssl.SSLContext | None = None) -> bool:
+def answers(url: str, verify: ssl.SSLContext | None = None) -> bool:
     """Whether a health endpoint says yes."""
     try:
         return httpx.get(url, verify=verify or True, timeout=2.0, trust_env=False).status_code == 200

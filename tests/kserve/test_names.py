@@ -63,3 +63,14 @@ def test_objects_of_one_kind_have_different_names(service: str) -> None:
     assert of.workload_service != of.scheduler_service
     assert len({of.main, of.multi_node, of.multi_node_prefill, of.scheduler_account}) == 4
     assert len({of.role, of.multi_node_role, of.scheduler_role}) == 3
+
+
+@given(names)
+def test_pods_of_groups_can_have_their_labels(service: str) -> None:
+    """They add the number of a group, of 1,000, and a hash to the LeaderWorkerSet's name."""
+    of = Names(service)
+    for name, plain in (
+        (of.multi_node, f"{service}-kserve-mn"),
+        (of.multi_node_prefill, f"{service}-kserve-mn-prefill"),
+    ):
+        assert name == plain if len(plain) <= 50 else len(f"{name}-999-1234567890") <= 63

@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from app.hooks.protocol import get
-from app.kserve.llminferenceservice.observed import ObservedPool, ObservedRoute, ParentReference
+from app.kserve.llminferenceservice.observed import (
+    ObservedPool,
+    ObservedRoute,
+    ParentReference,
+    ParentsStatus,
+)
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import (
     COMPONENT_WORKLOAD,
@@ -96,7 +101,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
         return CONDITION_TRUE
     if not pool.status.parents:
         return fails(Reason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
-    return fails(Reason.INFERENCE_POOL_NOT_READY, f"{name} is not accepted by every Gateway")
+    return fails(Reason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, 'Accepted')}")
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
@@ -147,12 +152,27 @@ def routes_state(view: RouterView) -> ConditionState | None:
     }
     if not view.route_refs and view.http.spec is not None:
         routes[view.names.route] = get(view.children.routes, view.names.route, view.namespace)
-    waiting = [name for name, route in routes.items() if route is None or not is_route_ready(route)]
+    waiting = {name: route for name, route in routes.items() if route is None or not is_route_ready(route)}
     if not waiting:
         return CONDITION_TRUE
-    names = ", ".join(waiting)
-    text = f"HTTPRoute {names} is not accepted by every Gateway it names, or one of its references is not resolved"
+    text = "; ".join(_route_problem(name, route) for name, route in waiting.items())
     return fails(Reason.HTTP_ROUTES_NOT_READY, text)
+
+
+def _route_problem(name: str, route: ObservedRoute | None) -> str:
+    if route is None:
+        return f"HTTPRoute {name} does not exist"
+    return f"HTTPRoute {name} {_refusal(route.status, 'Accepted', 'ResolvedRefs')}"
+
+
+def _refusal(status: ParentsStatus, *types: str) -> str:
+    """Describe why a route or pool is not ready, with the message of the first Gateway that refuses it."""
+    for parent in status.parents or ():
+        for type_ in types:
+            found = find(parent.conditions, type_)
+            if found is not None and found.status == "False":
+                return f"is refused by Gateway {parent.parent_ref.name}: {found.reason}: {found.message}"
+    return "is not yet accepted by every Gateway that it names"
 
 
 # Readiness (KS-4.7 and KS-6.4).

@@ -185,6 +185,17 @@ def test_a_reference_that_goes_takes_nothing_with_it() -> None:
     assert made.says("HTTPRoutesReady") == "HTTPRoutesNotReady"
 
 
+def test_ready_has_the_gateways_own_words() -> None:
+    """Of a route that it refuses; in the condition of routes, too."""
+    refused = {"type": "Accepted", "status": "False", "reason": "NotAllowedByListeners", "message": "closed"}
+    parents = [{"parentRef": DEFAULT_PARENT, "controllerName": "x.dev/y", "conditions": [refused]}]
+    made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, gateway(), own_route(status={"parents": parents}))
+    message = f"HTTPRoute mine is refused by Gateway {DEFAULT_PARENT['name']}: NotAllowedByListeners: closed"
+    conditions = {c["type"]: c.get("message", "") for c in made.answer["status"]["conditions"]}
+    assert conditions["HTTPRoutesReady"] == message
+    assert message in conditions["Ready"]
+
+
 # Conditions, from nothing to ready.
 
 

@@ -132,7 +132,7 @@ def test_refused(item: Json, want: list[str]) -> None:
 
 
 WARNED = {
-    "LZ-N05 fifty-three characters": (playground("a" * 53), "metadata.name"),
+    "LZ-N05 fifty-one characters": (playground("a" * 51), "metadata.name"),
     "LZ-N09 outside the range": (playground(replicas=9, elasticConfig={"maxReplicas": 3}), "spec.replicas"),
     "LZ-N24 no metrics": (trigger(), "80 percent"),
     "LZ-N30 an accelerator": (backend(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),

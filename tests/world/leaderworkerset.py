@@ -1,0 +1,75 @@
+"""The controller of LeaderWorkerSets as a process beside the control plane, with its webhooks."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e import binaries
+from tests.e2e.controlplane import ControlPlane, answers
+from tests.e2e.processes import Process, free_ports, wait_until
+from tests.world import programs
+
+_MODULE = "sigs.k8s.io/lws"
+_OURS = "leaderworkerset.sigs.k8s.io/name"
+"""The label of pods that the webhooks of pods are asked about; a patch of the module's own installation."""
+
+
+def start(cluster: ControlPlane, workdir: Path) -> Process:
+    """Start it, and return when a LeaderWorkerSet is defaulted."""
+    pki = cluster.ca_file.parent
+    workdir.mkdir(parents=True)
+    shutil.copy(pki / "server.crt", workdir / "tls.crt")
+    shutil.copy(pki / "server.key", workdir / "tls.key")
+    port, health = free_ports(2)
+    config = {
+        "apiVersion": "config.lws.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(workdir)},
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {"enable": False},
+    }
+    (workdir / "config.yaml").write_text(json.dumps(config))
+    addresses = ("--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{health}")
+    process = Process(
+        "lws",
+        [programs.program("lws"), f"--config={workdir / 'config.yaml'}", *addresses],
+        workdir / "lws.log",
+        os.environ | {"KUBECONFIG": str(cluster.kubeconfig)},
+    )
+    process.wait_ready(lambda: answers(f"http://127.0.0.1:{health}/readyz"))
+    webhooks = _webhooks(f"https://127.0.0.1:{port}", cluster.ca_file.read_bytes())
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(webhooks))
+    wait_until(lambda: _defaults(cluster), "the webhook of LeaderWorkerSets answers", 30, 0.5)
+    return process
+
+
+def _webhooks(url: str, ca: bytes) -> list[dict[str, Any]]:
+    """The module's webhook configurations at another address."""
+    file = binaries.module_directory("lws", _MODULE) / "config" / "webhook" / "manifests.yaml"
+    found = list(yaml.safe_load_all(file.read_text()))
+    for webhook in (webhook for configuration in found for webhook in configuration["webhooks"]):
+        path = webhook["clientConfig"]["service"]["path"]
+        webhook["clientConfig"] = {"url": url + path, "caBundle": base64.b64encode(ca).decode()}
+        if webhook["rules"][0]["resources"] == ["pods"]:
+            webhook["objectSelector"] = {"matchExpressions": [{"key": _OURS, "operator": "Exists"}]}
+    return found
+
+
+def _defaults(cluster: ControlPlane) -> bool:
+    template = {"spec": {"containers": [{"name": "main", "image": "example.com/server:1"}]}}
+    probe = {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "probe"},
+        "spec": {"leaderWorkerTemplate": {"size": 1, "workerTemplate": template}},
+    }
+    dry = ("create", "--dry-run=server", "-n", "default", "-o", "json", "-f", "-")
+    done = cluster.kubectl(*dry, input=json.dumps(probe), check=False)
+    return done.returncode == 0 and "networkConfig" in json.loads(done.stdout)["spec"]

@@ -1,0 +1,47 @@
+"""The programs of other projects, built from their Go modules and kept beside those of the control plane.
+
+`python -m tests.world.programs` builds what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.e2e import binaries
+from tests.e2e.binaries import Package
+
+_PACKAGES: dict[str, dict[str, Package]] = {
+    "lws": {"lws": ("lws", "sigs.k8s.io/lws/cmd")},
+    "picker": {"epp": ("picker", "."), "extproc": ("picker", "./extproc")},
+}
+"""By the directory of the cache that has them."""
+_DIRECTORIES = {program: name for name, packages in _PACKAGES.items() for program in packages}
+PROGRAMS = tuple(_DIRECTORIES)
+REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"
+"""Whether what is missing is built, rather than its tests skipped."""
+
+
+def program(name: str) -> Path:
+    """The path of one of `PROGRAMS`; built when the cache does not have it."""
+    return binaries.built(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]) / name
+
+
+def missing(*names: str) -> str | None:
+    """Why tests that need these programs cannot run here, or None."""
+    if REQUIRED:
+        return None
+    if (reason := binaries.missing()) is not None or shutil.which("go") is None:
+        return reason or "there is no Go toolchain to build it"
+    absent = [name for name in names if not _is_built(name)]
+    return f"not built: {', '.join(absent)} (make world-test)" if absent else None
+
+
+def _is_built(name: str) -> bool:
+    return binaries.build_directory(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]).is_dir()
+
+
+if __name__ == "__main__":
+    for each in PROGRAMS:
+        print(program(each))

@@ -1,0 +1,197 @@
+"""Services of several nodes beside the real controller of LeaderWorkerSets, their pods on kwok's nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from app.kube.base import Json
+from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.processes import wait_until
+from tests.e2e.test_release import NEXT, PRESENT
+from tests.world import leaderworkerset
+
+pytestmark = [pytest.mark.e2e, pytest.mark.world("lws")]
+
+KSERVE = "llminferenceservices.serving.kserve.io"
+LLMAZ = "services.inference.llmaz.io"
+SETS = "leaderworkersets.leaderworkerset.x-k8s.io"
+EXAMPLES = {
+    KSERVE: ("experts", ROOT / "examples" / "kserve" / "multi-node.yaml"),
+    LLMAZ: ("llama-large", ROOT / "examples" / "llmaz" / "multi-node.yaml"),
+}
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "experts-weights"},
+    "spec": {"accessModes": ["ReadOnlyMany"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    process = leaderworkerset.start(installation.cluster, tmp_path_factory.mktemp("world") / "lws")
+    yield installation.cluster
+    process.check()
+    process.stop()
+    installation.cluster.kubectl("delete", "openmodels", "--all")
+
+
+class Service:
+    """The example of several nodes of a family, applied in a namespace."""
+
+    def __init__(self, cluster: ControlPlane, namespace: str, kind: str, name: str = "") -> None:
+        self.cluster, self.namespace, self.kind = cluster, namespace, kind
+        example, file = EXAMPLES[kind]
+        self.name = name or example
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(CLAIM))
+        named = file.read_text().replace(f"  name: {example}\n", f"  name: {self.name}\n")
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=named)
+        self.wait_ready()
+
+    def ready(self) -> Json:
+        return condition(self.cluster.get(self.kind, self.name, "-n", self.namespace))
+
+    def wait_ready(self, pods: int = 2) -> None:
+        def all_ready() -> bool:
+            return self.ready().get("status") == "True" and len(self.pods()) == pods
+
+        try:
+            wait_until(all_ready, f"{self.name} ready with {pods} pods", 60, 0.5)
+        except TimeoutError:
+            pytest.fail(f"{self.ready()}, pods {sorted(self.pods())}\n{self.events()}")
+
+    def events(self) -> str:
+        return self.cluster.kubectl("get", "events", "-n", self.namespace).stdout
+
+    def pods(self) -> dict[str, Json]:
+        return pods(self.cluster, self.namespace)
+
+    def uids(self) -> set[str]:
+        return {pod["metadata"]["uid"] for pod in self.pods().values()}
+
+    def patch(self, spec: Json) -> None:
+        patch = json.dumps({"spec": spec})
+        self.cluster.kubectl("patch", self.kind, self.name, "-n", self.namespace, "--type=merge", "-p", patch)
+
+    def change_variable(self, value: str) -> None:
+        """Give the server of every pod a variable."""
+        variable = {"env": [{"name": "EXAMPLE", "value": value}]}
+        if self.kind == KSERVE:
+            containers = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}, **variable}]
+            self.patch({"template": {"containers": containers}, "worker": {"containers": containers}})
+            return
+        stored = self.cluster.get(self.kind, self.name, "-n", self.namespace)["spec"]["workloadTemplate"]
+        for template in (stored["leaderTemplate"], stored["workerTemplate"]):
+            template["spec"]["containers"][0].update(variable)
+        self.patch({"workloadTemplate": stored})
+
+    def variables(self) -> list[dict[str, str]]:
+        """Those of the server, of each pod."""
+        return [
+            {e["name"]: e.get("value", "") for e in pod["spec"]["containers"][0].get("env", [])}
+            for pod in self.pods().values()
+        ]
+
+
+def condition(item: Json, type_: str = "Ready") -> Json:
+    return next((c for c in item.get("status", {}).get("conditions", []) if c["type"] == type_), {})
+
+
+def pods(cluster: ControlPlane, namespace: str) -> dict[str, Json]:
+    """The pods of groups by name, without those that are being deleted."""
+    items = cluster.get("pods", "-n", namespace, "-l", "leaderworkerset.sigs.k8s.io/name")["items"]
+    return {i["metadata"]["name"]: i for i in items if "deletionTimestamp" not in i["metadata"]}
+
+
+@pytest.fixture(params=[KSERVE, LLMAZ], ids=["kserve", "llmaz"])
+def service(cluster: ControlPlane, namespace: str, request: pytest.FixtureRequest) -> Service:
+    return Service(cluster, namespace, request.param)
+
+
+def test_a_group_comes_up_scales_and_stops(service: Service) -> None:
+    """With the address of its leader in every pod; without replicas it has no pods, and with them it is back."""
+    before, after = quiet(service.cluster, service.namespace, f"{service.kind},{SETS}", 3)
+    assert before == after
+    addresses = {found["LWS_LEADER_ADDRESS"] for found in service.variables()}
+    assert len(addresses) == 1
+    assert service.namespace in addresses.pop()
+    first = service.uids()
+    service.patch({"replicas": 2})
+    service.wait_ready(4)
+    assert first < service.uids()
+    service.patch({"replicas": 1})
+    service.wait_ready(2)
+    assert service.uids() == first
+    service.patch({"replicas": 0})
+    wait_until(lambda: not service.pods(), "no pods", 60, 0.5)
+    service.patch({"replicas": 1})
+    service.wait_ready(2)
+
+
+def test_a_change_rolls_out_group_by_group(service: Service) -> None:
+    """`Ready` is RollingOut until both pods of both groups are new."""
+    service.patch({"replicas": 2})
+    service.wait_ready(4)
+    before = service.uids()
+    service.change_variable("changed")
+    wait_until(lambda: service.ready().get("status") == "False", "a rollout is seen", 30, 0.2)
+    service.wait_ready(4)
+    assert not before & service.uids()
+    assert [found["EXAMPLE"] for found in service.variables()] == ["changed"] * 4
+
+
+def test_a_lost_pod_restarts_its_group_and_no_other(service: Service) -> None:
+    service.patch({"replicas": 2})
+    service.wait_ready(4)
+    before = {name: pod["metadata"]["uid"] for name, pod in service.pods().items()}
+    lost = next(name for name in before if name.endswith("-0-1"))
+    service.cluster.kubectl("delete", "pod", lost, "-n", service.namespace)
+
+    def restarted() -> set[str]:
+        return {name for name, pod in service.pods().items() if pod["metadata"]["uid"] != before.get(name)}
+
+    group = {lost, lost.removesuffix("-1")}
+    wait_until(lambda: restarted() == group, "both pods of the group are new", 60, 0.5)
+    service.wait_ready(4)
+    assert restarted() == group
+
+
+def test_another_release_restarts_no_group(installation: Installation, service: Service) -> None:
+    """Its template is kept, through every write, until the user changes something."""
+    before = service.uids()
+    installation.stop_service()
+    installation.start_service(("-c", NEXT))
+    try:
+        service.cluster.kubectl("label", service.kind, service.name, "-n", service.namespace, "example.com/looked=1")
+        wait_until(lambda: "a newer pod template waits" in service.ready()["message"], "what waits is told", 30, 0.5)
+        service.patch({"replicas": 2})
+        service.wait_ready(4)
+        assert before < service.uids()
+        service.change_variable("changed")
+        wait_until(lambda: not before & service.uids(), "the change rolls out", 60, 0.5)
+        service.wait_ready(4)
+    finally:
+        installation.stop_service()
+        installation.start_service(PRESENT)
+
+
+def test_the_stop_of_kserve(cluster: ControlPlane, namespace: str) -> None:
+    """The annotation takes the group away and brings it back."""
+    service = Service(cluster, namespace, KSERVE)
+    stop = ("annotate", KSERVE, service.name, "-n", namespace)
+    cluster.kubectl(*stop, "serving.kserve.io/stop=true")
+    wait_until(lambda: not service.pods() and not cluster.get(SETS, "-n", namespace)["items"], "nothing", 60, 0.5)
+    wait_until(lambda: service.ready().get("reason") == "Stopped", "reason Stopped", 30, 0.5)
+    cluster.kubectl(*stop, "serving.kserve.io/stop-")
+    service.wait_ready(2)
+
+
+@pytest.mark.parametrize("length", [40, 41, 53])
+def test_groups_of_a_long_name_come_up(cluster: ControlPlane, namespace: str, length: int) -> None:
+    """Labels of their pods hold the name of the LeaderWorkerSet, two numbers and a hash."""
+    service = Service(cluster, namespace, KSERVE, "a" * length)
+    assert len(service.pods()) == 2
