@@ -50,7 +50,7 @@ class CacheTier(KubeModel):
 
 
 class KVCacheOffloading(KubeModel):
-    """Where key-value caches go when a GPU is full."""
+    """Tiers of storage for key-value caches outside the GPU."""
 
     cpu: IntOrString | None = Field(None, description="Host memory for key-value caches.")
     eviction_policy: Literal["lru", "arc"] = Field("lru", description="Which blocks leave the host memory first.")
