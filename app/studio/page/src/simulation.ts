@@ -68,7 +68,9 @@ export class SimulationView {
     this.pause();
     const documents = this.current();
     try {
-      const answer = await this.latest.run((signal) => api.simulate({ documents, scenes: [...this.chosen] }, signal));
+      const answer = await this.stage.whileLoading(
+        this.latest.run((signal) => api.simulate({ documents, scenes: [...this.chosen] }, signal)),
+      );
       if (answer === undefined) return;
       this.report(null);
       this.simulation = answer;
