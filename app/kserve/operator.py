@@ -198,7 +198,7 @@ _DECODERS: dict[type[_Document], Decoder[Any]] = {type_: Decoder(type_) for type
 
 
 def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
-    """Parse a ConfigMap's ``data``; None stands for an absent ConfigMap. Raises OperatorConfigError."""
+    """Parse a ConfigMap's ``data``; None is an absent ConfigMap. Raises OperatorConfigError."""
     sections: dict[str, Any] = {}
     for key, type_ in DOCUMENTS.items():
         if data is not None and key in data:

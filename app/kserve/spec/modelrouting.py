@@ -18,7 +18,7 @@ from app.kube.merge import find, replaced
 _RULES = (*ROUTE, "rules")
 
 
-def routed_by_model(document: Json, own: Json, namespace: str, adapters: Sequence[str], ingress: Ingress) -> Json:
+def routed_by_model(document: Json, spec: Json, namespace: str, adapters: Sequence[str], ingress: Ingress) -> Json:
     """The route without matches by model where they are not asked for, and with one for each adapter where they are.
 
     Rules that the service's ``own`` spec writes are asked for by standing there.
@@ -27,9 +27,9 @@ def routed_by_model(document: Json, own: Json, namespace: str, adapters: Sequenc
     names = _Names(ingress.model_based_routing_header_name.lower(), f"publishers/{namespace}/models/")
     if not any(names.names(match) for rule in rules for match in rule.get("matches") or ()):
         return document
-    asked = (document.get("annotations") or {}).get(MODEL_ROUTING) == "true"
-    active = asked and ingress.model_based_routing_mode.lower() != "disabled"
-    if not active and find(own, _RULES) is not None:
+    enabled = (document.get("annotations") or {}).get(MODEL_ROUTING) == "true"
+    active = enabled and ingress.model_based_routing_mode.lower() != "disabled"
+    if not active and find(spec, _RULES) is not None:
         return document
     changed = [_rule(rule, names, adapters, active) for rule in rules]
     return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
@@ -47,14 +47,14 @@ def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> J
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """How models are named in a header."""
+    """Names of models in a header."""
 
     header: str
     """In lower case, as headers are compared."""
     prefix: str
 
     def names(self, match: Json) -> bool:
-        """Whether a match asks for a model of the namespace."""
+        """Report whether a match selects a model of the namespace."""
         return any(self._is_model(header) for header in match.get("headers") or ())
 
     def of(self, match: Json, model: str) -> Json:
