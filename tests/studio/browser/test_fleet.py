@@ -1,14 +1,18 @@
-"""The studio with many resources: what is folded, and what a filter keeps."""
+"""The studio with many resources and in narrow windows: what is folded, what a filter keeps, and how it looks."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Literal
 
+import pytest
 from playwright.sync_api import Route, expect
 
 from tests.studio.browser.studio import Studio
 from tests.studio.browser.test_page import QUICKSTARTS, example, violations
 
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 CARDS = 22
 """Of five quickstarts of each family: four resources each, and two objects that all of a family read."""
 
@@ -88,3 +92,25 @@ def test_a_slow_answer_is_announced(studio: Studio) -> None:
     requests[0].continue_()
     expect(studio.page.locator(".stage")).to_have_attribute("aria-busy", "false")
     expect(studio.page.locator(".summary")).to_contain_text("24 objects")
+
+
+@pytest.mark.parametrize("size", [1, 6, 45])
+def test_no_width_scrolls_sideways(studio: Studio, tmp_path: Path, size: int) -> None:
+    """At 24, some 130 and some 1,000 objects; the pictures are for those who look at them."""
+    page = studio.page
+    studio.write(fleet(size))
+    expect(page.locator(".summary")).to_contain_text(f"{2 + 22 * size} objects", timeout=60_000)
+    for width in (1440, 800, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("scrollTo(0, 0)")
+        expect(studio.cards).not_to_have_count(0)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        boxes = [button.bounding_box() for button in page.get_by_role("button").all()]
+        assert all(box["x"] + box["width"] <= width for box in boxes if box)
+        graph, editor = page.locator("#main").bounding_box(), page.locator(".editor-pane").bounding_box()
+        assert graph is not None
+        assert editor is not None
+        assert (graph["y"] < editor["y"]) == (width < 900)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(path=tmp_path / f"{size}-{width}-{scheme}.png", caret="initial")

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { CompareView } from "./compareview.js";
-import { Documents } from "./documents.js";
+import { Documents, shortNames } from "./documents.js";
 import { button, byId, debounce, h, replace, roving } from "./dom.js";
 import { Editor } from "./editor.js";
 import { FAMILIES } from "./families.js";
@@ -169,11 +169,12 @@ function views(session: Session): void {
 
 function bar(): void {
   const active = documents.active();
+  const titles = shortNames(documents.list().map(({ name }) => name));
   const tabs_ = documents.list().map(({ name }) => {
     const chosen = name === active?.name;
-    const tab = button(name, () => (documents.select(name), editor.focus()), {
+    const tab = button(titles.get(name) ?? name, () => (documents.select(name), editor.focus()), {
       class: "document",
-      attrs: { "aria-current": chosen ? "true" : null, title: "Press F2 or double-click to rename" },
+      attrs: { "aria-current": chosen ? "true" : null, title: `${name}: press F2 or double-click to rename` },
       on: {
         dblclick: () => rename(name, tab),
         keydown: (event) => {
@@ -333,8 +334,7 @@ function theme(): void {
   const apply = (name: (typeof THEMES)[number]): void => {
     if (name === "auto") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = name;
-    control.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[name];
-    control.setAttribute("aria-label", `Theme: ${name}`);
+    control.textContent = `Theme: ${name}`;
     stage.recolour();
   };
   let chosen = THEMES.find((name) => name === localStorage.getItem(STORED)) ?? "auto";
