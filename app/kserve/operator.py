@@ -39,7 +39,7 @@ class Ingress(_Document):
     """Which of a Gateway's listeners comes first in URLs."""
     model_based_routing_header_name: str = ROUTING_HEADER
     model_based_routing_mode: str = "enabled"
-    """``disabled`` takes the routes' matches by that header away."""
+    """``disabled`` takes the routes' matches by that header away; ``forced`` ignores annotations of Gateways."""
     tls: bool = msgspec.field(default=False, name="enableLLMInferenceServiceTLS")
     """Encrypt traffic inside the cluster. It has no effect, which ``FeaturesApplied`` reports."""
 

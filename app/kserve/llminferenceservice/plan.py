@@ -9,13 +9,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.hooks.protocol import get
+from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
 from app.kserve.features import NO_TLS
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
-from app.kserve.names import MAIN, OPERATOR_CONFIG, STOP
+from app.kserve.names import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.router.tokenizer import with_tokenizer
@@ -58,7 +58,14 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
     )
     spec_layer = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)
-    return CombineInputs(service.metadata, spec_layer, pins, prefix, operator, finder.config, finder.scheduler_config)
+    excluded = {
+        (gateway.metadata.namespace, gateway.metadata.name)
+        for gateway in sorted_values(related.gateways)
+        if (gateway.metadata.annotations or {}).get(MODEL_ROUTING) == "false"
+    }
+    return CombineInputs(
+        service.metadata, spec_layer, pins, prefix, operator, finder.config, finder.scheduler_config, excluded
+    )
 
 
 def effective_spec(service: Service, request: Request, context: ReconcileContext, settings: Settings) -> Effective:

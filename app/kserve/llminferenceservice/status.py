@@ -160,7 +160,7 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
     early = outcome.error or outcome.presets
     error = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
-        return fails(Reason.STOPPED, f"{_STOPPED.message}; its spec is invalid: {error}") if error else _STOPPED
+        return fails(Reason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
     conflict = next((cause for cause in absent if cause.reason in (Reason.NAME_CONFLICT, CHANGE_REFUSED)), None)

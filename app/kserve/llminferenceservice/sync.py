@@ -37,7 +37,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     """Build the desired children and status of a service with a valid spec."""
     pins = pins_of(service, settings)
     if is_stopped(service.metadata):
-        return _answer(service, Outcome(pins, CONDITION_TRUE, None, None, stopped=True), [], now)
+        return _answer(service, _stopped(service, request, settings), [], now)
     try:
         context = reconcile_context(service, request, settings)
     except OperatorConfigError as error:
@@ -74,6 +74,18 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         features=features,
     )
     return _answer(service, outcome, children, now)
+
+
+def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
+    """Return the outcome of a stopped service, with the error if its specs cannot be combined."""
+    stopped = Outcome(pins_of(service, settings), CONDITION_TRUE, None, None, stopped=True)
+    try:
+        effective = effective_spec(service, request, reconcile_context(service, request, settings), settings)
+    except OperatorConfigError:
+        return replace(stopped, presets=None)
+    except CombineError as error:
+        return replace(stopped, presets=fails(Reason.STOPPED, str(error)))
+    return replace(stopped, applied=effective.applied)
 
 
 def invalid(

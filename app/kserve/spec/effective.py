@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import Field, ValidationError
@@ -143,6 +143,8 @@ class CombineInputs:
     operator: OperatorConfig
     find_config: FindConfig
     find_scheduler_config: FindSchedulerConfig
+    without_model_routing: Collection[tuple[str, str]] = ()
+    """Gateways, each by namespace and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,12 @@ def combine(inputs: CombineInputs) -> Effective:
     document, templated = rendered(merged.document, merged.layers, merged.data)
     document = routed(document, Names(inputs.metadata.name))
     document = routed_by_model(
-        document, merged.layers[-1].spec, inputs.metadata.namespace, _adapters(document), inputs.operator.ingress
+        document,
+        merged.layers[-1].spec,
+        inputs.metadata.namespace,
+        _adapters(document),
+        inputs.operator.ingress,
+        inputs.without_model_routing,
     )
     if (route := find(document, ROUTE)) is not None:
         document = replaced(document, ROUTE, replaced_as_a_whole(route))

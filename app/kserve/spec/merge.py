@@ -100,12 +100,17 @@ def document(spec: Json) -> Json:
     if isinstance(model := result.get("model"), dict):
         result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
     if isinstance(spec.get("tracing"), dict):
-        result["tracing"] = {key: value for key, value in spec["tracing"].items() if value}
+        result["tracing"] = _tracing(spec["tracing"])
     if isinstance(spec.get("prefill"), dict):
         result["prefill"] = _workload(spec["prefill"])
     if isinstance(spec.get("router"), dict):
         result["router"] = _router(spec["router"])
     return result
+
+
+def _tracing(tracing: Json) -> Json:
+    """Without empty values, but for the endpoint: an empty one turns off what a preset turns on."""
+    return {key: value for key, value in tracing.items() if value or (key == "exporterEndpoint" and value == "")}
 
 
 def _workload(spec: Json) -> Json:
