@@ -346,7 +346,13 @@ def _paths(spec: Json) -> set[Any]:
     return {(match.get("path") or {}).get("value") for rule in rules for match in rule.get("matches") or ()}
 
 
-_WITHOUT_EFFECT = ("exp-dra-", "precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")
+_WITHOUT_EFFECT = (
+    "exp-dra-",
+    "precise-prefix-cache-scorer",
+    "token-producer",
+    "predicted-latency-producer",
+    "kvCacheOffloading",
+)
 _TEMPLATES = ("template", "worker")
 _PRESETS_VOLUMES = {"home", "tmp-dir", "dshm", "model-cache", "tls-certs"}
 

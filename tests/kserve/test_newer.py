@@ -421,8 +421,6 @@ def test_features_without_effect_are_in_the_status(parent: Json, ingress: Json, 
     ("spec", "path"),
     [
         ({"router": {"scheduler": {"tokenizer": {}}}}, "spec.router.scheduler.tokenizer"),
-        ({"kvCacheOffloading": {"cpu": "10Gi"}}, "spec.kvCacheOffloading"),
-        ({"prefill": {"kvCacheOffloading": {"cpu": "10Gi"}}}, "spec.prefill.kvCacheOffloading"),
         ({"model": {"uri": "pvc://claim/m", "confidential": {"enabled": True}}}, "spec.model.confidential"),
     ],
 )
@@ -430,6 +428,85 @@ def test_warns_of_fields_without_effect(spec: Json, path: str) -> None:
     verdict = admit(service(**spec))
     assert verdict.errors == []
     assert [warning for warning in verdict.warnings if warning.startswith(f"{path}: accepted, no effect; ")]
+
+
+CLAIM = {"fileSystem": {"pvc": {"ref": {"name": "caches", "path": "chat"}}}}
+OWN_CLAIM = {"fileSystem": {"pvc": {"spec": {"accessModes": ["ReadWriteOnce"]}}}}
+NODE = {"fileSystem": {"emptyDir": {"sizeLimit": "1Gi"}}}
+
+
+def test_key_value_caches_leave_the_gpu() -> None:
+    """For host memory, and for volumes of both sides; each side has a field of its own."""
+    caches = {"cpu": "10Gi", "secondary": [CLAIM, OWN_CLAIM, NODE]}
+    cluster = Cluster(service(kvCacheOffloading=caches, prefill={}, router={"scheduler": {}}))
+    cluster.sync()
+    pod = template(cluster)["spec"]
+    script = container(pod)["command"][2]
+    flag = (
+        r"--kv-transfer-config '{\"kv_connector\":\"OffloadingConnector\",\"kv_connector_extra_config\":"
+        r"{\"cpu_bytes_to_use\":10737418240,\"eviction_policy\":\"lru\",\"secondary_tiers\":["
+        r"{\"root_dir\":\"/mnt/kv-cache-0\",\"type\":\"fs\"},{\"root_dir\":\"/mnt/kv-cache-1\",\"type\":\"fs\"},"
+        r"{\"root_dir\":\"/mnt/kv-cache-2\",\"type\":\"fs\"}],\"spec_name\":\"TieringOffloadingSpec\"},"
+        r"\"kv_role\":\"kv_both\"}'"
+    )
+    assert f'if since 0.22; then\n  eval "server+=({flag})"\nfi' in script
+    mounts = [mount for mount in container(pod)["volumeMounts"] if mount["name"].startswith("kv-cache-")]
+    assert mounts == [
+        {"name": "kv-cache-secondary-0", "mountPath": "/mnt/kv-cache-0", "subPath": "chat"},
+        {"name": "kv-cache-secondary-1", "mountPath": "/mnt/kv-cache-1"},
+        {"name": "kv-cache-secondary-2", "mountPath": "/mnt/kv-cache-2"},
+    ]
+    sources = [volume for volume in pod["volumes"] if volume["name"].startswith("kv-cache-")]
+    assert sources == [
+        {"name": "kv-cache-secondary-0", "persistentVolumeClaim": {"claimName": "caches"}},
+        {
+            "name": "kv-cache-secondary-1",
+            "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}},
+        },
+        {"name": "kv-cache-secondary-2", "emptyDir": {"sizeLimit": "1Gi"}},
+    ]
+    assert "kv-transfer-config" not in str(template(cluster, "demo-kserve-prefill"))
+    assert cluster.says("FeaturesApplied") is None
+
+
+def test_a_server_without_the_flag_is_reported() -> None:
+    """One with a command of its own gets none."""
+    main = {"name": "main", "command": ["vllm", "serve"]}
+    cluster = Cluster(service(kvCacheOffloading={"cpu": "10Gi"}, template={"containers": [main]}))
+    cluster.sync()
+    assert cluster.says("FeaturesApplied") == "OffloadingNotSupported"
+
+
+CACHES = "spec.kvCacheOffloading"
+
+
+@pytest.mark.parametrize(
+    ("caches", "errors"),
+    [
+        ({"cpu": "0"}, []),
+        ({"evictionPolicy": "lru"}, []),
+        ({"cpu": "lots"}, [(f"{CACHES}.cpu", "Invalid")]),
+        ({"cpu": "1Gi", "evictionPolicy": "fifo"}, [(f"{CACHES}.evictionPolicy", "NotSupported")]),
+        ({"secondary": [NODE]}, [(f"{CACHES}.cpu", "Required")]),
+        ({"cpu": "1Gi", "secondary": [{}]}, [(f"{CACHES}.secondary[0].fileSystem", "Required")]),
+        ({"cpu": "1Gi", "secondary": [{"fileSystem": {}}]}, [(f"{CACHES}.secondary[0].fileSystem", "Required")]),
+        (
+            {"cpu": "1Gi", "secondary": [{"fileSystem": CLAIM["fileSystem"] | NODE["fileSystem"]}]},
+            [(f"{CACHES}.secondary[0].fileSystem", "Invalid")],
+        ),
+        (
+            {"cpu": "1Gi", "secondary": [{"fileSystem": {"pvc": {}}}]},
+            [(f"{CACHES}.secondary[0].fileSystem.pvc", "Required")],
+        ),
+        (
+            {"cpu": "1Gi", "secondary": [{"fileSystem": {"pvc": {"ref": {"path": "p"}}}}]},
+            [(f"{CACHES}.secondary[0].fileSystem.pvc.ref.name", "Required")],
+        ),
+    ],
+)
+def test_rules_for_key_value_caches(caches: Json, errors: list[tuple[str, str]]) -> None:
+    """Those of KServe v0.20."""
+    assert fields(service(kvCacheOffloading=caches)) == errors
 
 
 def test_an_encrypted_model_is_decrypted() -> None:

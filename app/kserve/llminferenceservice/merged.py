@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from app.hooks import sendable
+from app.kserve import kvcache
 from app.kserve.gatewayapi import HTTPRouteSpec
 from app.kserve.llminferenceservice.types import (
     NO_PARALLELISM,
@@ -95,6 +96,7 @@ def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
             yield from _group(spec.router, spec.router.route, based=bool(spec.base_refs))
     for workload, path in workloads(spec):
         yield from _parallelism(workload, path, based=bool(spec.base_refs))
+        yield from kvcache.check(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
     if spec.router is not None and spec.router.scheduler is not None:
         yield from _scheduler(spec.router.scheduler)
     yield from scaling(spec)
@@ -289,7 +291,8 @@ def _ruled(effective: Json) -> Json:
 
 
 def _ruled_workload(workload: Json) -> Json:
-    ruled: Json = {key: workload[key] for key in ("replicas", "scaling", "parallelism") if key in workload}
+    keys = ("replicas", "scaling", "parallelism", "kvCacheOffloading")
+    ruled: Json = {key: workload[key] for key in keys if key in workload}
     if workload.get("worker") is not None:
         ruled["worker"] = {}
     return ruled

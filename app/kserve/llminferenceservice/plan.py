@@ -12,6 +12,7 @@ from typing import Any
 from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
 from app.kserve.features import NO_TLS
+from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
@@ -157,6 +158,8 @@ def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
         return credential
+    if any(name.startswith(TIER) for name in names):
+        return "spec.kvCacheOffloading"
     is_adapter = any(name.startswith((LORA_PATH, "lora-")) for name in names) or (
         keyed[-1] == "args" and (MAIN in names or value in plan.adapters)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from app.kserve import features
+from app.kserve import features, kvcache
 from app.kserve.devices import device_annotations
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.types import (
@@ -108,6 +108,10 @@ def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: Operator
         reported += [(Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
         if features.tokenizer_lacks_files(spec):
             reported.append((Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))
+    workloads = [workload for workload in (spec, spec.prefill) if workload is not None]
+    pods = [(side.kv_cache_offloading, pod) for side in workloads for pod in (side.template, side.worker)]
+    if any(kvcache.lacks_flag(offloading, pod) for offloading, pod in pods):
+        reported.append((Reason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
 
 

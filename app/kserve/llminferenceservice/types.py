@@ -341,7 +341,7 @@ _REPLICAS_OR_SCALING = Rule(
 )
 
 
-_NO_OFFLOADING = "give the server --kv-transfer-config in the args of container main"
+_OFFLOADING = "volumes at /mnt/kv-cache-<i>, and vLLM's --kv-transfer-config by presets of v0.20"
 
 
 class WorkloadSpec(KubeModel):
@@ -356,8 +356,10 @@ class WorkloadSpec(KubeModel):
         None, description="Autoscaling, in place of replicas: by a HorizontalPodAutoscaler or by KEDA."
     )
     parallelism: ParallelismSpec | None = Field(None, description="Distribution of one replica over GPUs and nodes.")
-    kv_cache_offloading: Annotated[Json | None, no_effect(_NO_OFFLOADING)] = Field(
-        None, description="Where key-value caches go when a GPU is full. Stored, not acted on."
+    kv_cache_offloading: Annotated[Json | None, honoured(_OFFLOADING)] = Field(
+        None,
+        description="Where key-value caches go when a GPU is full: cpu (host memory), evictionPolicy (lru or arc; "
+        "defaults to lru) and secondary, each a fileSystem with emptyDir or pvc.",
     )
     labels: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Labels for the pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Annotations for the pods.")
@@ -677,6 +679,7 @@ class Reason(StrEnum):
     TLS_NOT_SUPPORTED = "TLSNotSupported"
     DEVICES_NOT_SUPPORTED = "DevicesNotSupported"
     PLUGIN_SERVER_MISSING = "PluginServerMissing"
+    OFFLOADING_NOT_SUPPORTED = "OffloadingNotSupported"
     """A plugin of the endpoint picker needs a server that nothing adds to its pod."""
     SCHEDULER_RECONCILE_ERROR = "SchedulerReconcileError"
     HTTP_ROUTE_RECONCILE_ERROR = "HTTPRouteReconcileError"

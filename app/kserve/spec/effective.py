@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
+from app.kserve.kvcache import with_tiers
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
@@ -196,7 +197,7 @@ def combine(inputs: CombineInputs) -> Effective:
         document = replaced(document, ROUTE, replaced_as_a_whole(route))
     document = with_scheduler_config(document, inputs.find_scheduler_config)
     untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
-    untraced = with_parallelism(untraced, merged.pipelines)
+    untraced = with_tiers(with_parallelism(untraced, merged.pipelines))
     document = traced(untraced, inputs.metadata)
     return Effective(_typed(document), document, merged.layers, templated, _applied(merged), untraced)
 

@@ -115,7 +115,7 @@ def _tracing(tracing: Json) -> Json:
 
 def _workload(spec: Json) -> Json:
     result: Json = {}
-    for key in ("replicas", "scaling", "labels", "annotations"):
+    for key in ("replicas", "scaling", "kvCacheOffloading", "labels", "annotations"):
         if (value := spec.get(key)) is not None:
             result[key] = without_nulls(value)
     parallelism = spec.get("parallelism")

@@ -294,7 +294,13 @@ def test_reasons_are_upstreams() -> None:
     assert not known & NOT_HERE.keys()
     ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "ParallelismContradicted"}
     ours |= {"NoScheduler", "NotRouted", "UnknownCriticality", "MemberDivergence"}
-    ours |= {"ConfigNotFound", "TLSNotSupported", "DevicesNotSupported", "PluginServerMissing"}
+    ours |= {
+        "ConfigNotFound",
+        "TLSNotSupported",
+        "DevicesNotSupported",
+        "PluginServerMissing",
+        "OffloadingNotSupported",
+    }
     later = {"ReconcileScalingError", "HPAProgressing", "ScaledObjectProgressing"}
     assert known - REASONS - set(ConditionType) == ours | later
 

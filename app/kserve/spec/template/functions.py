@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from app.kserve.kvcache import transfer_flag
 from app.kserve.names import child_name
 from app.kserve.spec.template.bounds import Meter, TemplateError, size
 
@@ -223,16 +224,11 @@ _GRACE = 60
 """Default grace period of a pod, in seconds."""
 
 
-def _kv_transfer_config(_offloading: Any) -> str:
-    """Flags for ``kvCacheOffloading``, which has no effect here."""
-    return ""
-
-
 FUNCTIONS: dict[str, Function] = {
     "ChildName": _strict(_child_name, 2, 2),
     "ShellQuote": _strict(shell_quoted, 1, 1, prints=True),
     "shutdownTimeout": _strict(_shutdown_timeout, 2, 2),
-    "kvTransferConfig": _strict(_kv_transfer_config, 1, 1),
+    "kvTransferConfig": _strict(transfer_flag, 1, 1),
     "or": _short_circuit(True),
     "and": _short_circuit(False),
     "not": _not,

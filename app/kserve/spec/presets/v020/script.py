@@ -111,4 +111,7 @@ def _script(pod: str, arguments: Sequence[str], before: str = "") -> str:
     server = "\n  ".join(argument for argument in arguments if argument)
     timeout = f"{{{{ shutdownTimeout {pod} {PRE_STOP_SECONDS} }}}}"
     graceful = f"if since 0.18; then\n  server+=(--shutdown-timeout {timeout})\nfi\n"
-    return f"{ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{_START}"
+    caches = f"{pod.rpartition('.')[0]}.KVCacheOffloading"
+    offload = f'if since 0.22; then\n  eval "server+=({{{{ kvTransferConfig {caches} }}}})"\nfi\n'
+    offload = f"{{{{ if {caches} }}}}{offload}{{{{ end }}}}"
+    return f"{ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"

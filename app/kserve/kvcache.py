@@ -1,0 +1,181 @@
+"""``kvCacheOffloading``: key-value caches that leave the GPU for host memory and file systems. Source: KS-3.16."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field
+
+from app.kserve.arguments import has_flag
+from app.kserve.names import MAIN
+from app.kube import field
+from app.kube.base import IntOrString, Json, KubeModel
+from app.kube.decode import SPEC, decode_document
+from app.kube.merge import find, replaced
+from app.kube.quantity import QuantityError, parse
+
+FLAG = "--kv-transfer-config"
+TIER = "kv-cache-secondary-"
+"""Beginning of the names of volumes."""
+NO_FLAG = f"kvCacheOffloading has no effect: the server does not get {FLAG}, which presets of v0.20 write"
+
+
+class ClaimReference(KubeModel):
+    """A PersistentVolumeClaim that exists, and a directory in it."""
+
+    name: str = Field("", description="Name of the claim.")
+    path: str = Field("", description="Directory in the claim. Defaults to its root.")
+
+
+class CacheClaim(KubeModel):
+    """A claim that exists, or the spec of one for each pod."""
+
+    spec: Json | None = Field(None, description="Spec of a claim that lives as long as its pod.")
+    ref: ClaimReference | None = Field(None, description="A claim that exists.")
+
+
+class CacheFileSystem(KubeModel):
+    """A volume for key-value caches."""
+
+    empty_dir: Json | None = Field(None, description="Storage of the node.")
+    pvc: CacheClaim | None = Field(None, description="A PersistentVolumeClaim.")
+
+
+class CacheTier(KubeModel):
+    """Storage for what does not fit the host memory."""
+
+    file_system: CacheFileSystem = Field(description="A file system.")
+
+
+class KVCacheOffloading(KubeModel):
+    """Tiers of storage for key-value caches outside the GPU."""
+
+    cpu: IntOrString | None = Field(None, description="Host memory for key-value caches.")
+    eviction_policy: Literal["lru", "arc"] = Field("lru", description="Which blocks leave the host memory first.")
+    secondary: list[CacheTier] | None = Field(None, description="Storage for what leaves the host memory.")
+
+
+# Rules.
+
+
+def check(offloading: Json | None, path: field.Path) -> Iterator[field.Error]:
+    """Validate the field of one workload, as KServe v0.20 does."""
+    settings, errors = _decoded(offloading, path)
+    yield from errors
+    if settings is None:
+        return
+    if settings.cpu is not None:
+        try:
+            parse(str(settings.cpu))
+        except QuantityError as error:
+            yield field.invalid(path.child("cpu"), settings.cpu, str(error))
+    elif settings.secondary:
+        yield field.required(path.child("cpu"), "secondary holds what leaves the host memory")
+    for position, tier in enumerate(settings.secondary or ()):
+        yield from _check_tier(tier, path.child("secondary").index(position).child("fileSystem"))
+
+
+def _check_tier(tier: CacheTier, path: field.Path) -> Iterator[field.Error]:
+    files = tier.file_system
+    yield from _exactly_one(path, emptyDir=files.empty_dir, pvc=files.pvc)
+    if files.pvc is None:
+        return
+    yield from _exactly_one(path.child("pvc"), spec=files.pvc.spec, ref=files.pvc.ref)
+    if files.pvc.ref is not None and not files.pvc.ref.name:
+        yield field.required(path.child("pvc", "ref", "name"), "name the PersistentVolumeClaim")
+
+
+def _exactly_one(path: field.Path, **choices: object) -> Iterator[field.Error]:
+    names = " or ".join(choices)
+    present = [name for name, value in choices.items() if value is not None]
+    if not present:
+        yield field.required(path, f"set {names}")
+    elif len(present) > 1:
+        yield field.invalid(path, present, f"must have only one of {names}")
+
+
+def _decoded(offloading: Any, path: field.Path = SPEC) -> tuple[KVCacheOffloading | None, list[field.Error]]:
+    return decode_document(offloading, KVCacheOffloading, path) if isinstance(offloading, dict) else (None, [])
+
+
+# The pods.
+
+
+def with_tiers(document: Json) -> Json:
+    """Mount the volumes of the secondary tiers into the model servers of a spec."""
+    for side in ((), ("prefill",)):
+        settings, _ = _decoded(find(document, (*side, "kvCacheOffloading")))
+        tiers = [tier.file_system for tier in (settings.secondary if settings is not None else None) or ()]
+        for path in ((*side, "template"), (*side, "worker")):
+            if tiers and (pod := find(document, path)) is not None:
+                document = replaced(document, path, _with_volumes(pod, tiers))
+    return document
+
+
+def _with_volumes(pod: Json, tiers: list[CacheFileSystem]) -> Json:
+    volumes, mounts = [], []
+    for position, files in enumerate(tiers):
+        name = f"{TIER}{position}"
+        reference = files.pvc.ref if files.pvc is not None else None
+        below = {"subPath": reference.path} if reference is not None and reference.path else {}
+        volumes.append({"name": name, **_source(files)})
+        mounts.append({"name": name, "mountPath": _directory(position), **below})
+    return {
+        **pod,
+        "containers": [
+            {**c, "volumeMounts": [*(c.get("volumeMounts") or ()), *mounts]} if c.get("name") == MAIN else c
+            for c in pod.get("containers") or ()
+        ],
+        "volumes": [*(pod.get("volumes") or ()), *volumes],
+    }
+
+
+def _directory(position: int) -> str:
+    return f"/mnt/kv-cache-{position}"
+
+
+def _source(files: CacheFileSystem) -> Json:
+    """Return the source of a volume that passed :func:`check`."""
+    if files.pvc is None:
+        return {"emptyDir": files.empty_dir or {}}
+    if files.pvc.ref is not None:
+        return {"persistentVolumeClaim": {"claimName": files.pvc.ref.name}}
+    return {"ephemeral": {"volumeClaimTemplate": {"spec": files.pvc.spec or {}}}}
+
+
+# The server's flag.
+
+
+def transfer_flag(offloading: Any) -> str:
+    """Return vLLM's flag for a shell script, to stand between double quotes; empty without host memory."""
+    size, settings = _host_memory(offloading)
+    if settings is None or not size:
+        return ""
+    extra: Json = {"cpu_bytes_to_use": size, "eviction_policy": settings.eviction_policy}
+    if settings.secondary:
+        tiers = [{"root_dir": _directory(position), "type": "fs"} for position in range(len(settings.secondary))]
+        extra["secondary_tiers"] = tiers
+    config = {
+        "kv_connector": "OffloadingConnector",
+        "kv_connector_extra_config": {**extra, "spec_name": "TieringOffloadingSpec"},
+        "kv_role": "kv_both",
+    }
+    text = json.dumps(config, separators=(",", ":")).replace('"', '\\"')
+    return f"{FLAG} '{text}'"
+
+
+def _host_memory(offloading: Any) -> tuple[int, KVCacheOffloading | None]:
+    settings, _ = _decoded(offloading)
+    try:
+        return int(parse(str(settings.cpu))) if settings is not None else 0, settings
+    except QuantityError:
+        return 0, None
+
+
+def lacks_flag(offloading: Json | None, pod: Json | None) -> bool:
+    """Report whether the field has no effect, because the server of a pod does not get the flag."""
+    size, _ = _host_memory(offloading)
+    main = next((c for c in (pod or {}).get("containers") or () if c.get("name") == MAIN), None)
+    return size > 0 and main is not None and not has_flag(main, FLAG)
