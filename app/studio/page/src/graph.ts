@@ -9,9 +9,9 @@ import type { Node } from "./types.js";
 
 /** Below this the text of a card is too small to read: only its name is drawn, larger, on its colour and shape. */
 const READABLE = 0.42;
-/** A graph that would have to be smaller than this to fit begins at its upper left corner instead. */
-const LEGIBLE = 0.5;
-/** The scale of such a graph, for which its parts are put beside each other. */
+/** A graph that would have to be smaller than this to fit begins at its upper left corner instead, as wide as the view. */
+const LEGIBLE = 0.55;
+/** The largest scale of such a graph, for which its parts are put beside each other. */
 const COMFORTABLE = 0.8;
 const MARGIN = 28;
 const [RIGHT, LEFT] = ["90deg", "270deg"];
@@ -97,7 +97,7 @@ export class GraphView {
     const box = this.core.nodes().boundingBox();
     const [across, down] = [(clientWidth - 2 * MARGIN) / box.w, (clientHeight - 2 * MARGIN) / box.h];
     const whole = Math.min(across, down, 1);
-    const zoom = whole >= LEGIBLE ? whole : COMFORTABLE;
+    const zoom = whole >= LEGIBLE ? whole : Math.max(Math.min(across, COMFORTABLE), LEGIBLE);
     const start = (room: number, size: number): number => Math.max((room - size * zoom) / 2, MARGIN);
     const pan = { x: start(clientWidth, box.w) - box.x1 * zoom, y: start(clientHeight, box.h) - box.y1 * zoom };
     this.core.viewport({ zoom, pan });
