@@ -29,10 +29,7 @@ def test_they_are_those_of_explain(ask: Ask, example: str) -> None:
     (told,) = [one for one in explain(manifests, "default") if one["object"] == f"{parent['kind']}/{parent['name']}"]
     same = {(row["path"], row["source"]) for row in told["values"]}
     ours = {(row["path"], row["origin"]) for row in found}
-    if example.startswith("llmaz"):  # the engine comes with the installation
-        assert len(ours) > len(same)
-    else:
-        assert ours == same
+    assert ours == same
     assert any(row["line"] for row in found)
 
 
