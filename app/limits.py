@@ -292,6 +292,9 @@ MAX_OUTPUT_CHARACTERS = 300
 MAX_QUOTE_CHARACTERS = 200
 """Characters of a container's output in a message of LLMKube. → cut"""
 
+MAX_SERVICES_NAMED = 10
+"""Services that the condition of an LLMInferenceServiceConfig names. → their number"""
+
 # The command.
 
 MAX_FILE_BYTES = 32 * MIB

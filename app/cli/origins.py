@@ -239,6 +239,8 @@ def _experiments(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settin
                 return
             yield _Experiment(f"{prefix}{path}", value, _altered(cluster, document, path, value))
     for name in type(settings).model_fields:
+        if name == "kserve_presets":  # the kind itself names the presets
+            continue
         if name.startswith(f"{kind.resource.family}_") or name == "cluster_domain":
             attempts = _with_setting(cluster, settings, name)
             yield _Experiment(f"setting {variable_name(name)}", getattr(settings, name), attempts)

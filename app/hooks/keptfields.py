@@ -27,7 +27,7 @@ Allowed = Callable[[object, object], bool]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A list of containers with the same names on both sides, or an absent one; ``fields`` may differ."""
+    """A list of planned containers, of which some or all may be absent; their ``fields`` may differ."""
 
     fields: Mapping[str, Rule]
 
@@ -176,11 +176,15 @@ def differences(kept: object, planned: object, rule: Rule | None, path: str = ""
             yield from differences(*values, rule.get(key), f"{path}.{key}" if path else key)
     elif isinstance(rule, Named) and kept is not None and planned is not None:
         containers, plans = _by_name(kept), _by_name(planned)
-        if containers.keys() != plans.keys() or not isinstance(kept, list) or len(containers) != len(kept):
+        if not isinstance(kept, list) or not containers.keys() <= plans.keys() or not 0 < len(kept) == len(containers):
             yield Difference(path, allowed=False)
             return
-        for name, item in containers.items():
-            yield from differences(item, plans[name], rule.fields, f"{path}[{name}]")
+        for name, plan in plans.items():
+            place = f"{path}[{name}]"
+            if name in containers:
+                yield from differences(containers[name], plan, rule.fields, place)
+            else:
+                yield Difference(place, allowed=True)
     else:
         yield Difference(path, kept is None if isinstance(rule, Named) else callable(rule) and rule(kept, planned))
 

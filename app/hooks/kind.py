@@ -159,7 +159,7 @@ def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
 
 
 def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
-    """Answer a finalize hook of a kind that has one. A failure would keep the object for ever."""
+    """Answer a finalize hook of a kind that has one. A failure would block the deletion."""
     request = kind.request(body, finalizing=True)
     parent, finalize = request.parent, kind.hooks.finalize
     if finalize is None:

@@ -290,7 +290,7 @@ def _picker(pool: Json, key: str, model: type[KubeModel]) -> Json:
 
 
 def _replace(document: Json, path: str, change: Callable[[Json], Json], *, parent: str = "spec") -> Json:
-    """Return a copy of the document with a changed object at ``path``; the document itself if there is no object."""
+    """Return a copy of the document with a changed object at ``path``; the same document without such an object."""
     key, _, rest = path.partition(".")
     if document.get(key) is None:
         return document

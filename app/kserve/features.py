@@ -28,7 +28,7 @@ _SIDECARS = {
 
 
 def plugins_without_server(config: Any, pod: Json | None) -> Iterator[str]:
-    """Yield a problem for each plugin whose server is no container of the endpoint picker's pod."""
+    """Yield a problem for each plugin whose server is not a container of the endpoint picker's pod."""
     names = {container.get("name") for container in (pod or {}).get("containers") or ()}
     if names - {MAIN, TOKENIZER}:
         return

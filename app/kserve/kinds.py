@@ -175,7 +175,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             related=Related,
             sync=service.sync,
             invalid=service.invalid,
-            invalid_children=service.kept,
+            invalid_children=service.kept_templates,
             template_inputs=template_inputs,
             customize=customize,
         ),
@@ -203,7 +203,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
 
 
 def _with_older(kind: Kind[Any, Any]) -> Kind[Any, Any]:
-    """The kind with its older versions. The same rules judge them: a spec's type says of which version it is."""
+    """Return the kind with its older versions. They share the rules; a spec's type tells its version."""
     return replace(kind, older=tuple(replace(kind, resource=r, upgrade=upgrade) for r in kind.resource.older))
 
 

@@ -39,7 +39,7 @@ class Ingress(_Document):
     """Which of a Gateway's listeners comes first in URLs."""
     model_based_routing_header_name: str = ROUTING_HEADER
     model_based_routing_mode: str = "enabled"
-    """``disabled`` takes the routes' matches by that header away."""
+    """``disabled`` takes the routes' matches by that header away; ``forced`` ignores annotations of Gateways."""
     tls: bool = msgspec.field(default=False, name="enableLLMInferenceServiceTLS")
     """Encrypt traffic inside the cluster. It has no effect, which ``FeaturesApplied`` reports."""
 
@@ -198,7 +198,7 @@ _DECODERS: dict[type[_Document], Decoder[Any]] = {type_: Decoder(type_) for type
 
 
 def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
-    """Parse a ConfigMap's ``data``; None stands for an absent ConfigMap. Raises OperatorConfigError."""
+    """Parse a ConfigMap's ``data``; None is an absent ConfigMap. Raises OperatorConfigError."""
     sections: dict[str, Any] = {}
     for key, type_ in DOCUMENTS.items():
         if data is not None and key in data:

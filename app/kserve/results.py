@@ -80,7 +80,7 @@ class RouterResult:
 class Outcome:
     """Inputs of the status of one sync (:func:`app.kserve.llminferenceservice.status.status`).
 
-    ``None`` stands for a phase that was not reached: its conditions stay as they were, ``Unknown`` on a new object.
+    None is a phase that was not reached: its conditions do not change, and are ``Unknown`` on a new object.
     """
 
     pins: Mapping[str, str]
@@ -127,11 +127,15 @@ class ConditionLedger(Ledger[Condition]):
 
     def first_false(self, types: Iterable[str]) -> ConditionState:
         """Return the first false condition, else a true one; absent conditions count as true."""
-        return next((found for type_ in types if (found := self.false(type_)) is not None), CONDITION_TRUE)
+        return next((state for type_ in types if (state := self.false(type_)) is not None), CONDITION_TRUE)
 
     def false(self, type_: str) -> ConditionState | None:
-        found = self._items.get(type_)
-        return fails(found.reason, found.message) if found is not None and found.status == "False" else None
+        condition = self._items.get(type_)
+        return (
+            fails(condition.reason, condition.message)
+            if condition is not None and condition.status == "False"
+            else None
+        )
 
     def conditions(self) -> list[Condition]:
         return [self._items[type_] for type_ in sorted(self._items)]

@@ -65,7 +65,7 @@ class ChildKind:
 
 
 class Selection(StrEnum):
-    """How a rule of customize selects related objects."""
+    """The ways in which a rule of customize selects related objects."""
 
     NAMES = "by name"
     LABELS = "by one label"
@@ -82,7 +82,7 @@ class RelatedKind:
     selection: Selection = Selection.NAMES
     """The widest selection."""
     use: str = ""
-    """What follows from the objects, and which services ask for them if not all do."""
+    """Effect of the objects, and the services that request them if not all do."""
     component: str = ""
     """Set if the kind is only requested together with an optional child kind's component."""
 

@@ -242,6 +242,7 @@ class _Drawing:
     def _node(self, key: Key, document: Json, state: State, cause: str) -> Node:
         metadata = document["metadata"]
         file, line = self._written.get(key, (None, None))
+        kind = find(document["apiVersion"], document["kind"])
         return Node(
             id=_id(key),
             api_version=document["apiVersion"],
@@ -249,6 +250,7 @@ class _Drawing:
             namespace=metadata.get("namespace", ""),
             name=metadata["name"],
             role=self._roles.get(key, "related"),
+            family=kind.resource.family if kind is not None else "",
             state=state,
             cause=cause,
             yaml=_yaml(orjson.dumps(document)),

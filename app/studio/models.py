@@ -121,6 +121,7 @@ class Node(Model):
     namespace: str = Field(description="Empty for an object of the whole cluster.")
     name: str
     role: Role
+    family: str = Field(default="", description="`kserve`, `llmaz` or `llmkube` for a kind that is served.")
     state: State
     cause: str = Field(description="The message of its condition Ready; empty if it is ready.")
     yaml: str = Field(description="Empty for an absent object.")

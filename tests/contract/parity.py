@@ -198,7 +198,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _flat_items(items: list[Json], path: str) -> Iterator[tuple[str, Any]]:
     by = next((k for k in _LIST_KEYS if all(isinstance(item.get(k), str | int) for item in items)), None)
-    if path.endswith(("tolerations", "metrics")):
+    if path.endswith(("tolerations", "metrics", "rules")):
         by = None
     seen: Counter[str] = Counter()
     for number, item in enumerate(items):
@@ -277,7 +277,7 @@ def _kserve_facts(case: Json) -> Json:
         "adapters": '"adapters": [{' in text,
         "namesPickerService": '"extensionRef": {' in text or '"endpointPickerRef": {' in text,
         "tokenizerUnused": any(_has_unused_tokenizer(child) for child in case["expect"].get("children") or ()),
-        "poolProtocolUnset": '"appProtocol"' not in text,
+        "poolProtocolUnset": '"appProtocol"' not in json.dumps([o for o in case["objects"] if o["kind"] != "Service"]),
         "defaultAccountMissing": not any(
             o["kind"] == "ServiceAccount" and o["metadata"]["name"] == "default" for o in case["objects"]
         ),
@@ -288,7 +288,46 @@ def _kserve_facts(case: Json) -> Json:
         "builtInPipeline": any("pipeline" in one for one in groups)
         and not any(name.endswith("pipeline-parallel") for name in named),
         "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
+        "modelScheme": next((_scheme(spec) for spec in specs), ""),
+        "modelInImage": '"uri": "oci://' in text,
+        "tls": '"enableLLMInferenceServiceTLS": true' in settings,
+        "foreignService": any(_is_foreign_service(item) for item in case["objects"]),
+        **_kserve_outcomes(case, '"scaling": {' in text),
     }
+
+
+def _scheme(spec: Json) -> str:
+    return str((spec.get("model") or {}).get("uri", "")).partition("://")[0]
+
+
+def _is_foreign_service(item: Json) -> bool:
+    """Whether an object has the name of a workload Service, and another owner."""
+    metadata = item["metadata"]
+    is_owned = any(owner["kind"] == "LLMInferenceService" for owner in metadata.get("ownerReferences") or ())
+    return item["kind"] == "Service" and metadata["name"].endswith("-kserve-workload-svc") and not is_owned
+
+
+def _kserve_outcomes(case: Json, scales: bool) -> Json:
+    """What rules ask about the recorded answer: the phase that failed, and children."""
+    children, error = case["expect"].get("children") or (), case["expect"].get("error")
+    observed = {key(o): o["spec"] for o in case["objects"] if o["kind"] == "InferencePool"}
+    pools = [child for child in children if key(child) in observed]
+    return {
+        "presetsMissing": (case.get("settings") or {}).get("presets") == "none",
+        "scalingFails": scales and error == "workload",
+        "mergeFails": error == "merge",
+        "poolRewritten": any(observed[key(pool)] != pool["spec"] for pool in pools),
+        "probeWithoutAction": any(_has_probe_without_action(child) for child in children),
+    }
+
+
+def _has_probe_without_action(child: Json) -> bool:
+    spec = child.get("spec") or {}
+    groups = spec.get("leaderWorkerTemplate") or {}
+    templates = [template for template in (spec.get("template"), *groups.values()) if isinstance(template, dict)]
+    containers = [one for template in templates for one in (template.get("spec") or {}).get("containers") or ()]
+    probes = [one[name] for one in containers for name in ("livenessProbe", "readinessProbe") if name in one]
+    return any(not {"exec", "grpc", "httpGet", "tcpSocket"} & probe.keys() for probe in probes)
 
 
 def _has_unused_tokenizer(child: Json) -> bool:

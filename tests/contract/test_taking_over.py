@@ -47,7 +47,7 @@ def test_no_pod_template_changes(recording: str, capsys: pytest.CaptureFixture[s
     assert sum(len(cases) for cases in rows.values()) > (100 if recording == "kserve-0.20" else 200)
 
 
-@pytest.mark.parametrize("recording", RECORDINGS)
+@pytest.mark.parametrize("recording", [*RECORDINGS, "kserve-0.20"])
 def test_a_change_by_the_user_brings_our_template_along(recording: str) -> None:
     """Nothing of the other operator's is left then: the template is as we sent it, to the last field.
 
@@ -71,7 +71,7 @@ def test_a_change_by_the_user_brings_our_template_along(recording: str) -> None:
     assert rolled > _ROLLED[recording]
 
 
-_ROLLED = {"llmkube": 50, "llmkube-0.9": 50, "llmaz": 0, "kserve": 100}
+_ROLLED = {"llmkube": 50, "llmkube-0.9": 50, "llmaz": 0, "kserve": 100, "kserve-0.20": 50}
 
 
 def _new_image(spec: Json) -> None:

@@ -93,47 +93,51 @@ class Installation:
     def _apply(self) -> None:
         overlay = self.workdir / "overlay"
         overlay.mkdir()
-        (overlay / "kustomization.yaml").write_text(yaml.safe_dump(self._kustomization(overlay)))
+        self._write_overlay(overlay)
         self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(overlay))
         self.cluster.wait_established(*(f"crd/{resource.plural}.{resource.group}" for resource in RESOURCES))
 
-    def _kustomization(self, folder: Path) -> dict[str, Any]:
+    def _write_overlay(self, folder: Path) -> None:
+        """Write an overlay of the shipped manifests and components, with the process's addresses in their objects."""
+
         def relative(path: Path) -> str:
             return os.path.relpath(path, folder)
 
-        return {
+        shipped = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [relative(QUICKSTART)],
             "components": [relative(COMPONENTS / name) for name in self.components],
-            "patches": [*self._hook_patches(), self._webhook_patch(), self._conversion_patch()],
         }
+        file = folder / "kustomization.yaml"
+        file.write_text(yaml.safe_dump(shipped))
+        documents = list(yaml.safe_load_all(self.cluster.kubectl("kustomize", str(folder)).stdout))
+        controllers = (d for d in documents if d["kind"] in ("CompositeController", "DecoratorController"))
+        (webhooks,) = (d for d in documents if d["kind"] == "ValidatingWebhookConfiguration")
+        patches = [*map(self._hook_patch, controllers), self._webhook_patch(webhooks), self._conversion_patch()]
+        file.write_text(yaml.safe_dump({**shipped, "patches": patches}))
 
-    def _hook_patches(self) -> list[dict[str, Any]]:
-        """Replace the addresses in every controller, and nothing else of the URL."""
-        patches = []
-        for document in [*self._shipped("CompositeController"), *self._decorators()]:
-            changes = [
-                {
-                    "op": "replace",
-                    "path": f"/spec/hooks/{hook}/webhook/url",
-                    "value": declared["webhook"]["url"].replace(_IN_CLUSTER, self.url),
-                }
-                for hook, declared in document["spec"]["hooks"].items()
-            ]
-            target = {"kind": document["kind"], "name": document["metadata"]["name"]}
-            patches.append({"target": target, "patch": yaml.safe_dump(changes)})
-        return patches
+    def _hook_patch(self, controller: dict[str, Any]) -> dict[str, Any]:
+        """Replace the addresses in a controller, and nothing else of the URL."""
+        changes = [
+            {
+                "op": "replace",
+                "path": f"/spec/hooks/{hook}/webhook/url",
+                "value": declared["webhook"]["url"].replace(_IN_CLUSTER, self.url),
+            }
+            for hook, declared in controller["spec"]["hooks"].items()
+        ]
+        target = {"kind": controller["kind"], "name": controller["metadata"]["name"]}
+        return {"target": target, "patch": yaml.safe_dump(changes)}
 
-    def _webhook_patch(self) -> dict[str, Any]:
-        (document,) = self._shipped("ValidatingWebhookConfiguration")
+    def _webhook_patch(self, configuration: dict[str, Any]) -> dict[str, Any]:
         changes = [
             {
                 "op": "replace",
                 "path": f"/webhooks/{number}/clientConfig",
                 "value": {"url": self.url + webhook["clientConfig"]["service"]["path"]},
             }
-            for number, webhook in enumerate(document["webhooks"])
+            for number, webhook in enumerate(configuration["webhooks"])
         ]
         return {"target": {"kind": "ValidatingWebhookConfiguration"}, "patch": yaml.safe_dump(changes)}
 
@@ -142,15 +146,6 @@ class Installation:
         change = {"op": "replace", "path": "/spec/conversion/webhook/clientConfig", "value": config}
         target = {"kind": "CustomResourceDefinition", "name": "llminferenceservice.*"}
         return {"target": target, "patch": yaml.safe_dump([change])}
-
-    def _shipped(self, kind: str) -> list[dict[str, Any]]:
-        rendered = self.cluster.kubectl("kustomize", str(QUICKSTART)).stdout
-        return [document for document in yaml.safe_load_all(rendered) if document["kind"] == kind]
-
-    def _decorators(self) -> list[dict[str, Any]]:
-        """The DecoratorControllers of the components."""
-        files = [COMPONENTS / name / "decoratorcontroller.yaml" for name in self.components]
-        return [yaml.safe_load(file.read_text()) for file in files if file.exists()]
 
     def _make_certificates(self) -> None:
         """Run the command of the shipped Job, under the shipped ServiceAccount and its rights."""

@@ -51,6 +51,18 @@ def test_traces_with_the_defaults() -> None:
     )
 
 
+def test_an_empty_endpoint_turns_traces_of_the_servers_off() -> None:
+    """It overrides the preset's."""
+    cluster = Cluster(service(tracing={"exporterEndpoint": ""}, router={"scheduler": {}}))
+    cluster.sync()
+    main = container(template(cluster)["spec"])
+    assert "args" not in main
+    assert "OTEL_SERVICE_NAME" not in env(main)
+    picker = container(template(cluster, "demo-kserve-router-scheduler")["spec"])
+    assert "--tracing=true" in picker["args"]
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" not in env(picker)
+
+
 def test_what_the_user_says_of_traces_counts() -> None:
     """In the field, in a base, or in the container itself."""
     main = {
@@ -178,7 +190,7 @@ HEADER = {"name": "X-Gateway-Model-Name", "value": "publishers/default/models/{{
 ENABLED = {"serving.kserve.io/model-based-routing-enabled": "true"}
 
 
-def matches(annotations: Json | None, **ingress: str) -> list[list[str]]:
+def matches(annotations: Json | None, of_gateway: Json | None = None, **ingress: str) -> list[list[str]]:
     """Values of the header, by rule; an empty text for a match without it."""
     prefix = {"path": {"type": "PathPrefix", "value": "/default/demo"}}
     rules = [
@@ -191,8 +203,11 @@ def matches(annotations: Json | None, **ingress: str) -> list[list[str]]:
         model={"uri": "hf://a/b", "lora": {"adapters": adapters}},
         baseRefs=[{"name": "base"}],
         annotations=annotations,
+        router={"gateway": {"refs": [{"name": "mine"}]}} if of_gateway else {},
     )
-    cluster = Cluster(parent, base, gateway(), operator(ingress=ingress))
+    own = gateway("mine", "default")
+    own["metadata"]["annotations"] = of_gateway or {}
+    cluster = Cluster(parent, base, gateway(), own, operator(ingress=ingress))
     cluster.sync()
     route = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]
     return [
@@ -210,6 +225,14 @@ def test_rules_by_model_stand_where_they_are_asked_for() -> None:
     assert matches(dict.fromkeys(ENABLED, "false")) == [[""]]
     assert matches(ENABLED, modelBasedRoutingMode="Disabled") == [[""]]
     assert matches(ENABLED, modelBasedRoutingHeaderName="X-Model") == [[""], ["demo"]]
+
+
+def test_a_gateway_switches_rules_by_model_off() -> None:
+    """By its annotation, unless the operator's settings force them."""
+    off = dict.fromkeys(ENABLED, "false")
+    assert matches(ENABLED, of_gateway=off) == [[""]]
+    assert matches(ENABLED, of_gateway=ENABLED) == [[""], ["demo", "a", "b"]]
+    assert matches(ENABLED, of_gateway=off, modelBasedRoutingMode="Forced") == [[""], ["demo", "a", "b"]]
 
 
 def named_rules(header: str) -> Json:

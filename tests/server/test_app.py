@@ -65,6 +65,7 @@ HOOKS = {CONVERSION_PATH, *(f"{decorator.hook_path}/sync" for decorator in DECOR
         f"{kind.resource.hook_path}/sync",
         *(version.resource.admission_path for version in (kind, *kind.older)),
         *([f"{kind.resource.hook_path}/customize"] if kind.hooks.customize is not None else []),
+        *([f"{kind.resource.hook_path}/finalize"] if kind.hooks.finalize is not None else []),
     )
 }
 
@@ -114,7 +115,7 @@ def test_the_document_describes_every_hook() -> None:
     document = Service(Settings(openapi=True)).openapi()
     schemas = document["components"]["schemas"]
     assert set(document["paths"]) == HOOKS
-    assert len(HOOKS) == 8 + 5 + (8 + 2) + 1 + 1
+    assert len(HOOKS) == 8 + 6 + (8 + 2) + 1 + 1 + 1
     assert references(document) <= {f"#/components/schemas/{name}" for name in schemas}
     for operations in document["paths"].values():
         assert set(operations["post"]["responses"]) == {"200", "4XX", "5XX"}

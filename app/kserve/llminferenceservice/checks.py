@@ -63,7 +63,7 @@ from app.settings import Settings
 from app.workload import wholepod
 
 NO_MODEL = LLMModelSpec.model_validate({"uri": ""})
-"""How KServe stores a spec without a model."""
+"""KServe's stored form of a spec without a model."""
 MODEL_URI = SPEC.child("model", "uri")
 NAME = field.Path("metadata").child("name")
 LONGEST_MULTI_NODE_NAME = 35
@@ -84,13 +84,13 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
 
 
 def warnings(service: Service) -> list[field.Advice]:
-    """Every warning (KS-7.6): settings that nothing acts on, and combinations that rarely serve.
+    """Return every warning (KS-7.6): fields without effect, and combinations that rarely serve.
 
-    Where ``baseRefs`` may supply what seems to be missing, nothing is said about it.
+    A value that ``baseRefs`` may supply is not reported as missing.
     """
     spec, _ = as_decided(service)
     based = bool(spec.base_refs)
-    found: list[field.Advice] = [
+    advices: list[field.Advice] = [
         *_model_advice(spec),
         *_source_advice(spec),
         *_token_advice(service.metadata, spec),
@@ -98,21 +98,21 @@ def warnings(service: Service) -> list[field.Advice]:
         *lora.advice(spec),
         *_name_advice(service.metadata.name, spec),
     ]
-    found += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
-    found += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
+    advices += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
+    advices += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in workloads(spec):
-        found += _workload_advice(workload, path, based)
+        advices += _workload_advice(workload, path, based)
     if not based:
-        found += _missing(spec)
+        advices += _missing(spec)
     if spec.router is not None:
-        found += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
+        advices += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
     if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
             "router.scheduler"
         )
-        found.append(advice(SPEC.child("prefill"), message))
-    return found
+        advices.append(advice(SPEC.child("prefill"), message))
+    return advices
 
 
 def as_decided(service: Service) -> tuple[LLMInferenceServiceSpec, list[field.Error]]:
@@ -157,7 +157,7 @@ def _is_resource(text: str) -> bool:
 
 
 def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
-    """Addresses that are no URLs: the API's own types could not hold them (KS-7.5)."""
+    """Check that addresses are valid URLs, as the API's own types require (KS-7.5)."""
     yield from lora.check_url(model.uri, MODEL_URI)
     yield from lora.check_types(model)
 
@@ -213,7 +213,7 @@ def _route(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _conflicting(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """A route of one's own and ``gateway.refs``, which both say what the route is attached to.
+    """Check a user's route against ``gateway.refs``; both name the route's parents.
 
     They exclude each other in v1alpha1; from ``v1alpha2`` on they may name the same Gateways, in any order.
     """
@@ -237,7 +237,7 @@ Place = tuple[str, str, str]
 
 
 def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
-    """What the route's own parentRefs name, and ``gateway.refs``."""
+    """Return the parents in the route's parentRefs, and those in ``gateway.refs``."""
     router = spec.router
     http = router.route.http if router is not None and router.route is not None else None
     parents = http.spec.parent_refs if http is not None and http.spec is not None else None
@@ -299,15 +299,15 @@ def _model_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
         return
     message = (
         f"nothing brings the model to {MODEL_PATH}, where the server of the preset reads it; give container {MAIN} a "
-        "command of its own, or mount a volume there"
+        "command, or mount a volume there"
     )
     yield advice(SPEC.child("storageInitializer", "enabled"), message)
 
 
 def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is not None and lora.is_loaded(spec):
-        found = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
-        yield from [advice(MODEL_URI, found)] if found else []
+        doubt = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
+        yield from [advice(MODEL_URI, doubt)] if doubt else []
     mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
     if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
@@ -334,7 +334,7 @@ def _device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
 
 
 def _has_model(pod: Json | None) -> bool:
-    """Whether the main container of a user's pod may find a model without the storage initializer."""
+    """Report whether the main container of a user's pod can load a model without the storage initializer."""
     containers: list[Json] = (pod or {}).get("containers") or []
     main = next((container for container in containers if container.get("name") == MAIN), {})
     mounted = [str(mount.get("mountPath")).rstrip("/") for mount in main.get("volumeMounts") or ()]
@@ -393,7 +393,7 @@ def _workload_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> I
 
 
 def _scaling_advice(scaling: ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
-    """What KEDA's schema does not have of an autoscaler's behavior."""
+    """Fields of an autoscaler's behavior that KEDA's schema lacks."""
     keda = scaling.wva.keda if scaling is not None and scaling.wva is not None else None
     config = keda.advanced.horizontal_pod_autoscaler_config if keda is not None and keda.advanced is not None else None
     below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
@@ -414,7 +414,7 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
 
 
 def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
-    """Where ``baseRefs`` may supply a worker or a template, only what no base can mend is said."""
+    """If ``baseRefs`` may supply a worker or a template, only errors that no base can correct are reported."""
     parallelism = workload.parallelism or NO_PARALLELISM
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
@@ -431,7 +431,7 @@ def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -
 
 
 def _missing(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """What pods need and neither they nor the presets have; only a config of a preset's name could still have it."""
+    """Check for required fields that neither the pods nor the presets have; only a config of a preset's name could."""
     written = document(spec.model_dump(by_alias=True, exclude_none=True))
     below: Json = {}
     for suffix in choose_presets([written]):
@@ -480,7 +480,7 @@ def _router_advice(router: RouterSpec, based: bool) -> Iterator[Advice]:
 
 
 def _has_rules(spec: HTTPRouteSpec) -> bool:
-    """Whether there are rules beside those that the API server fills in."""
+    """Report whether there are rules beside the API server's default."""
     if not spec.rules:
         return False
     return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES

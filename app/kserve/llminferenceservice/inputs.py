@@ -1,6 +1,6 @@
-"""What a service's pod templates are made from besides its own spec (docs/decisions/0017).
+"""Inputs of a service's pod templates besides its own spec (docs/decisions/0017).
 
-Everything is as the API server has it, so that a release cannot change it.
+They are objects as the API server stores them, so that a release cannot change them.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ def _beginning(values: dict[str, str] | None, beginnings: tuple[str, ...]) -> di
 
 
 def _operator_documents(context: ReconcileContext) -> dict[str, str]:
-    found = get(context.related.config_maps, OPERATOR_CONFIG, context.operator.system_namespace)
-    data = found.data if found is not None else None
+    config_map = get(context.related.config_maps, OPERATOR_CONFIG, context.operator.system_namespace)
+    data = config_map.data if config_map is not None else None
     return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
 
 
 def _account(context: ReconcileContext, name: str) -> list[Any]:
-    """What downloads take from a ServiceAccount: its annotations about S3, and the names of its Secrets."""
-    found = context.account(name)
-    if found is None or get(context.children.service_accounts, name, context.metadata.namespace) is not None:
+    """Return the parts of a ServiceAccount that downloads use: annotations about S3, and names of Secrets."""
+    account = context.account(name)
+    if account is None or get(context.children.service_accounts, name, context.metadata.namespace) is not None:
         return []
-    return [_beginning(found.metadata.annotations, (EKS_ROLE, S3_PREFIX)), found.secrets]
+    return [_beginning(account.metadata.annotations, (EKS_ROLE, S3_PREFIX)), account.secrets]

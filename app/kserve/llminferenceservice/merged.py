@@ -49,8 +49,8 @@ def check_effective(effective: Effective) -> list[field.Error]:
     errors = [*check_document(effective.document), *reserved(effective.spec)]
     embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in templates(effective.spec) if effective.is_users(path))
-    whole = chain(_rendered_route(effective), *(_whole(pod, path) for pod, path in users))
-    return [*errors, *(embedded or (_sourced(error, effective) for error in whole))]
+    pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path) for pod, path in users))
+    return [*errors, *(embedded or (_sourced(error, effective) for error in pod_errors))]
 
 
 def _rendered_route(effective: Effective) -> Iterator[field.Error]:
@@ -63,7 +63,7 @@ def _rendered_route(effective: Effective) -> Iterator[field.Error]:
     yield from errors if route is None else violations(route, path)
 
 
-def _whole(pod: Json, path: field.Path) -> Iterator[field.Error]:
+def _check_pod(pod: Json, path: field.Path) -> Iterator[field.Error]:
     """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
     yield from podrules.check(podrules.POD, pod, path)
     yield from wholepod.amounts(pod, path)
@@ -172,7 +172,7 @@ _WORKER_NEEDS = (
 # Scheduler.
 
 _SHORTEST_INLINE = 3
-"""Characters of the shortest inline configuration that says anything: ``{}`` does not."""
+"""Minimum length of an inline configuration with content; ``{}`` has none."""
 
 
 def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
@@ -233,7 +233,7 @@ def _scaling(scaling: ScalingSpec, path: field.Path) -> Iterator[field.Error]:
 
 
 def _behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
-    """What the API server would refuse, or Metacontroller lose, when the autoscaler is made."""
+    """Check for values of the autoscaler that the API server would refuse, or Metacontroller would drop."""
     yield from check_behavior(behavior, path)
     yield from sendable.check(behavior, path)
 
@@ -251,11 +251,11 @@ def templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, fiel
 
 
 def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Mistakes that no base can mend: it may have what is required, and a text to be rendered may become anything."""
+    """Check for errors that no base can correct; a base may supply required fields, and templates any value."""
     for written, path in templates(spec):
         pod = normalised(written or {})
-        found = chain(podrules.check(podrules.POD, pod, path), wholepod.amounts(pod, path))
-        yield from (e for e in found if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
+        errors = chain(podrules.check(podrules.POD, pod, path), wholepod.amounts(pod, path))
+        yield from (e for e in errors if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
 
 
 def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -273,7 +273,7 @@ def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _ruled(effective: Json) -> Json:
-    """What rules look at: which pods there are, but not what is in them; that the route has a spec, but not which."""
+    """Return the parts that rules read: which pods exist, and whether the route has a spec, without contents."""
     ruled = _ruled_workload(effective)
     if isinstance(effective.get("prefill"), dict):
         ruled["prefill"] = _ruled_workload(effective["prefill"])

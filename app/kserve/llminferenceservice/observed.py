@@ -282,31 +282,31 @@ class ReconcileContext:
     related: Related
     operator: OperatorConfig
     was_ready: bool = False
-    """Whether the last status was Ready, at the present generation."""
+    """Report whether the last status was Ready, at the present generation."""
 
     @property
     def managed_accounts(self) -> bool:
-        """Whether ServiceAccounts, Roles and RoleBindings are declared."""
+        """Report whether ServiceAccounts, Roles and RoleBindings are declared."""
         return self.children.service_accounts is not None
 
     @property
     def ca_bundle(self) -> str:
         """Name of the ConfigMap with the CA bundle in this namespace; empty if the operator's settings name none.
 
-        A ConfigMap that exists for the whole namespace is used as long as the service has no copy of its own.
+        A ConfigMap for the whole namespace is used as long as the service has no copy.
         """
-        wanted, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
-        if not wanted or namespace == self.operator.system_namespace:
-            return wanted
+        configured, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
+        if not configured or namespace == self.operator.system_namespace:
+            return configured
         copied = self.children.config_maps is not None and not self.has_common_bundle
         return self.names.ca_bundle if copied else GLOBAL_CA_BUNDLE
 
     @property
     def has_common_bundle(self) -> bool:
-        """Whether the namespace has a CA bundle that is mounted, because the service has no copy of its own."""
+        """Report whether the namespace's CA bundle is mounted, because the service has no copy."""
         namespace = self.metadata.namespace
-        own = get(self.children.config_maps, self.names.ca_bundle, namespace) is not None
-        return not own and get(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
+        has_copy = get(self.children.config_maps, self.names.ca_bundle, namespace) is not None
+        return not has_copy and get(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
 
     def deployment(self, name: str) -> ObservedDeployment | None:
         return get(self.children.deployments, name, self.metadata.namespace)
@@ -365,15 +365,17 @@ def _config_maps(
         return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
     name = refs.scheduler_config[0] if refs.scheduler_config else ""
     in_system = [OPERATOR_CONFIG, *([name] if name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX) else [])]
-    wanted = {system: in_system}
+    by_namespace = {system: in_system}
     if name:
-        wanted.setdefault(namespace, []).append(name)
+        by_namespace.setdefault(namespace, []).append(name)
     downloads = spec.base_refs or _bundled(spec.model)
     if downloads:
-        wanted.setdefault(namespace, []).append(GLOBAL_CA_BUNDLE)
+        by_namespace.setdefault(namespace, []).append(GLOBAL_CA_BUNDLE)
     if downloads and (copied or namespace == system):
-        wanted[system] = []
-    return [RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in wanted.items()]
+        by_namespace[system] = []
+    return [
+        RelatedRule("v1", "configmaps", where, tuple(dict.fromkeys(names))) for where, names in by_namespace.items()
+    ]
 
 
 def _bundled(model: LLMModelSpec | None) -> bool:

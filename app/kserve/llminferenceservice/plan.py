@@ -9,13 +9,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.hooks.protocol import get
+from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
 from app.kserve.features import NO_TLS
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
-from app.kserve.names import MAIN, OPERATOR_CONFIG, STOP
+from app.kserve.names import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.router.tokenizer import with_tokenizer
@@ -56,9 +56,16 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
         prefix,
         EDITIONS[settings.kserve_presets],
     )
-    own = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
+    spec_layer = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
     pins = pins_of(service, settings)
-    return CombineInputs(service.metadata, own, pins, prefix, operator, finder.config, finder.scheduler_config)
+    excluded = {
+        (gateway.metadata.namespace, gateway.metadata.name)
+        for gateway in sorted_values(related.gateways)
+        if (gateway.metadata.annotations or {}).get(MODEL_ROUTING) == "false"
+    }
+    return CombineInputs(
+        service.metadata, spec_layer, pins, prefix, operator, finder.config, finder.scheduler_config, excluded
+    )
 
 
 def effective_spec(service: Service, request: Request, context: ReconcileContext, settings: Settings) -> Effective:
@@ -92,30 +99,30 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
         plan = workload_plan(effective.spec, context)
     except (OperatorConfigError, CombineError, WorkloadError):
         return []
-    found: list[Origin] = []
+    rows: list[Origin] = []
     for deployment in plan.deployments:
         base = ["template"] if deployment.name == context.names.main else ["prefill", "template"]
         place = f"Deployment/{deployment.name} spec.template"
-        found += _pod(effective, deployment.pod, base, place)
+        rows += _pod(effective, deployment.pod, base, place)
     for group in plan.groups:
         side = [] if group.name == context.names.multi_node else ["prefill"]
         place = f"LeaderWorkerSet/{group.name} spec.leaderWorkerTemplate"
         if group.leader is not None:
-            found += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
-        found += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
+            rows += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
+        rows += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
     scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{context.names.scheduler} spec.template"
         pod, _ = with_tokenizer(effective.spec, scheduler, context, context.deployment(context.names.scheduler))
-        found += _pod(effective, PodPlan({}, {}, pod), ["router", "scheduler", "template"], place)
-    return [*found, *_triggers(effective, context)]
+        rows += _pod(effective, PodPlan({}, {}, pod), ["router", "scheduler", "template"], place)
+    return [*rows, *_triggers(effective, context)]
 
 
 def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origin]:
     """List the values of ScaledObjects that come from the operator's settings."""
     for plan in scaling_plans(effective.spec, context.names):
-        made = (child for child in scaling_children(plan, context) if child["kind"] == "ScaledObject")
-        for path, value in itertools.chain.from_iterable(leaves(child["spec"], SPEC) for child in made):
+        scaled_objects = (child for child in scaling_children(plan, context) if child["kind"] == "ScaledObject")
+        for path, value in itertools.chain.from_iterable(leaves(child["spec"], SPEC) for child in scaled_objects):
             if str(path).endswith(_OPERATORS):
                 yield Origin(f"ScaledObject/{plan.scaler} {path}", value, PROMETHEUS)
 
@@ -164,11 +171,11 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
     elif isinstance(value, list) and value:
         shown, merged = item_key(value), MERGE_KEYS.get(name)
         for position, item in enumerate(value):
-            here = path.key(str(item[shown])) if shown else path.index(position)
+            item_path = path.key(str(item[shown])) if shown else path.index(position)
             if merged and isinstance(item, dict):
-                yield from _located(item, here, [*keyed, (merged, item.get(merged))])
+                yield from _located(item, item_path, [*keyed, (merged, item.get(merged))])
             else:
-                yield from ((where, keyed, leaf) for where, _, leaf in _located(item, here, []))
+                yield from ((where, keyed, leaf) for where, _, leaf in _located(item, item_path, []))
     else:
         yield path, keyed, value
 
@@ -183,16 +190,16 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
     if is_stopped(service.metadata):
         return []
-    found: list[field.Advice] = []
+    advices: list[field.Advice] = []
     try:
         context = reconcile_context(service, request, settings)
         if context.operator.ingress.tls:
-            found.append(field.advice(SPEC, NO_TLS, "no-effect"))
+            advices.append(field.advice(SPEC, NO_TLS, "no-effect"))
         is_known = all(any(get(related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
             workload_plan(effective_spec(service, request, context, settings).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
     except (OperatorConfigError, CombineError, WorkloadError) as error:
-        found.append(field.advice(SPEC.child("baseRefs") if named else SPEC, str(error)))
-    return found
+        advices.append(field.advice(SPEC.child("baseRefs") if named else SPEC, str(error)))
+    return advices

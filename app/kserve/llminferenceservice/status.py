@@ -98,17 +98,17 @@ def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: Operator
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
     scheduler = spec.router.scheduler if spec.router is not None else None
     config = scheduler.config if scheduler is not None else None
-    found = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if operator.ingress.tls else []
-    found += [
+    reported = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if operator.ingress.tls else []
+    reported += [
         (Reason.DEVICES_NOT_SUPPORTED, f"annotation {key} has no effect: {features.NO_CLAIM}")
         for key in device_annotations(metadata)
     ]
     if scheduler is not None and config is not None:
         problems = features.plugins_without_server(config.get("inline"), scheduler.template)
-        found += [(Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
+        reported += [(Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
         if features.tokenizer_lacks_files(spec):
-            found.append((Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))
-    return fails(found[0][0], "; ".join(message for _, message in found)) if found else None
+            reported.append((Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))
+    return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
 
 
 def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
@@ -142,7 +142,7 @@ def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
 
 
 def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) -> list[Cause]:
-    """Report children that are missing or unchanged; the time of ``ChildrenCreated`` says since when."""
+    """Report children that are missing or unchanged; ``ChildrenCreated`` has the time since when."""
     if not outcome.outstanding:
         ledger.remove(ConditionType.CHILDREN_CREATED)
         return []
@@ -160,7 +160,7 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
     early = outcome.error or outcome.presets
     error = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
-        return fails(Reason.STOPPED, f"{_STOPPED.message}; its spec is invalid: {error}") if error else _STOPPED
+        return fails(Reason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
     conflict = next((cause for cause in absent if cause.reason in (Reason.NAME_CONFLICT, CHANGE_REFUSED)), None)
@@ -182,12 +182,12 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
     """List everything that keeps the service from serving. Pods explain a workload that is only starting."""
     workloads, router = outcome.workloads, outcome.router
-    found = [*absent, *(workloads.causes if workloads is not None else ())]
+    all_causes = [*absent, *(workloads.causes if workloads is not None else ())]
     if workloads is not None:
         causes = (state.cause for state in workloads.states.values() if state.stage < Stage.STARTING)
-        found += [cause for cause in causes if cause is not None]
+        all_causes += [cause for cause in causes if cause is not None]
     if router is not None:
-        found += router.causes
+        all_causes += router.causes
         causes = (state.cause for type_ in ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
-        found += [cause for cause in causes if cause is not None]
-    return found
+        all_causes += [cause for cause in causes if cause is not None]
+    return all_causes

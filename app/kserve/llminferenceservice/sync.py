@@ -37,18 +37,18 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     """Build the desired children and status of a service with a valid spec."""
     pins = pins_of(service, settings)
     if is_stopped(service.metadata):
-        return _answer(service, Outcome(pins, CONDITION_TRUE, None, None, stopped=True), [], now)
+        return _answer(service, _stopped(service, request, settings), [], now)
     try:
         context = reconcile_context(service, request, settings)
     except OperatorConfigError as error:
         state = fails(Reason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
-        return _answer(service, Outcome(pins, None, None, None, state), kept(request), now)
+        return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
     try:
         effective = effective_spec(service, request, context, settings)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
         state = fails(Reason.CONFIG_NOT_FOUND if missing else Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
-        return _answer(service, Outcome(pins, state, None, None), kept(request), now)
+        return _answer(service, Outcome(pins, state, None, None), kept_templates(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = [
         Cause(Stage.SPEC, conflict, Reason.CONTRADICTION) for conflict in parallelism_conflicts(effective.document)
@@ -56,7 +56,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     workloads = replace(workloads, causes=[*workloads.causes, *conflicts])
     if workloads.failed:
         outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
-        return _answer(service, outcome, _kept(request, effective.document), now)
+        return _answer(service, outcome, _kept_templates(request, effective.document), now)
     router = route_requests(effective.spec, context, settings)
     picker_causes = [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
     router = replace(router, causes=[*router.causes, *picker_causes])
@@ -76,6 +76,18 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     return _answer(service, outcome, children, now)
 
 
+def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
+    """Return the outcome of a stopped service, with the error if its specs cannot be combined."""
+    stopped = Outcome(pins_of(service, settings), CONDITION_TRUE, None, None, stopped=True)
+    try:
+        effective = effective_spec(service, request, reconcile_context(service, request, settings), settings)
+    except OperatorConfigError:
+        return replace(stopped, presets=None)
+    except CombineError as error:
+        return replace(stopped, presets=fails(Reason.STOPPED, str(error)))
+    return replace(stopped, applied=effective.applied)
+
+
 def invalid(
     service: Resource[LLMInferenceServiceSpec | None, LLMInferenceServiceStatus],
     errors: Sequence[field.Error],
@@ -89,12 +101,12 @@ def invalid(
     return status(service.status, service.metadata.generation, outcome, now)
 
 
-def kept(request: Request) -> list[Kept]:
+def kept_templates(request: Request) -> list[Kept]:
     """Keep the children of a service that cannot be reconciled; stopping and ``replicas: 0`` still work."""
-    return _kept(request, bytes(request.parent.spec))
+    return _kept_templates(request, bytes(request.parent.spec))
 
 
-def _kept(request: Request, spec: bytes | Json) -> list[Kept]:
+def _kept_templates(request: Request, spec: bytes | Json) -> list[Kept]:
     metadata = request.parent.metadata
     if is_stopped(metadata):
         return []

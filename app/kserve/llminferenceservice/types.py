@@ -53,7 +53,7 @@ class LoRASpec(KubeModel):
     """Adapters of the base model, which vLLM loads beside it."""
 
     adapters: Annotated[Any, honoured("downloaded or mounted below /mnt/lora, and loaded by vLLM")] = Field(
-        None, description="The adapters: a list of objects with a name of their own and the uri of the files."
+        None, description="Adapters: a list of objects with a unique name and the uri of the files."
     )
     max_rank: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
         None, description="Largest rank of an adapter.", ge=1
@@ -98,7 +98,7 @@ class StorageInitializerSpec(KubeModel):
 
 
 class ParallelismSpec(KubeModel):
-    """How one replica is spread over GPUs and nodes."""
+    """Distribution of one replica over GPUs and nodes."""
 
     tensor: Annotated[Int32 | None, _ON_SERVER] = Field(None, description="GPUs that share each layer.", ge=1)
     pipeline: Annotated[Int32 | None, honoured("with worker")] = Field(
@@ -117,24 +117,24 @@ class ParallelismSpec(KubeModel):
 
     @property
     def is_data_parallel(self) -> bool:
-        """Whether one replica holds several copies of the model."""
+        """Report whether one replica holds several copies of the model."""
         return (self.data or 0) > 0 or (self.data_local or 0) > 0
 
     @property
     def is_pipeline_parallel(self) -> bool:
-        """Whether several nodes share the layers of one replica."""
+        """Report whether several nodes share the layers of one replica."""
         return (self.pipeline or 0) > 0
 
     @property
     def pods_per_replica(self) -> int | None:
-        """Pods of one replica, the leader included; ``None`` where nothing says how many."""
+        """Number of pods of one replica, including the leader; None if it is not set."""
         if self.is_data_parallel:
             return max(max(self.data or 1, 1) // max(self.data_local or 1, 1), 1)
         return self.pipeline if self.is_pipeline_parallel else None
 
 
 NO_PARALLELISM = ParallelismSpec.model_validate({})
-"""What a workload without ``parallelism`` has."""
+"""Parallelism of a workload without ``parallelism``."""
 
 
 class ScalingModifiers(KubeModel):
@@ -169,9 +169,11 @@ class KEDAAdvanced(KubeModel):
 
     @property
     def has_modifiers(self) -> bool:
-        """Whether any modifier has a value."""
-        found = self.scaling_modifiers
-        return found is not None and any((found.formula, found.target, found.activation_target, found.metric_type))
+        """Report whether any modifier has a value."""
+        modifiers = self.scaling_modifiers
+        return modifiers is not None and any(
+            (modifiers.formula, modifiers.target, modifiers.activation_target, modifiers.metric_type)
+        )
 
     @property
     def autoscaler_name(self) -> str:
@@ -181,7 +183,7 @@ class KEDAAdvanced(KubeModel):
 
 
 class KEDAFallback(KubeModel):
-    """What to do when metrics fail."""
+    """Behavior when metrics are unavailable."""
 
     failure_threshold: Int32 = Field(description="Failures in a row before the fallback.")
     replicas: Int32 = Field(description="Replicas of the fallback.")
@@ -219,13 +221,13 @@ class KEDASpec(KubeModel):
         ),
     )
 
-    polling_interval: Int32 | None = Field(None, description="Seconds between two looks at the metrics.", ge=1)
+    polling_interval: Int32 | None = Field(None, description="Polling interval of the metrics, in seconds.", ge=1)
     cooldown_period: Int32 | None = Field(None, description="Seconds of quiet before scaling to idle.", ge=0)
     initial_cooldown_period: Int32 | None = Field(
         None, description="Seconds after the start before the cooldown counts.", ge=0
     )
     idle_replica_count: Int32 | None = Field(None, description="Replicas while nothing happens.", ge=1)
-    fallback: KEDAFallback | None = Field(None, description="What to do when metrics fail.")
+    fallback: KEDAFallback | None = Field(None, description="Behavior when metrics are unavailable.")
     advanced: KEDAAdvanced | None = Field(None, description="Details for KEDA.")
 
 
@@ -316,9 +318,9 @@ class ScalingSpec(KubeModel):
     )
 
     min_replicas: Annotated[Int32 | None, defaulted("1; what a new workload starts with")] = Field(
-        None, description="Fewest replicas, with which the workload starts; 1 when not set.", ge=1
+        None, description="Minimum number of replicas, with which the workload starts. Defaults to 1.", ge=1
     )
-    max_replicas: Int32 | None = Field(None, description="Most replicas.", ge=1)
+    max_replicas: Int32 | None = Field(None, description="Maximum number of replicas.", ge=1)
     wva: WVASpec | None = Field(None, description="The autoscaler.")
 
     @property
@@ -353,14 +355,14 @@ class WorkloadSpec(KubeModel):
     scaling: Annotated[ScalingSpec | None, HONOURED] = Field(
         None, description="Autoscaling, in place of replicas: by a HorizontalPodAutoscaler or by KEDA."
     )
-    parallelism: ParallelismSpec | None = Field(None, description="How one replica is spread over GPUs and nodes.")
+    parallelism: ParallelismSpec | None = Field(None, description="Distribution of one replica over GPUs and nodes.")
     kv_cache_offloading: Annotated[Json | None, no_effect(_NO_OFFLOADING)] = Field(
         None, description="Where key-value caches go when a GPU is full. Stored, not acted on."
     )
     labels: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Labels for the pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Annotations for the pods.")
     template: Annotated[PartialPodSpec | None, defaulted("laid over the preset, with the model put in")] = Field(
-        None, description="The pod, or the leader's pod; what is not said comes from presets."
+        None, description="The pod, or the leader's pod; unset fields come from presets."
     )
     worker: Annotated[
         PartialPodSpec | None, defaulted("laid over the preset, with the model put in; needs LeaderWorkerSet")
@@ -368,7 +370,7 @@ class WorkloadSpec(KubeModel):
 
     @property
     def pods_per_replica(self) -> int | None:
-        """As its parallelism says."""
+        """Number of pods, from its parallelism."""
         return self.parallelism.pods_per_replica if self.parallelism is not None else None
 
 
@@ -526,9 +528,9 @@ class SchedulerConfig(KubeModel):
     """The endpoint picker's configuration: written here, or in a ConfigMap."""
 
     inline: Annotated[Any, DEFAULTED] = Field(
-        None, description="An EndpointPickerConfig: an object, or a text that holds one as YAML."
+        None, description="An EndpointPickerConfig: an object, or a string that contains one as YAML."
     )
-    ref: ConfigMapKey | None = Field(None, description="Where an EndpointPickerConfig stands.")
+    ref: ConfigMapKey | None = Field(None, description="Key of a ConfigMap with an EndpointPickerConfig.")
 
 
 class TokenizerSpec(KubeModel):
@@ -553,12 +555,12 @@ class SchedulerSpec(KubeModel):
     annotations: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Annotations for its pods.")
     config: SchedulerConfig | None = Field(None, description="Its configuration; a default when not set.")
     tokenizer: Annotated[TokenizerSpec | None, no_effect(_NO_TOKENIZER)] = Field(
-        None, description="A tokenizer of its own. Stored, not acted on."
+        None, description="A separate tokenizer. Stored, without effect."
     )
 
 
 class RouterSpec(KubeModel):
-    """How requests reach the model."""
+    """Routing of requests to the model."""
 
     route: RouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
     gateway: GatewaySpec | None = Field(None, description="The Gateway; empty for the default one.")
@@ -569,7 +571,7 @@ class RouterSpec(KubeModel):
 
 
 class TracingSpec(KubeModel):
-    """OpenTelemetry for model servers and the endpoint picker; what is not said comes from a preset."""
+    """OpenTelemetry of model servers and the endpoint picker; unset fields come from a preset."""
 
     exporter_endpoint: Annotated[str | None, DEFAULTED] = Field(None, description="Where traces go, by OTLP.")
     sampler: Annotated[str | None, DEFAULTED] = Field(None, description="Which requests are traced.")
@@ -585,7 +587,7 @@ class LLMInferenceServiceSpec(WorkloadSpec):
     prefill: WorkloadSpec | None = Field(
         None, description="A second workload for prefill; the main one then only decodes."
     )
-    router: RouterSpec | None = Field(None, description="How requests reach the model.")
+    router: RouterSpec | None = Field(None, description="Routing of requests to the model.")
     tracing: TracingSpec | None = Field(None, description="Traces of requests; empty for the defaults.")
     base_refs: Annotated[list[NameReference] | None, HONOURED] = Field(
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
@@ -596,7 +598,7 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 
 
 class ConditionType(StrEnum):
-    """What a service's conditions are about (KS-6)."""
+    """Condition types of a service (KS-6)."""
 
     READY = "Ready"
     """The whole service: workloads and router."""
@@ -666,7 +668,7 @@ class Reason(StrEnum):
     """The operator's settings lack what a ScaledObject needs."""
     HPA_PROGRESSING = "HPAProgressing"
     SCALED_OBJECT_PROGRESSING = "ScaledObjectProgressing"
-    """The autoscaler has not said anything yet."""
+    """The autoscaler has not reported a status yet."""
     NO_SCHEDULER = "NoScheduler"
     """No endpoint picker sees the requests."""
     UNKNOWN_CRITICALITY = "UnknownCriticality"
@@ -691,18 +693,18 @@ class Reason(StrEnum):
     """The pool does not exist, or its kind is not installed."""
     STOPPED = "Stopped"
     PROGRESSING = "Progressing"
-    """The workload has not said anything yet."""
+    """The workload has not reported a status yet."""
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
     NAME_CONFLICT = "NameConflict"
     """A child stays unobserved: its name is taken by an object of another owner."""
     CONTRADICTION = "ParallelismContradicted"
-    """Pods have other GPUs or arguments of their own than ``parallelism`` asks for."""
+    """GPUs or arguments of pods conflict with ``parallelism``."""
     KIND_NOT_INSTALLED = "KindNotInstalled"
     """A kind that the spec needs is not declared to Metacontroller."""
 
 
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """KServe's form of a condition: a true one has neither reason nor message, and there is no generation in it."""
+    """KServe's form of a condition: a true one has neither reason nor message, and none has a generation."""
 
     type: Annotated[str, Meta(description="What the condition is about.")] = ""
     status: Annotated[
@@ -726,7 +728,7 @@ class ObjectIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
     group: Annotated[str, Meta(description="API group; empty for the core group.")]
     kind: Annotated[str, Meta(description="Kind of the object.")]
     name: Annotated[str, Meta(description="Name of the object.")]
-    namespace: Annotated[str, Meta(description="Namespace of the object. Defaults to that of the service.")] = ""
+    namespace: Annotated[str, Meta(description="Namespace of the object. Defaults to the service's namespace.")] = ""
 
 
 class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -794,7 +796,7 @@ class RouterScheduler(msgspec.Struct, rename="camel", frozen=True, omit_defaults
 
 
 class MemberBackend(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Where routes send the requests of a member."""
+    """Backend of routes for the requests of a member."""
 
     name: Annotated[str, Meta(description="Name of the InferencePool or Service.")]
     kind: Annotated[str, Meta(description="InferencePool or Service.")]
@@ -821,7 +823,7 @@ class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tru
 
 
 class Router(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """How requests reach the service."""
+    """Routing of requests to the service."""
 
     gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = msgspec.field(
         default_factory=list
@@ -847,10 +849,10 @@ class AppliedConfig(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
 
 class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What was seen of a service."""
+    """Observed state of a service."""
 
     url: Annotated[
-        str, Meta(description="URL that is reachable from outside, that of the service's own path first.")
+        str, Meta(description="URL that is reachable from outside; the service's own path is preferred.")
     ] = ""
     addresses: Annotated[list[Address], Meta(description="Every URL of the service.")] = msgspec.field(
         default_factory=list
@@ -863,7 +865,7 @@ class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=Tr
         list[AppliedConfig], Meta(description="Configs that the effective spec is combined from, the strongest last.")
     ] = msgspec.field(default_factory=list)
     workloads: Annotated[Workloads | None, Meta(description="Workloads of the service.")] = None
-    router: Annotated[Router | None, Meta(description="How requests reach the service.")] = None
+    router: Annotated[Router | None, Meta(description="Routing of requests to the service.")] = None
     conditions: Annotated[list[Condition], Meta(description="The conditions, by type.")] = msgspec.field(
         default_factory=list
     )

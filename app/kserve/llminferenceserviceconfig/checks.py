@@ -59,12 +59,12 @@ _SAMPLE: Json = {
 
 
 def template_error(spec: Json, gateway: tuple[str, str], system_namespace: str) -> tuple[field.Path, str]:
-    """Where and why a config's spec does not render for the sample service; an empty text where it does."""
+    """Return where and why a config's spec does not render for the sample service; empty if it does."""
     return render_error(spec, _sample_data(gateway, system_namespace))
 
 
 def _sample_data(gateway: tuple[str, str], system_namespace: str) -> ServiceData:
-    """What the sample service's templates are rendered with."""
+    """Data of the sample service's templates."""
     return ServiceData(_SAMPLE_METADATA, _SAMPLE, system_namespace, gateway, sample=True)
 
 
@@ -97,7 +97,7 @@ def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list
 
 
 def _installation(settings: Settings) -> tuple[tuple[str, str], str]:
-    """The gateway and the namespace that templates are told of."""
+    """Gateway and namespace in the data of templates."""
     system = settings.kserve_system_namespace
     return OperatorConfig(system).gateway, system
 
@@ -136,8 +136,8 @@ def _dump(spec: LLMInferenceServiceConfigSpec) -> Json:
     return spec.model_dump(by_alias=True, exclude_none=True)
 
 
-def _is_within(part: Any, whole: Any) -> bool:
-    """Whether everything in ``part`` stands in ``whole`` too; lists count as one value."""
-    if isinstance(part, dict) and isinstance(whole, dict):
-        return all(key in whole and _is_within(item, whole[key]) for key, item in part.items())
-    return bool(part == whole)
+def _is_within(part: Any, document: Any) -> bool:
+    """Report whether ``document`` contains everything in ``part``; lists count as one value."""
+    if isinstance(part, dict) and isinstance(document, dict):
+        return all(key in document and _is_within(item, document[key]) for key, item in part.items())
+    return bool(part == document)

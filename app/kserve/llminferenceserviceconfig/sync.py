@@ -21,6 +21,7 @@ from app.kserve.results import ConditionLedger, ConditionState
 from app.kube import field
 from app.kube.objects import Observed, RelatedMeta
 from app.kube.resource import Resource
+from app.limits import MAX_SERVICES_NAMED
 from app.settings import Settings
 
 Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
@@ -110,14 +111,11 @@ def _with_users(
     return msgspec.structs.replace(status, conditions=ledger.conditions(), referenced_by=users)
 
 
-_MAX_NAMES = 10
-
-
 def _in_use(users: Sequence[ServiceReference], *, is_deleted: bool) -> ConditionState:
     if not users:
         return ConditionState(False, Reason.NOT_IN_USE, "no LLMInferenceService refers to the config")
-    names = ", ".join(f"{user.namespace}/{user.name}" for user in users[:_MAX_NAMES])
-    others = f" and {len(users) - _MAX_NAMES} more" if len(users) > _MAX_NAMES else ""
+    names = ", ".join(f"{user.namespace}/{user.name}" for user in users[:MAX_SERVICES_NAMED])
+    others = f" and {len(users) - MAX_SERVICES_NAMED} more" if len(users) > MAX_SERVICES_NAMED else ""
     if is_deleted:
         message = f"deletion waits for {names}{others}: remove their baseRefs"
         return ConditionState(True, Reason.DELETION_BLOCKED, message)

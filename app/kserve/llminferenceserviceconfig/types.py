@@ -56,7 +56,7 @@ class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
     constraints = ()
 
     replace_full_path: str | None = Field(None, description="The new path, may be a template.")
-    replace_prefix_match: str | None = Field(None, description="What stands for the prefix, may be a template.")
+    replace_prefix_match: str | None = Field(None, description="Replacement of the prefix; may be a template.")
 
 
 class TemplatedURLRewrite(gatewayapi.HTTPURLRewriteFilter):

@@ -49,11 +49,11 @@ def criticalities(model: EffectiveModel | None) -> dict[str, str]:
     if model is None:
         return {}
     adapters = model.lora.adapters if model.lora is not None else None
-    found = {"": model.criticality or ""}
+    by_adapter = {"": model.criticality or ""}
     for adapter in adapters if isinstance(adapters, list) else ():
         if isinstance(adapter, dict) and isinstance(adapter.get("name"), str) and adapter["name"]:
-            found[adapter["name"]] = str(adapter.get("criticality") or "")
-    return {name: text for name, text in found.items() if text}
+            by_adapter[adapter["name"]] = str(adapter.get("criticality") or "")
+    return {name: text for name, text in by_adapter.items() if text}
 
 
 def objectives(model: EffectiveModel | None, names: Names, settings: Settings) -> list[Objective]:
@@ -113,7 +113,7 @@ def with_objectives(route: Json, requested: Sequence[Objective], pool: str) -> J
     return {**route, "spec": {**route["spec"], "rules": rules}} if rules else route
 
 
-def unnamed(route: Json, wanted: Iterable[Objective]) -> list[Objective]:
+def unnamed(route: Json, objectives: Iterable[Objective]) -> list[Objective]:
     """The objectives that the route gives to no request."""
     named = {
         header.get("value")
@@ -121,7 +121,7 @@ def unnamed(route: Json, wanted: Iterable[Objective]) -> list[Objective]:
         for step in rule.get("filters") or ()
         for header in (step.get("requestHeaderModifier") or {}).get("set") or ()
     }
-    return [objective for objective in wanted if objective.name not in named]
+    return [objective for objective in objectives if objective.name not in named]
 
 
 def _has_room(rules: Sequence[Json]) -> bool:
@@ -130,23 +130,25 @@ def _has_room(rules: Sequence[Json]) -> bool:
     return len(rules) <= _MAX_RULES and max(matches, default=0) <= _MAX_MATCHES and sum(matches) <= _MAX_ALL_MATCHES
 
 
-def _rules(rules: Iterable[Json], wanted: Sequence[Objective], pool: str) -> Iterator[Json]:
+def _rules(rules: Iterable[Json], objectives: Sequence[Objective], pool: str) -> Iterator[Json]:
     """Each rule, after a copy of it for each adapter. More headers are a closer match than fewer."""
-    adapters = [objective for objective in wanted if objective.adapter]
-    own = next((objective.name for objective in wanted if not objective.adapter), "")
+    adapters = [objective for objective in objectives if objective.adapter]
+    base = next((objective.name for objective in objectives if not objective.adapter), "")
     for rule in rules:
         if not any((b.get("kind"), b.get("name")) == ("InferencePool", pool) for b in rule.get("backendRefs") or ()):
             yield rule
             continue
-        given: list[Json] = rule.get("matches") or [{}]
+        rule_matches: list[Json] = rule.get("matches") or [{}]
         for objective in adapters:
-            if matches := _of_adapter(given, objective.adapter):
+            if matches := _of_adapter(rule_matches, objective.adapter):
                 nameless = {key: value for key, value in rule.items() if key != "name"}  # no two rules may have one
                 yield _with_header({**nameless, "matches": matches}, objective.name)
-        rest = [match for match in given if not any(_is_about(match, objective.adapter) for objective in adapters)]
+        rest = [
+            match for match in rule_matches if not any(_is_about(match, objective.adapter) for objective in adapters)
+        ]
         if rest:
-            left = rule if rest == given else {**rule, "matches": rest}
-            yield _with_header(left, own) if own else left
+            left = rule if rest == rule_matches else {**rule, "matches": rest}
+            yield _with_header(left, base) if base else left
 
 
 def _of_adapter(matches: Iterable[Json], adapter: str) -> list[Json]:
@@ -176,11 +178,11 @@ def _with_header(rule: Json, objective: str) -> Json:
     modifier: Json = {} if present is None else present.get("requestHeaderModifier") or {}
     changed = [item.get("name") for key in ("set", "add") for item in modifier.get(key) or ()]
     changed += modifier.get("remove") or ()
-    given = list(modifier.get("set") or ())
-    if any(str(name).lower() == OBJECTIVE_HEADER for name in changed) or len(given) >= _MAX_HEADERS:
+    headers = list(modifier.get("set") or ())
+    if any(str(name).lower() == OBJECTIVE_HEADER for name in changed) or len(headers) >= _MAX_HEADERS:
         return rule
     header = {"name": OBJECTIVE_HEADER, "value": objective}
-    step = {"type": _MODIFIER, "requestHeaderModifier": {**modifier, "set": [*given, header]}}
+    step = {"type": _MODIFIER, "requestHeaderModifier": {**modifier, "set": [*headers, header]}}
     rest = [other for other in steps if other is not present]
     return {**rule, "filters": [*rest, step]}
 

@@ -57,9 +57,9 @@ def _with_group(rule: Json, pool: str, group: str) -> Json:
 def pool_group(observed: ObservedRoute | None) -> str:
     """The API group by which the route refers to the managed pool.
 
-    The present one, of which the pool is that we make; the annotation says so from then on. Only a route taken over
-    from another operator that still has the former group keeps it, with the pool that operator made, until its gateway
-    refuses it, or is seen to know the present one.
+    This is the present group, which the annotation then records. Only a route taken over from another operator that
+    still has the former group keeps it, with that operator's pool, until its gateway refuses it, or supports the
+    present one.
     """
     groups = {backend.group for backend in _pools(observed)} if observed is not None else set()
     if observed is None or POOL_GROUP_ALPHA not in groups or observed.annotations.get(POOL_MIGRATED) == _MIGRATED:
@@ -74,7 +74,7 @@ def _pools(route: ObservedRoute) -> Iterable[BackendReference]:
 
 
 def _is_supported(route: ObservedRoute) -> bool | None:
-    """Whether the first gateway knows the kind of the route's backends; ``None`` while it has not said."""
+    """Return whether the first gateway supports the kind of the route's backends; None until it reports."""
     parents = route.status.parents or []
     resolved = find(parents[0].conditions, "ResolvedRefs") if parents else None
     if resolved is None:
@@ -83,5 +83,5 @@ def _is_supported(route: ObservedRoute) -> bool | None:
 
 
 def as_observed(route: Json) -> RouteSpec:
-    """A route of ours in the form in which observed ones are judged. Raises ``msgspec.ValidationError``."""
+    """Return a desired route in the form of an observed one. Raises ``msgspec.ValidationError``."""
     return msgspec.convert(route["spec"], RouteSpec, strict=False)

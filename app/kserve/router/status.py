@@ -47,8 +47,8 @@ INSTALL_OBJECTIVES = (
 
 def pool_state(view: RouterView) -> ConditionState | None:
     """Of the managed pool or the user's own; ``None`` without a scheduler. Raises :class:`RouterError`."""
-    wanted = view.scheduler
-    if wanted is None:
+    scheduler = view.scheduler
+    if scheduler is None:
         return None
     if view.children.pools is None:
         return fails(Reason.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
@@ -61,7 +61,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
             raise RouterError(ConditionType.INFERENCE_POOL_READY, Reason.INFERENCE_POOL_FETCH_ERROR, text)
         return _judged_pool(pool)
     name = view.names.pool
-    if wanted.template is None or wanted.pool is None or wanted.pool.spec is None:
+    if scheduler.template is None or scheduler.pool is None or scheduler.pool.spec is None:
         text = f"InferencePool {name} cannot be created: the scheduler has no template or no pool.spec"
         return fails(Reason.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
     managed = get(view.children.pools, name, view.namespace)
@@ -72,15 +72,15 @@ def pool_state(view: RouterView) -> ConditionState | None:
 
 def criticality_state(view: RouterView, settings: Settings) -> ConditionState | None:
     """Return whether ``criticality`` has its effect; None if it is not set."""
-    written, known = criticalities(view.spec.model), priorities(settings)
+    written, defined = criticalities(view.spec.model), priorities(settings)
     if not written:
         return None
     if view.scheduler is None:
         return fails(Reason.NO_SCHEDULER, f"{_NO_EFFECT}: without router.scheduler no endpoint picker sees requests")
     if view.children.objectives is None:
         return fails(Reason.KIND_NOT_INSTALLED, f"{_NO_EFFECT}: {INSTALL_OBJECTIVES}")
-    if strange := sorted({text for text in written.values() if text not in known}):
-        text = f"criticality is one of {', '.join(known)}, and not {', '.join(strange)}"
+    if strange := sorted({text for text in written.values() if text not in defined}):
+        text = f"criticality is one of {', '.join(defined)}, and not {', '.join(strange)}"
         return fails(Reason.UNKNOWN_CRITICALITY, text)
     missed = unnamed(view.managed_route, view.objectives) if view.managed_route is not None else []
     if missed:
@@ -111,8 +111,8 @@ def stranger_causes(view: RouterView) -> list[Cause]:
         return []
     role = ROLE_DECODE if view.spec.prefill is not None else ROLE_BOTH
     labels = {**workload_labels(view.names.service, COMPONENT_WORKLOAD, role), **(view.spec.labels or {})}
-    wanted = pool.spec.selector.match_labels or {}
-    missing = [f"{key}={wanted[key]}" for key in sorted(wanted) if labels.get(key) != wanted[key]]
+    selector = pool.spec.selector.match_labels or {}
+    missing = [f"{key}={selector[key]}" for key in sorted(selector) if labels.get(key) != selector[key]]
     if not missing:
         return []
     name = pool.metadata.name
@@ -128,12 +128,12 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     if view.children.routes is None:
         return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     references += [parent for route in view.referenced_routes() for parent in route.spec.parent_refs or ()]
-    found = [(reference, view.gateway(reference)) for reference in references]
-    missing = [reference for reference, gateway in found if gateway is None]
+    gateways = [(reference, view.gateway(reference)) for reference in references]
+    missing = [reference for reference, gateway in gateways if gateway is None]
     if missing:
         text = f"{view.gateway_text(missing)} does not exist"
         raise RouterError(ConditionType.GATEWAYS_READY, Reason.GATEWAY_FETCH_ERROR, text)
-    waiting = [ref for ref, gateway in found if gateway is not None and not is_programmed(gateway.status.conditions)]
+    waiting = [ref for ref, gateway in gateways if gateway is not None and not is_programmed(gateway.status.conditions)]
     if not waiting:
         return CONDITION_TRUE
     return fails(Reason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
@@ -169,9 +169,9 @@ def _refusal(status: ParentsStatus, *types: str) -> str:
     """Describe why a route or pool is not ready, with the message of the first Gateway that refuses it."""
     for parent in status.parents or ():
         for type_ in types:
-            found = find(parent.conditions, type_)
-            if found is not None and found.status == "False":
-                return f"is refused by Gateway {parent.parent_ref.name}: {found.reason}: {found.message}"
+            condition = find(parent.conditions, type_)
+            if condition is not None and condition.status == "False":
+                return f"is refused by Gateway {parent.parent_ref.name}: {condition.reason}: {condition.message}"
     return "is not yet accepted by every Gateway that it names"
 
 
@@ -190,15 +190,15 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
             return CONDITION_TRUE
         cause = rolling_out("Deployment", deployment.metadata.name, progress)
         return fails(cause.reason, cause.text, Stage.PROBE)
-    said = status.conditions if status is not None else None
-    progressing = find(said, "Progressing")
+    conditions = status.conditions if status is not None else None
+    progressing = find(conditions, "Progressing")
     if (
         progressing is not None
         and progressing.status == "False"
         and progressing.reason == Reason.PROGRESS_DEADLINE_EXCEEDED
     ):
         return by_condition(progressing)
-    available = find(said, "Available")
+    available = find(conditions, "Available")
     if available is None:
         return fails(Reason.PROGRESSING, "the endpoint picker is being rolled out")
     return CONDITION_TRUE if available.status == "True" else by_condition(available)
@@ -210,14 +210,14 @@ def is_route_ready(route: ObservedRoute) -> bool:
     A parent status without ``Accepted`` was written by a policy controller and is ignored.
     """
     references = route.spec.parent_refs or []
-    judged = [parent for parent in route.status.parents or () if find(parent.conditions, "Accepted") is not None]
-    accepted = {_identity(parent.parent_ref, route.metadata.namespace) for parent in judged}
+    parents = [parent for parent in route.status.parents or () if find(parent.conditions, "Accepted") is not None]
+    accepted = {_identity(parent.parent_ref, route.metadata.namespace) for parent in parents}
     if not references or any(_identity(ref, route.metadata.namespace) not in accepted for ref in references):
         return False
     generation = route.metadata.generation
     return all(
         _holds(parent.conditions, "Accepted", generation) and _holds(parent.conditions, "ResolvedRefs", generation)
-        for parent in judged
+        for parent in parents
     )
 
 
@@ -244,8 +244,8 @@ def _identity(reference: ParentReference, namespace: str) -> tuple[str, str, str
 
 def _holds(conditions: Iterable[Condition] | None, type_: str, generation: int | None) -> bool:
     """Report whether the condition is true for the object's present generation."""
-    found = find(conditions, type_)
-    if found is None or found.status != "True":
+    condition = find(conditions, type_)
+    if condition is None or condition.status != "True":
         return False
-    observed = found.observed_generation or 0
+    observed = condition.observed_generation or 0
     return observed <= 0 or observed >= (generation or 0)

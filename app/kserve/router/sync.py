@@ -1,7 +1,7 @@
-"""How requests reach a service: the scheduler, its pool, the route, and where it answers. Source: KS-4.
+"""Routing of requests to a service: the scheduler, its pool, the route, and its URLs. Source: KS-4.
 
-The steps come in upstream's order (KS-4.2). A step that fails ends the whole: what the steps before it made stands,
-every other router object is kept as observed, and conditions that were not reached stay as they were.
+The steps run in upstream's order (KS-4.2). A failed step ends the phase: objects of earlier steps are sent, every
+other router object is kept as observed, and later conditions do not change.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Set
 # Keeping.
 
 
-def kept_children(context: ReconcileContext, made: Iterable[Any] = ()) -> list[Any]:
+def kept_children(context: ReconcileContext, created: Iterable[Any] = ()) -> list[Any]:
     """The observed children of the router as they are, but for those that were ``made`` anew."""
-    present = {_identity(child) for child in made}
+    present = {_identity(child) for child in created}
     return [
         keep_child(child)
         for child in _observed(context)
@@ -143,18 +143,18 @@ def _identity(child: Any) -> tuple[str, str, str]:
 def _schedule(work: _Work) -> None:
     """The endpoint picker with its Service and its pool."""
     view = work.view
-    wanted = view.spec.picker
-    if wanted is None:
+    requested = view.spec.picker
+    if requested is None:
         work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
-    pod, picker = with_tokenizer(view.spec, wanted, view.context, observed)
+    pod, picker = with_tokenizer(view.spec, requested, view.context, observed)
     plan = scheduler.plan_scheduler(
         view.names,
         view.namespace,
-        wanted.model_copy(update={"template": pod}),
+        requested.model_copy(update={"template": pod}),
         picker_config(
-            (wanted.config or {}).get("inline"),
+            (requested.config or {}).get("inline"),
             picker,
             disaggregated=view.spec.prefill is not None,
             adapters=bool(view.adapters),
@@ -170,7 +170,7 @@ def _schedule(work: _Work) -> None:
     if not outlived(observed, plan.selector):
         work.children.append(scheduler.deployment(plan))
     work.children.append(scheduler.service(plan))
-    pool = wanted.pool.spec if wanted.pool is not None else None
+    pool = requested.pool.spec if requested.pool is not None else None
     if pool is not None and view.children.pools is not None:
         work.children.append(inference_pool(view.names, view.namespace, pool))
     observed = current(observed, plan.selector)
@@ -231,13 +231,13 @@ def _expose(work: _Work) -> None:
         cluster_domain=work.settings.cluster_domain,
     )
     try:
-        found = {address.url: address for spec in specs for address in discover(spec, view.namespace, context)}
+        addresses = {address.url: address for spec in specs for address in discover(spec, view.namespace, context)}
     except URLError as error:
         raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
-    if not found:
+    if not addresses:
         _within(work)
         return
-    listed = [found[url] for url in sorted(found)]
+    listed = [addresses[url] for url in sorted(addresses)]
     work.url = choose(listed, f"/{view.namespace}/{view.names.service}")
     work.addresses = [msgspec.structs.replace(address, models=_models(view, address)) for address in listed]
 
@@ -261,7 +261,7 @@ def _models(view: RouterView, address: Address) -> list[ServedModel]:
 
 
 def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:
-    """Where a service answers whose route has no address: within the cluster, by its workload Service."""
+    """Return the URL of a service whose route has no address: the workload Service within the cluster."""
     return Address(url=f"http://{names.workload_service}.{namespace}.svc.{cluster_domain}:{PUBLIC_PORT}")
 
 

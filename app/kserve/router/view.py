@@ -1,4 +1,4 @@
-"""What a spec wants of the router, and where the things it names are found."""
+"""The router part of a spec, and the objects that it names."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RouterView:
 
     @property
     def route_refs(self) -> list[str]:
-        """Names of the user's own HTTPRoutes."""
+        """Names of the HTTPRoutes in ``refs``."""
         return [ref.name for ref in (self.http.refs if self.http is not None else None) or ()]
 
     @cached_property
@@ -144,9 +144,9 @@ class RouterView:
             raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
 
     def referenced_routes(self) -> list[ObservedRoute]:
-        """Those of the user's own HTTPRoutes that exist."""
-        found = (get(self.related.routes, name, self.namespace) for name in self.route_refs)
-        return [route for route in found if route is not None]
+        """Return the HTTPRoutes in ``refs`` that exist."""
+        routes = (get(self.related.routes, name, self.namespace) for name in self.route_refs)
+        return [route for route in routes if route is not None]
 
     # Gateways.
 
@@ -175,7 +175,7 @@ class RouterView:
 
     @property
     def pool_ref(self) -> str:
-        """Name of the user's own InferencePool."""
+        """Name of the InferencePool in ``ref``."""
         pool = self.scheduler.pool if self.scheduler is not None else None
         return pool.ref.name if pool is not None and pool.ref is not None else ""
 

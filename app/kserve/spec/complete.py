@@ -1,4 +1,4 @@
-"""What happens to a spec between merging and use, apart from rendering. Source: KS-2.1, steps 6 to 12.
+"""Steps between merging and use of a spec, except rendering. Source: KS-2.1, steps 6 to 12.
 
 Nothing is written in place: documents share parts with presets.
 """
@@ -84,7 +84,7 @@ def _without_name(rule: Json) -> Json:
 
 
 def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> Json:
-    """A config by reference becomes the text it refers to (KS-2.5)."""
+    """Replace a config by reference with the string it refers to (KS-2.5)."""
     config = find(document, ("router", "scheduler", "config"))
     ref = config.get("ref") if config else None
     if not ref:

@@ -1,12 +1,12 @@
 """The effective spec: presets, then baseRefs, then the user's own spec, rendered as templates. Source: KS-2.
 
-:func:`combine` is the whole pipeline of KS-2.1. What it returns also says which layer set a value
+:func:`combine` is the whole pipeline of KS-2.1. Its result also has the layer that set each value
 (:meth:`Effective.source`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import Field, ValidationError
@@ -50,7 +50,7 @@ class EffectivePool(types.PoolSpec):
 
 class EffectiveScheduler(types.SchedulerSpec):
     pool: EffectivePool | None = Field(None, description="The pool.")
-    config: Json | None = Field(None, description="The configuration: inline, as JSON or as the text of a ConfigMap.")  # type: ignore[assignment]  # plain JSON by then
+    config: Json | None = Field(None, description="The configuration: inline, as JSON, or the string of a ConfigMap.")  # type: ignore[assignment]  # plain JSON by then
 
 
 class EffectiveHTTP(types.HTTPRouteConfig):
@@ -99,7 +99,7 @@ class Effective:
     layers: tuple[Layer, ...]
     """In merge order: the last one that has a value wins."""
     templated: bool
-    """Whether it has texts that were rendered and are no preset's."""
+    """True if strings were rendered that are not from a preset."""
     applied: tuple[AppliedConfig, ...]
     """``status.appliedConfigs``."""
     untraced: Json
@@ -110,19 +110,19 @@ class Effective:
         return source_of(self.layers, path)
 
     def is_users(self, path: field.Path) -> bool:
-        """Whether somebody else than a preset has a part in what stands at ``path``, which has no positions."""
+        """Report whether a layer other than a preset sets a part of ``path``, which has no positions."""
         names = [str(segment) for segment in path.segments[1:]]
         return any(layer.raw and find(layer.spec, names) is not None for layer in self.layers)
 
     def sources(self, paths: Iterable[field.Path | None]) -> list[str]:
         """The layers that have something at each path, or at what it is a part of; each layer once."""
-        found: dict[str, None] = {}
+        sources_: dict[str, None] = {}
         for path in paths:
             where = keyed(self.document, path.segments[1:]) if path is not None else []
             while where and not self.source(where):
                 where.pop()
-            found[self.source(where) if where else ""] = None
-        return [source for source in found if source]
+            sources_[self.source(where) if where else ""] = None
+        return [source for source in sources_ if source]
 
 
 FindConfig = Callable[[str], Layer | None]
@@ -131,18 +131,20 @@ FindConfig = Callable[[str], Layer | None]
 
 @dataclass(frozen=True, slots=True)
 class CombineInputs:
-    """What one service's effective spec depends on."""
+    """Inputs of one service's effective spec."""
 
     metadata: ObjectMeta
-    own: Layer
+    spec_layer: Layer
     """The user's spec as a document (:func:`app.kserve.spec.merge.document`)."""
     pins: Mapping[str, str]
     """``status.annotations`` as :func:`app.kserve.spec.find.pinned` made them."""
     prefix: str
-    """What preset names begin with."""
+    """Prefix of preset names."""
     operator: OperatorConfig
     find_config: FindConfig
     find_scheduler_config: FindSchedulerConfig
+    without_model_routing: Collection[tuple[str, str]] = ()
+    """Gateways, each by namespace and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class Merged:
     layers: tuple[Layer, ...]
     document: Json
     data: ServiceData
-    """What its templates are rendered with."""
+    """Data of its templates."""
     presets: int
     """Number of layers that are presets; they come first."""
     pipelines: set[str]
@@ -161,12 +163,12 @@ class Merged:
 
 def merge_layers(inputs: CombineInputs) -> Merged:
     """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
-    names = [str(ref.get("name") or "") for ref in inputs.own.spec.get("baseRefs") or ()]
+    names = [str(ref.get("name") or "") for ref in inputs.spec_layer.spec.get("baseRefs") or ()]
     bases = _bases(inputs, names)
-    own = _named(inputs, bases)
-    everything = [own.spec, *(base.spec for base in bases)]
+    named = _named(inputs, bases)
+    everything = [named.spec, *(base.spec for base in bases)]
     chosen = {suffix: _preset(inputs, suffix) for suffix in choose_presets(everything)}
-    layers = (*chosen.values(), *bases, own)
+    layers = (*chosen.values(), *bases, named)
     merged: Json = {}
     for layer in layers:
         merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
@@ -183,7 +185,12 @@ def combine(inputs: CombineInputs) -> Effective:
     document, templated = rendered(merged.document, merged.layers, merged.data)
     document = routed(document, Names(inputs.metadata.name))
     document = routed_by_model(
-        document, merged.layers[-1].spec, inputs.metadata.namespace, _adapters(document), inputs.operator.ingress
+        document,
+        merged.layers[-1].spec,
+        inputs.metadata.namespace,
+        _adapters(document),
+        inputs.operator.ingress,
+        inputs.without_model_routing,
     )
     if (route := find(document, ROUTE)) is not None:
         document = replaced(document, ROUTE, replaced_as_a_whole(route))
@@ -209,7 +216,7 @@ def _adapters(document: Json) -> list[str]:
 
 def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
     """The configs of those names; looking for more ends where they are too much together."""
-    bases, size = [], len(inputs.own.raw)
+    bases, size = [], len(inputs.spec_layer.raw)
     for name in names:
         bases.append(_config(inputs, name))
         size += len(bases[-1].raw)
@@ -244,12 +251,12 @@ def _preset(inputs: CombineInputs, suffix: str) -> Layer:
 
 def _named(inputs: CombineInputs, bases: Sequence[Layer]) -> Layer:
     """The user's layer with a model name: the last baseRef's that has one, else the user's, else the service's."""
-    model = inputs.own.spec.get("model") or {}
+    model = inputs.spec_layer.spec.get("model") or {}
     named = [name for base in bases if (name := (base.spec.get("model") or {}).get("name"))]
     name = named[-1] if named else model.get("name") or inputs.metadata.name
     if model.get("name") == name:
-        return inputs.own
-    return replace(inputs.own, spec={**inputs.own.spec, "model": {**model, "name": name}})
+        return inputs.spec_layer
+    return replace(inputs.spec_layer, spec={**inputs.spec_layer.spec, "model": {**model, "name": name}})
 
 
 def _typed(document: Json) -> EffectiveSpec:
@@ -271,13 +278,13 @@ def _typed(document: Json) -> EffectiveSpec:
 
 def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
     """Everything that goes into children as it is."""
-    found = [(SPEC.child("template"), spec.template), (SPEC.child("worker"), spec.worker)]
+    pods = [(SPEC.child("template"), spec.template), (SPEC.child("worker"), spec.worker)]
     if spec.prefill is not None:
         path = SPEC.child("prefill")
-        found += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
+        pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
     router, path = spec.router, SPEC.child("router")
     if router is not None and router.scheduler is not None:
-        found.append((path.child("scheduler", "template"), router.scheduler.template))
+        pods.append((path.child("scheduler", "template"), router.scheduler.template))
     if router is not None and router.route is not None and router.route.http is not None:
-        found.append((path.child("route", "http", "spec"), router.route.http.spec))
-    return [(where, value) for where, value in found if value is not None]
+        pods.append((path.child("route", "http", "spec"), router.route.http.spec))
+    return [(where, value) for where, value in pods if value is not None]

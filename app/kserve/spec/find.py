@@ -48,21 +48,21 @@ class ConfigFinder:
 
     def config(self, name: str) -> Layer | None:
         for namespace in self._namespaces:
-            found = get(self._configs, name, namespace)
-            if found is not None:
+            document = get(self._configs, name, namespace)
+            if document is not None:
                 source = f"LLMInferenceServiceConfig {namespace}/{name}"
-                checked = annotated(_checked(source, bytes(found.spec)), found.metadata)
+                checked = annotated(_checked(source, bytes(document.spec)), document.metadata)
                 return replace(checked, name=name, namespace=namespace)
         preset = self._presets.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
         return Layer(f"preset {name}", preset, name=name) if preset is not None else None
 
     def scheduler_config(self, name: str, key: str) -> str:
         """A scheduler configuration (KS-2.5). Raises :class:`CombineError`."""
-        own, system = self._namespaces
-        config_map = get(self._config_maps, name, own)
+        namespace, system = self._namespaces
+        config_map = get(self._config_maps, name, namespace)
         if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
             config_map = get(self._config_maps, name, system)
-        where = f'spec.router.scheduler.config.ref: ConfigMap "{own}/{name}"'
+        where = f'spec.router.scheduler.config.ref: ConfigMap "{namespace}/{name}"'
         if config_map is None:
             raise MissingConfigMapError(f"{where} not found")
         text = (config_map.data or {}).get(key)
@@ -101,7 +101,7 @@ def _layer(source: str, spec: Any, raw: bytes) -> Layer:
 
 
 def pinned(previous: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """``status.annotations``: the preset names that this service keeps, whatever a later release calls its own."""
+    """Return ``status.annotations``: preset names that this service keeps when a release renames its presets."""
     pins = dict(previous)
     for suffix in presets.PINNED:
         if not pins.get(PIN_PREFIX + suffix):
@@ -135,7 +135,7 @@ def _predicts_latency(spec: Json) -> bool:
 
 
 def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str]:
-    """The preset of one workload, which stands at ``base``; none where nothing says how a worker takes part."""
+    """Return the preset of one workload at ``base``; None if no parallelism is set for a worker."""
     if _any(specs, *base, "worker") is None:
         form = "template"
     elif _any(specs, *base, "parallelism", "data") or _any(specs, *base, "parallelism", "dataLocal"):
@@ -148,12 +148,12 @@ def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str
 
 
 def _any(specs: Sequence[Json], *path: str) -> Any:
-    """What stands at ``path`` in any of the specs: a true value, else an empty one, ``None`` where there is none."""
-    found = None
+    """Return the value at ``path`` in any of the specs: a true value, else an empty one, else None."""
+    first = None
     for spec in specs:
         value = find(spec, path)
         if value is not None:
-            found = value
+            first = value
             if value:
                 break
-    return found
+    return first

@@ -47,9 +47,9 @@ class Layer:
     source: str
     spec: Json
     directives: bool = False
-    """Whether ``$patch`` stands in it."""
+    """True if it contains ``$patch``."""
     raw: bytes = b""
-    """What a user wrote, in JSON; empty for a preset."""
+    """The user's JSON; empty for a preset."""
     name: str = ""
     """Of the config; empty for the service's own spec."""
     namespace: str = ""
@@ -58,17 +58,17 @@ class Layer:
 
 def keyed(document: Any, segments: Sequence[str | int]) -> list[str | tuple[str, Any]]:
     """A path by positions as one by merge keys; it ends at a list that has none, which only one layer can have set."""
-    found: list[str | tuple[str, Any]] = []
+    path: list[str | tuple[str, Any]] = []
     for segment in segments:
         if isinstance(segment, str):
-            found.append(segment)
+            path.append(segment)
             continue
-        key = MERGE_KEYS.get(found[-1]) if found and isinstance(found[-1], str) else None
-        items = find(document, found)
+        key = MERGE_KEYS.get(path[-1]) if path and isinstance(path[-1], str) else None
+        items = find(document, path)
         if key is None or not isinstance(items, list) or not isinstance(items[segment], dict):
             break
-        found.append((key, items[segment].get(key)))
-    return found
+        path.append((key, items[segment].get(key)))
+    return path
 
 
 def source_of(layers: Sequence[Layer], path: Keyed) -> str:
@@ -88,7 +88,7 @@ SERVICE = MergeRules(
         "router": MergeRules(fields={"scheduler": MergeRules(fields={"template": POD, "config": _CONFIG})}),
     }
 )
-"""How two specs merge."""
+"""Merging of two specs."""
 
 
 def document(spec: Json) -> Json:
@@ -100,12 +100,17 @@ def document(spec: Json) -> Json:
     if isinstance(model := result.get("model"), dict):
         result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
     if isinstance(spec.get("tracing"), dict):
-        result["tracing"] = {key: value for key, value in spec["tracing"].items() if value}
+        result["tracing"] = _tracing(spec["tracing"])
     if isinstance(spec.get("prefill"), dict):
         result["prefill"] = _workload(spec["prefill"])
     if isinstance(spec.get("router"), dict):
         result["router"] = _router(spec["router"])
     return result
+
+
+def _tracing(tracing: Json) -> Json:
+    """Without empty values, but for the endpoint: an empty one turns off what a preset turns on."""
+    return {key: value for key, value in tracing.items() if value or (key == "exporterEndpoint" and value == "")}
 
 
 def _workload(spec: Json) -> Json:
@@ -208,7 +213,7 @@ def _scheduler(scheduler: Json) -> Json:
 
 
 def pool_spec(spec: Json) -> Json:
-    """A pool's spec with the defaults that the API server gives a reference; a selector without labels says nothing."""
+    """Return a pool's spec with the API server's defaults of a reference; a selector without labels is dropped."""
     result = {key: spec[key] for key in ("selector", "targetPorts", "appProtocol") if spec.get(key)}
     picker = spec.get("endpointPickerRef")
     if isinstance(picker, dict):

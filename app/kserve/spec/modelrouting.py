@@ -1,16 +1,17 @@
 """Routing by a header with the model's name, as presets of KServe from v0.19 on have it. Source: KS-2.10.
 
-Their gateways write ``publishers/<namespace>/models/<model>`` into the header; a service's annotations say whether
-rules about it stand.
+Their gateways write ``publishers/<namespace>/models/<model>`` into the header. Annotations of a service and of its
+Gateways turn rules for it on and off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from app.kserve.names import MODEL_ROUTING
 from app.kserve.operator import Ingress
+from app.kserve.references import references
 from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
 from app.kube.merge import find, replaced
@@ -18,21 +19,36 @@ from app.kube.merge import find, replaced
 _RULES = (*ROUTE, "rules")
 
 
-def routed_by_model(document: Json, own: Json, namespace: str, adapters: Sequence[str], ingress: Ingress) -> Json:
+def routed_by_model(
+    document: Json,
+    spec: Json,
+    namespace: str,
+    adapters: Sequence[str],
+    ingress: Ingress,
+    excluded: Collection[tuple[str, str]],
+) -> Json:
     """The route without matches by model where they are not asked for, and with one for each adapter where they are.
 
-    Rules that the service's ``own`` spec writes are asked for by standing there.
+    Rules that the service's own ``spec`` writes are asked for by standing there. ``excluded`` are the Gateways without
+    routing by model, each by namespace and name.
     """
     rules: list[Json] = find(document, _RULES) or []
     names = _Names(ingress.model_based_routing_header_name.lower(), f"publishers/{namespace}/models/")
     if not any(names.names(match) for rule in rules for match in rule.get("matches") or ()):
         return document
-    asked = (document.get("annotations") or {}).get(MODEL_ROUTING) == "true"
-    active = asked and ingress.model_based_routing_mode.lower() != "disabled"
-    if not active and find(own, _RULES) is not None:
+    enabled = (document.get("annotations") or {}).get(MODEL_ROUTING) == "true"
+    active = enabled and _is_permitted(document, namespace, ingress, excluded)
+    if not active and find(spec, _RULES) is not None:
         return document
     changed = [_rule(rule, names, adapters, active) for rule in rules]
     return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
+
+
+def _is_permitted(document: Json, namespace: str, ingress: Ingress, excluded: Collection[tuple[str, str]]) -> bool:
+    """Report whether the operator's settings and the Gateways of the service permit routing by model."""
+    mode = ingress.model_based_routing_mode.lower()
+    gateways = [(place or namespace, name) for place, name in references(document).gateways]
+    return mode == "forced" or (mode != "disabled" and not any(gateway in excluded for gateway in gateways))
 
 
 def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> Json:
@@ -47,14 +63,14 @@ def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> J
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """How models are named in a header."""
+    """Names of models in a header."""
 
     header: str
     """In lower case, as headers are compared."""
     prefix: str
 
     def names(self, match: Json) -> bool:
-        """Whether a match asks for a model of the namespace."""
+        """Report whether a match selects a model of the namespace."""
         return any(self._is_model(header) for header in match.get("headers") or ())
 
     def of(self, match: Json, model: str) -> Json:

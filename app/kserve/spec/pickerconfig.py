@@ -37,7 +37,7 @@ class Picker:
     version: Version | None = None
     """``None``: unknown, as of the pickers before v0.5, which have no annotation."""
     has_tokenizer: bool = False
-    """Whether its pods have a tokenizer."""
+    """True if its pods have a tokenizer."""
 
     def is_at_least(self, *version: int) -> bool:
         return self.version is not None and self.version >= version
@@ -45,8 +45,8 @@ class Picker:
 
 def picker_version(annotations: Mapping[str, str] | None) -> Version | None:
     """Return the version in the annotations of the picker's pods."""
-    found = _VERSION.match((annotations or {}).get(PICKER_VERSION, ""))
-    return (int(found[1]), int(found[2])) if found else None
+    match = _VERSION.match((annotations or {}).get(PICKER_VERSION, ""))
+    return (int(match[1]), int(match[2])) if match else None
 
 
 _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
@@ -58,8 +58,8 @@ _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
 def document_of(config: Any) -> Json | None:
     """Return an EndpointPickerConfig, which is an object or a string with one; ``None`` for anything else."""
     if isinstance(config, str):
-        found = read_yaml(config, _encoded)
-        config = orjson.loads(found) if isinstance(found, bytes) else None
+        document = read_yaml(config, _encoded)
+        config = orjson.loads(document) if isinstance(document, bytes) else None
     return config if isinstance(config, dict) and config.get("kind") == _KIND else None
 
 
@@ -101,7 +101,7 @@ class PickerConfig:
     text: str
     picker: Picker
     chosen: bool
-    """Whether the user chose it."""
+    """True if the user chose it."""
 
 
 def picker_config(
@@ -143,17 +143,17 @@ _BEST: Json = {"pluginRef": "max-score-picker"}
 
 
 def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
-    """Return the default configuration, with the names that plugins had first.
+    """Return the default configuration, with the first names of plugins.
 
-    A short queue counts, and a cached prefix more; a server that has loaded the adapter, most of all. Where prefill and
-    decode pods are apart, each request gets one of both.
+    It prefers a short queue, a cached prefix more, and a loaded adapter above all. With separate prefill and decode
+    pods, each request gets one of both.
     """
-    known = picker.version is not None
+    has_version = picker.version is not None
     first = [_ADAPTER] if adapters else []
     if disaggregated:
-        prefill = [_PREFIX, _QUEUE, _KV_CACHE] if known else [_QUEUE, _PREFIX]
-        decode = [_ACTIVE, _PREFIX] if known else [_QUEUE, _PREFIX]
-        scorers = [_QUEUE, _KV_CACHE, _ACTIVE, _PREFIX] if known else [_QUEUE, _PREFIX]
+        prefill = [_PREFIX, _QUEUE, _KV_CACHE] if has_version else [_QUEUE, _PREFIX]
+        decode = [_ACTIVE, _PREFIX] if has_version else [_QUEUE, _PREFIX]
+        scorers = [_QUEUE, _KV_CACHE, _ACTIVE, _PREFIX] if has_version else [_QUEUE, _PREFIX]
         before = ["prefill-header-handler", "prefill-filter", "decode-filter"]
         after: list[Json] = [{"type": "pd-profile-handler", "parameters": {"threshold": 0}}]
         profiles = [
@@ -161,12 +161,12 @@ def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
             for side, chosen in (("prefill", prefill), ("decode", decode))
         ]
     else:
-        scorers = [_QUEUE, _KV_CACHE, _PREFIX, _COLD] if known else [_QUEUE, _PREFIX]
+        scorers = [_QUEUE, _KV_CACHE, _PREFIX, _COLD] if has_version else [_QUEUE, _PREFIX]
         before, after = ["single-profile-handler"], []
         profiles = [{"name": "default", "plugins": [*first, *scorers, _BEST]}]
-    listed = [*([] if known else first), *scorers, _BEST]
+    listed = [*([] if has_version else first), *scorers, _BEST]
     types = [*before, *(scorer["pluginRef"] for scorer in listed)]
-    last = [{"type": scorer["pluginRef"]} for scorer in first] if known else []
+    last = [{"type": scorer["pluginRef"]} for scorer in first] if has_version else []
     return {
         "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
         "kind": _KIND,
@@ -189,13 +189,13 @@ def _for_version(document: Json, picker: Picker) -> Json:
 
 
 def _renamed(document: Json, names: Mapping[str, str]) -> Json:
-    """Rename types of plugins, and references to them: a plugin without a name has that of its type."""
-    own = {str(plugin["name"]) for plugin in plugins(document) if plugin.get("name")}
+    """Rename types of plugins, and references to them: a plugin without a name is named after its type."""
+    plugin_names = {str(plugin["name"]) for plugin in plugins(document) if plugin.get("name")}
     changed = {**document}
     if isinstance(document.get("plugins"), list):
         changed["plugins"] = [_with(plugin, "type", names) for plugin in document["plugins"]]
     if isinstance(document.get("schedulingProfiles"), list):
-        names = {old: new for old, new in names.items() if old not in own}
+        names = {old: new for old, new in names.items() if old not in plugin_names}
         changed["schedulingProfiles"] = [
             {**profile, "plugins": [_with(reference, "pluginRef", names) for reference in profile["plugins"]]}
             if isinstance(profile, dict) and isinstance(profile.get("plugins"), list)
@@ -224,7 +224,7 @@ _ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
 
 
 def _with_decider(plugin: Any) -> Iterator[Any]:
-    """Whether a request needs a prefill pod is decided by a plugin of its own, in place of a threshold of tokens."""
+    """Replace the threshold of tokens by the plugin that decides whether a request needs a prefill pod."""
     parameters = _parameters(plugin, "disagg-profile-handler")
     if not isinstance(plugin, dict) or plugin.get("type") != "disagg-profile-handler" or "deciders" in parameters:
         yield plugin
@@ -273,18 +273,18 @@ _METRIC_FLAGS = {
 """Deprecated options from v0.7 on, and the values that they have without them."""
 
 
-def arguments(given: Sequence[str], picker: Picker) -> list[str]:
+def arguments(args: Sequence[str], picker: Picker) -> list[str]:
     """Return a picker's arguments for its version, with the configuration among them."""
-    found: list[str] = []
-    for argument in given:
-        previous = found[-1] if found else ""
+    result: list[str] = []
+    for argument in args:
+        previous = result[-1] if result else ""
         if previous in TEXT_FLAGS:
-            found.append(configuration(argument, picker))
+            result.append(configuration(argument, picker))
         elif picker.is_at_least(0, 7) and _METRIC_FLAGS.get(previous.lstrip("-")) == argument:
-            found.pop()
+            result.pop()
         elif not (picker.is_at_least(0, 7) and _is_default(argument)):
-            found.append(argument)
-    return found
+            result.append(argument)
+    return result
 
 
 def _is_default(argument: str) -> bool:

@@ -22,12 +22,15 @@ _PICKER = ("router", "scheduler", "template")
 
 
 def traced(document: Json, metadata: ObjectMeta) -> Json:
-    """The spec whose servers send traces; as it is where it has no ``tracing``."""
+    """The spec whose servers send traces; as it is where it has no ``tracing``.
+
+    Without an endpoint only the endpoint picker traces.
+    """
     tracing = document.get("tracing")
     if not isinstance(tracing, dict):
         return document
     endpoint = str(tracing.get("exporterEndpoint") or "")
-    for path, name in _SERVERS.items():
+    for path, name in _SERVERS.items() if endpoint else ():
         flags = (("--otlp-traces-endpoint", endpoint), ("--collect-detailed-traces", "all"))
         document = _traced(document, path, flags, _variables(tracing, name, metadata))
     return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))

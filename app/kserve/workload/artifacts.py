@@ -1,6 +1,6 @@
-"""How a model and its adapters get into a pod, by their addresses. Source: KS-3.7 and KS-3.13.
+"""Mounts and downloads of a model and its adapters, by their addresses. Source: KS-3.7 and KS-3.13.
 
-Pods come in as plain JSON that others share, and go out as new objects.
+Pods are shared plain JSON, so every change returns a new object.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _MODELCAR_CHECK = (
 
 
 class ArtifactError(Exception):
-    """The model cannot be brought into the pods; the message says what to write instead."""
+    """The model cannot be brought into the pods; the message has the correction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Where a model comes from."""
+    """Kind of a model's source."""
 
     uri: Address
     provider: Provider | None
@@ -69,9 +69,9 @@ def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifa
         raise ArtifactError("the service has no model: set model.uri to an address, as in hf://organisation/model")
     if not parsed.scheme:
         raise ArtifactError(f"invalid model URI {shown(uri)!r}: write hf://, s3://, pvc:// or oci:// and a path")
-    found = problem(parsed, enabled=enabled)
-    if found:
-        raise ArtifactError(f"{named}: {found}")
+    reason = problem(parsed, enabled=enabled)
+    if reason:
+        raise ArtifactError(f"{named}: {reason}")
     if not enabled:
         return Artifact(parsed, None)
     where = provider(parsed)
@@ -84,11 +84,11 @@ def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifa
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """What else an artifact's containers need: the pod's credentials, and an image that is kept."""
+    """Further inputs of an artifact's containers: the pod's credentials, and an image that is kept."""
 
     access: Access = field(default_factory=Access)
     live_image: str = ""
-    """Image of the storage initializer that runs now: a new release of ours restarts no pods."""
+    """Image of the running storage initializer, which is kept so that a new release restarts no pods."""
     live_security: Json | None = None
     """Security context of ``main`` that runs now."""
     ca_bundle: str = ""
@@ -106,7 +106,7 @@ def downloaded(source: Artifact, adapters: Sequence[Adapter]) -> list[Address]:
 
 
 def with_bundle(uris: Sequence[Address]) -> bool:
-    """Whether these downloads are made with the operator's CA bundle: all but the hub's and HDFS' (KS-3.7.3)."""
+    """Report whether these downloads use the operator's CA bundle: all but the hub's and HDFS' (KS-3.7.3)."""
     return any(provider(uri) not in (Provider.HF, Provider.HDFS) for uri in uris)
 
 
@@ -133,7 +133,7 @@ def attach(
 
 
 def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
-    """Return a pod, which is no model server's, whose reader has files of a model that is on a claim or downloaded."""
+    """Add files of a model on a claim, or a download, to the reader of a pod that is not a model server."""
     if source.provider is Provider.CLAIM:
         return _claim(pod, source.uri, CLAIM_VOLUME, extra.path, extra.reader)
     return _download(pod, source, (), operator, extra) if source.downloads else pod
@@ -156,7 +156,7 @@ def _image_volume(pod: Json, uri: Address) -> Json:
 
 
 def inside(uri: Address) -> str:
-    """Where below its target a download puts the files: Azure Files keeps the path within the share."""
+    """Return the path below its target of a download's files: Azure Files keeps the path within the share."""
     if uri.scheme != "https" or provider(uri) is not Provider.AZURE_FILES:
         return ""
     return uri.path.partition("/")[2].strip("/")
@@ -172,7 +172,7 @@ def _download(
     mounts: list[Json] = []
     if source.downloads:
         mounts.append({"name": PROVISION_VOLUME, "mountPath": MODEL_PATH})
-        below = {"subPath": found} if (found := inside(source.uri)) else {}
+        below = {"subPath": path} if (path := inside(source.uri)) else {}
         pod = _provided(pod, {**mounts[0], "mountPath": extra.path, "readOnly": True, **below}, extra.reader)
     if fetched:
         mounts.append({"name": ADAPTER_VOLUME, "mountPath": LORA_PATH})
@@ -203,7 +203,7 @@ def _provided(pod: Json, mount: Json, reader: str = MAIN) -> Json:
 
 
 def _secret_volume(files: Files) -> Json:
-    """Optional, so that a missing Secret is an error of the download, which says what it misses."""
+    """Optional, so that the download reports a missing Secret."""
     if len(files.secrets) == 1:
         return {"name": files.volume, "secret": {"secretName": files.secrets[0], "optional": True}}
     sources = [{"secret": {"name": secret, "optional": True}} for secret in reversed(files.secrets)]

@@ -90,14 +90,14 @@ def fewest(scaling: ScalingSpec) -> int:
     return scaling.min_replicas or 1
 
 
-def with_account(pod: Json, observed: ObservedDeployment | None, kept: str) -> Json:
+def with_account(pod: Json, observed: ObservedDeployment | None, account: str) -> Json:
     """The pod of a Deployment, naming an account where it names none and the observed one has ours.
 
     ``kept``: the managed account where accounts are not declared. One of that name was made by another operator, or by
     us before, is not taken away, and holds the rights that the pods need.
     """
     running = observed.spec.template.spec.service_account_name if observed is not None else ""
-    if pod.get("serviceAccountName") or running in ("", kept):
+    if pod.get("serviceAccountName") or running in ("", account):
         return pod
     name = account_in_place(observed, running)
     return {**pod, "serviceAccountName": name} if name else pod

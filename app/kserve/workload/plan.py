@@ -110,7 +110,7 @@ class AccountPlan:
 
     account: str
     managed: bool
-    """Whether the account is ours to make; its Role and RoleBinding are in any case."""
+    """True if the account is created here; its Role and RoleBinding always are."""
     labels: Labels
     role: str = ""
     """Empty when the pods ask for nothing."""
@@ -125,7 +125,7 @@ class WorkloadPlan:
     groups: tuple[GroupPlan, ...]
     accounts: tuple[AccountPlan, ...]
     ca_bundle: bool = False
-    """Whether some pod downloads with the operator's CA bundle."""
+    """True if some pod downloads with the operator's CA bundle."""
     hints: tuple[Cause, ...] = ()
     """Why downloads may fail, for pods that are not ready."""
 
@@ -169,9 +169,9 @@ class _Planner:
 
     # Accounts.
 
-    def _check_accounts(self, made: Iterable[AccountPlan]) -> None:
+    def _check_accounts(self, planned: Iterable[AccountPlan]) -> None:
         """Every account that pods run under must exist, unless it is one that we make."""
-        ours = {plan.account for plan in made if plan.managed}
+        ours = {plan.account for plan in planned if plan.managed}
         for workload in (self._spec, self._spec.prefill):
             name = _named_account(workload) if workload is not None else ""
             if name and name not in ours and self._context.account(name) is None:
@@ -187,22 +187,22 @@ class _Planner:
         if not self._context.managed_accounts:
             return []
         spec, names, service = self._spec, self._context.names, self._context.metadata.name
-        found = []
+        accounts = []
         if spec.worker is None and _has_sidecar(spec.template):
             account = _named_account(spec) or names.main
             labels = component_labels(service, COMPONENT_WORKLOAD)
-            found.append(AccountPlan(account, account == names.main, labels, names.role, names.role_binding))
+            accounts.append(AccountPlan(account, account == names.main, labels, names.role, names.role_binding))
         if spec.worker is not None:
             account = _named_account(spec) or names.multi_node
             routed = _has_sidecar(spec.template) or _has_sidecar(spec.worker)
             role = (names.multi_node_role, names.multi_node_role_binding) if routed else ("", "")
             if account == names.multi_node or routed:
-                found.append(AccountPlan(account, account == names.multi_node, base_labels(service), *role))
+                accounts.append(AccountPlan(account, account == names.multi_node, base_labels(service), *role))
         if spec.prefill is not None and spec.prefill.worker is not None:
             account = _named_account(spec.prefill) or names.multi_node_prefill
             if account == names.multi_node_prefill:
-                found.append(AccountPlan(account, True, base_labels(service)))
-        return found
+                accounts.append(AccountPlan(account, True, base_labels(service)))
+        return accounts
 
     # Workloads.
 
@@ -222,12 +222,12 @@ class _Planner:
         if managed and account in ("", managed_name):
             template, account = {**template, "serviceAccountName": managed_name}, ""
         template = with_account(template, observed, "" if self._context.managed_accounts else managed_name)
-        seen = observed.spec.selector.match_labels if observed is not None else None
+        observed_labels = observed.spec.selector.match_labels if observed is not None else None
         return DeploymentPlan(
             name=side.name,
             labels=labels,
             annotations=self._passed.annotations,
-            selector=kept_selector(selector(base, pods), seen, pods),
+            selector=kept_selector(selector(base, pods), observed_labels, pods),
             replicas=replicas(side.spec.replicas, observed, side.spec.scaling),
             pod=self._pod(template, pods, annotations, account, live),
         )
@@ -255,7 +255,7 @@ class _Planner:
         alone = workload_labels(
             service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE
         )
-        own = alone if spec.template is None else component_labels(service, side.worker_component)
+        group_labels = alone if spec.template is None else component_labels(service, side.worker_component)
         leader = None
         if spec.template is not None:
             labels = workload_labels(service, side.leader_component, side.role)
@@ -264,12 +264,12 @@ class _Planner:
         data_parallel = spec.parallelism is not None and spec.parallelism.is_data_parallel
         return GroupPlan(
             name=side.group_name,
-            labels=laid_over(own, self._passed.labels),
+            labels=laid_over(group_labels, self._passed.labels),
             annotations=self._passed.group_annotations,
             replicas=replicas(spec.replicas, observed, spec.scaling),
             size=size,
             leader=leader,
-            worker=pod(spec.worker or {}, own, live.worker_template if live is not None else None),
+            worker=pod(spec.worker or {}, group_labels, live.worker_template if live is not None else None),
             sub_group_size=size if side.role == ROLE_PREFILL and data_parallel else None,
         )
 
@@ -297,18 +297,18 @@ class _Planner:
         """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
         context = self._context
         uris = downloaded(self._source, self._adapters)
-        given = download_access(self._spec, context, account, self._source, self._adapters)
-        for hint in download_hints(uris, given, template, context.operator.credentials):
+        credentials = download_access(self._spec, context, account, self._source, self._adapters)
+        for hint in download_hints(uris, credentials, template, context.operator.credentials):
             self._hints[hint.reason] = hint
-        named = {variable["name"] for variable in given.env}
+        named = {variable["name"] for variable in credentials.env}
         self._ca_bundle |= with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-        extra = Attachment(given, live_image(running), _live_security(running), context.ca_bundle)
+        extra = Attachment(credentials, live_image(running), _live_security(running), context.ca_bundle)
         pod = attach(template, self._source, self._adapters, context.operator, extra)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
-        return PodPlan(labels, annotations, self._with_adapters(pod), given.sources, places)
+        return PodPlan(labels, annotations, self._with_adapters(pod), credentials.sources, places)
 
     def _with_adapters(self, pod: Json) -> Json:
-        """Return the pod whose server loads the adapters, each under its name and that of the route's rules."""
+        """Return the pod whose server loads the adapters, each under its name and the name in the route's rules."""
         model = self._spec.model
         if not self._adapters or model is None or model.lora is None:
             return pod
@@ -344,21 +344,21 @@ def download_access(
 ) -> Access:
     """Return what the storage initializer gets for downloads in a pod; ``account`` is the one that a user named."""
     uris = downloaded(source, adapters)
-    found = context.account(account or "default") if uris else None
-    given = access(uris, context.metadata.annotations or {}, found, context.operator.credentials)
+    service_account = context.account(account or "default") if uris else None
+    credentials = access(uris, context.metadata.annotations or {}, service_account, context.operator.credentials)
     if source.downloads:
-        given = given.with_variables(_confidential(spec), "spec.model.confidential")
+        credentials = credentials.with_variables(_confidential(spec), "spec.model.confidential")
     if any(provider(uri) is Provider.HF for uri in uris):
-        given = given.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")
-    return given
+        credentials = credentials.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")
+    return credentials
 
 
 def _confidential(spec: EffectiveSpec) -> dict[str, str]:
     """Return the variables by which the storage initializer decrypts the model (KS-1.2)."""
-    asked = spec.model.confidential if spec.model is not None else None
-    if asked is None or not asked.enabled:
+    requested = spec.model.confidential if spec.model is not None else None
+    if requested is None or not requested.enabled:
         return {}
-    key = {"CONFIDENTIAL_RESOURCE_ID": asked.resource_id} if asked.resource_id else {}
+    key = {"CONFIDENTIAL_RESOURCE_ID": requested.resource_id} if requested.resource_id else {}
     return {"CONFIDENTIAL_ENABLED": "true", **key}
 
 

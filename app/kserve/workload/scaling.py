@@ -179,8 +179,8 @@ def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, na
 
 def _keda_fields(keda: KEDASpec) -> Json:
     """The user's settings for KEDA. What has to be empty is left out."""
-    given = keda.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
-    advanced = given.pop("advanced", {})
+    fields = keda.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
+    advanced = fields.pop("advanced", {})
     advanced.pop("scalingModifiers", None)
     autoscaler = advanced.pop("horizontalPodAutoscalerConfig", {})
     behavior = stored_behavior(autoscaler.get("behavior"))
@@ -188,7 +188,7 @@ def _keda_fields(keda: KEDASpec) -> Json:
         for rules in behavior.values():
             rules.pop("tolerance", None)  # not in KEDA's schema: it would be pruned, and written again for ever
         advanced["horizontalPodAutoscalerConfig"] = {"behavior": behavior}
-    return {**given, "advanced": advanced} if advanced else given
+    return {**fields, "advanced": advanced} if advanced else fields
 
 
 # States.

@@ -73,8 +73,8 @@ def test_adapters_credentials_and_traces_name_their_fields() -> None:
     found = sources(parent, accounts=[account])
     pod = "Deployment/demo-kserve spec.template.spec"
     main, init = f"{pod}.containers[main]", f"{pod}.initContainers[storage-initializer]"
-    arguments = [found[f"{main}.args[{position}]"] for position in range(8)]
-    assert arguments == [*["spec.model.lora"] * 3, "spec", *["spec.tracing"] * 4]
+    arguments = [found[f"{main}.args[{position}]"] for position in range(9)]
+    assert arguments == [*["spec.model.lora"] * 4, "spec", *["spec.tracing"] * 4]
     assert found[f"{main}.env[OTEL_SERVICE_NAME].value"] == "spec.tracing"
     assert [found[f"{init}.args[{position}]"] for position in range(4)] == [MODEL, MODEL, *["spec.model.lora"] * 2]
     assert found[f"{pod}.volumes[lora-adapters].emptyDir"] == "spec.model.lora"

@@ -471,10 +471,19 @@ def test_stop_counts_for_more_than_a_mistake(mistake: Json) -> None:
     assert cluster.says("Ready") == cluster.says("MainWorkloadReady") == "Stopped"
     found = cluster.condition("Ready")
     assert found is not None
-    assert "its spec is invalid: spec." in found["message"]
+    assert "it cannot start: spec." in found["message"]
 
 
 def test_stop_works_where_nothing_can_be_combined() -> None:
     """A service whose base is gone can still be stopped."""
-    parent = service(baseRefs=[{"name": "gone"}], notes={"serving.kserve.io/stop": "true"})
-    assert synced(parent).says("Ready") == "Stopped"
+    cluster = synced(service(baseRefs=[{"name": "gone"}], notes={"serving.kserve.io/stop": "true"}))
+    assert cluster.says("Ready") == cluster.says("PresetsCombined") == "Stopped"
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert "LLMInferenceServiceConfig 'gone' is neither" in found["message"]
+
+
+def test_a_stopped_service_lists_its_configs() -> None:
+    """Those that it would start with."""
+    cluster = synced(service(notes={"serving.kserve.io/stop": "true"}))
+    assert [config["name"] for config in cluster.answer["status"]["appliedConfigs"]] == ["kserve-config-llm-template"]

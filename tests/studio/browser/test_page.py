@@ -46,6 +46,35 @@ def test_a_button_corrects_a_finding(studio: Studio) -> None:
     expect(studio.counted).to_have_text("No findings")
 
 
+def test_findings_are_grouped_by_file_and_tabs_have_the_names_of_files(studio: Studio) -> None:
+    page = studio.page
+    page.evaluate("location.hash = ''")
+    session = {
+        "version": "1",
+        "live": False,
+        "context": "",
+        "documents": [
+            {
+                "name": "deploy/one/chat.yaml",
+                "text": example("llmkube/quickstart").replace("memory: 1Gi", "memory: 1 GB"),
+            },
+            {"name": "deploy/two/chat.yaml", "text": example("llmaz/quickstart").replace("modelName:", "modelNam:")},
+            {"name": "deploy/two/other.yaml", "text": example("kserve/quickstart")},
+        ],
+    }
+    page.route("**/api/session", lambda route: route.fulfill(json=session))
+    page.goto(page.url.split("#")[0] + "?")
+    tabs = page.locator(".document")
+    expect(tabs).to_have_text(["one/chat.yaml", "two/chat.yaml", "other.yaml"])
+    files = page.locator(".finding-file")
+    expect(files.get_by_role("heading")).to_have_text(
+        [re.compile("^deploy/one/chat.yaml: 1 error"), re.compile("^deploy/two/chat.yaml: ")]
+    )
+    files.first.get_by_role("button", name="Write 1Gi").click()
+    expect(files).to_have_count(0)
+    assert violations(studio) == []
+
+
 def test_a_finding_is_corrected_where_the_mouse_rests(studio: Studio) -> None:
     studio.write(example("llmkube/quickstart").replace("contextSize", "contextsize"))
     studio.page.locator("#editor .cm-lintRange-error").first.hover()
@@ -83,6 +112,15 @@ def test_an_object_shows_its_yaml_its_conditions_and_who_set_its_values(studio: 
     studio.choose("Deployment")
     about = studio.page.get_by_role("complementary", name="Object")
     expect(about.get_by_role("heading")).to_have_text("Deployment smollm-chat")
+    expect(about.get_by_role("tab", name="Values")).to_have_attribute("aria-selected", "true")
+    mine = about.get_by_role("button", name="Set by me")
+    expect(mine).to_have_attribute("aria-pressed", "true")
+    expect(about.locator(".origins tbody tr")).not_to_have_count(0)
+    rows = about.locator(".origins tbody tr")
+    assert rows.count() == rows.get_by_role("button").count()
+    mine.click()
+    expect(rows.filter(has_text="default").first).to_be_visible()
+    about.get_by_role("tab", name="Status").click()
     expect(about.get_by_role("row", name="Available True")).to_be_visible()
     about.get_by_role("tab", name="YAML").click()
     expect(about.locator(".cm-content")).to_contain_text("kind: Deployment")
@@ -105,6 +143,15 @@ def test_a_simulated_failure_is_red_and_says_its_cause(studio: Studio) -> None:
         expect(studio.card(kind)).to_have_class(re.compile(r"\bfailing\b"))
         expect(studio.card(kind)).to_contain_text("Failing")
     expect(studio.card("InferenceService")).to_have_css("border-top-color", RED)
+    slider = studio.page.get_by_role("slider", name="Moment")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("something fails"))
+    marks = studio.page.locator(".marks span")
+    expect(marks).not_to_have_count(0)
+    assert marks.count() <= int(slider.get_attribute("max") or 0), "the beginning fails nowhere"
+    studio.choose("Deployment")
+    expect(studio.page.get_by_role("tab", name="Status")).to_have_attribute("aria-selected", "true")
+    studio.page.keyboard.press("Escape")
+    studio.page.get_by_role("button", name="Close", exact=True).click()
 
     status = studio.page.locator(".parent-status.failing")
     expect(status).to_contain_text("Ready: False")
@@ -241,9 +288,7 @@ def test_everything_is_done_with_the_keyboard(studio: Studio) -> None:
     expect(studio.card("Deployment")).to_have_class(re.compile(r"\bselected\b"))
     press("Enter")
     about = page.get_by_role("complementary", name="Object")
-    expect(about.get_by_role("tab", name="Status")).to_be_focused()
-    press("ArrowRight")
-    press("ArrowRight")
+    expect(about.get_by_role("tab", name="Values")).to_be_focused()
     expect(about.locator(".origins tbody tr").first).to_be_visible()
     press("Escape")
     expect(about).to_be_hidden()
@@ -292,7 +337,7 @@ def violations(studio: Studio) -> list[str]:
 
 
 def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
-    """Where they are out of sight, or too small to be read, there is nothing that a browser would have to lay out."""
+    """They begin at a size that can be read; out of sight or too small, a browser has nothing to lay out."""
     nodes = [
         {
             "id": f"Pod.v1 default/chat-{number}",
@@ -311,11 +356,11 @@ def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
     studio.page.route("**/api/graph", lambda route: route.fulfill(json={"nodes": nodes, "edges": []}))
     studio.write("a: 1\n")
     expect(studio.page.locator(".summary")).to_have_text("1000 objects: 1000 ready")
-    expect(studio.cards).to_have_count(0)
-    for _ in range(12):
-        studio.page.get_by_role("button", name="Zoom in").click()
     expect(studio.cards).not_to_have_count(0)
     assert studio.cards.count() < 200
+    for _ in range(12):
+        studio.page.get_by_role("button", name="Zoom out").click()
+    expect(studio.cards).to_have_count(0)
     studio.page.get_by_role("button", name="List").click()
     studio.page.locator('#tree [tabindex="0"]').focus()
     studio.page.keyboard.press("End")
@@ -382,7 +427,7 @@ def test_colours_follow_the_choice(studio: Studio) -> None:
     expect(body).to_have_css("background-color", "rgb(244, 244, 241)")
     theme.click()
     theme.click()
-    expect(theme).to_have_text("Dark")
+    expect(theme).to_have_text("Theme: dark")
     expect(body).to_have_css("background-color", "rgb(16, 18, 22)")
     page.reload()
     expect(body).to_have_css("background-color", "rgb(16, 18, 22)")

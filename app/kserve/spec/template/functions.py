@@ -31,7 +31,7 @@ class Scope:
 
 
 class Pointer:
-    """A set pointer, which is true in conditions whatever its value, as in Go."""
+    """A set pointer, which is true in conditions even if its value is false, as in Go."""
 
     __slots__ = ("value",)
 

@@ -89,6 +89,17 @@ export class Documents {
   }
 }
 
+/** The last parts of paths, as many as tell each path from the others. */
+export function shortNames(names: readonly string[]): Map<string, string> {
+  const tail = (name: string, parts: number): string => name.split("/").slice(-parts).join("/");
+  const short = (name: string): string => {
+    let parts = 1;
+    while (tail(name, parts) !== name && names.some((other) => other !== name && tail(other, parts) === tail(name, parts))) parts++;
+    return tail(name, parts);
+  };
+  return new Map(names.map((name) => [name, short(name)]));
+}
+
 /** A column counts characters as the studio does; an offset counts UTF-16 units as strings here do. */
 export function unitsBefore(line: string, column: number): number {
   return [...line].slice(0, Math.max(column - 1, 0)).join("").length;

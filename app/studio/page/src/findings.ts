@@ -1,4 +1,4 @@
-/** The findings as a list: what is wrong, where, and a button for the correction. */
+/** The findings as a list, by file where there are several: what is wrong, where, and a button for the correction. */
 
 import { button, h, replace } from "./dom.js";
 import type { Finding, Fix } from "./types.js";
@@ -23,7 +23,14 @@ export function list(
   jump: (document: string, line: number, column: number) => void,
   fix: (finding: Finding, fix: Fix) => void,
 ): void {
-  replace(host, ...findings.map((finding) => entry(finding, jump, fix)));
+  const entries = (of: readonly Finding[]): HTMLElement[] => of.map((finding) => entry(finding, jump, fix));
+  const files = [...new Set(findings.map(({ document }) => document))];
+  if (files.length < 2) return replace(host, ...entries(findings));
+  const groups = files.map((file) => {
+    const own = findings.filter(({ document }) => document === file);
+    return h("li", { class: "finding-file" }, h("h3", {}, `${file}: ${counted(own)}`), h("ul", {}, ...entries(own)));
+  });
+  replace(host, ...groups);
 }
 
 function entry(

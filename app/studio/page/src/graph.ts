@@ -2,12 +2,18 @@
 
 import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } from "cytoscape";
 import { h } from "./dom.js";
-import { CARD, GAP, layout, type Point } from "./layout.js";
-import { pill } from "./states.js";
-import type { Graph, Node } from "./types.js";
+import { CARD, GAP, layout, shared, type Point } from "./layout.js";
+import type { FoldedGraph } from "./resources.js";
+import { pill, summary } from "./states.js";
+import type { Node } from "./types.js";
 
-/** Below this the text of a card is too small to read, and only its colour and shape are drawn. */
+/** Below this the text of a card is too small to read: only its name is drawn, larger, on its colour and shape. */
 const READABLE = 0.42;
+/** A graph that would have to be smaller than this to fit begins at its upper left corner instead. */
+const LEGIBLE = 0.5;
+/** The scale of such a graph, for which its parts are put beside each other. */
+const COMFORTABLE = 0.8;
+const MARGIN = 28;
 const [RIGHT, LEFT] = ["90deg", "270deg"];
 /** How far a line stands off that joins two cards of one column. */
 const BOW = 38;
@@ -23,7 +29,7 @@ export class GraphView {
   private readonly layer = h("div", { class: "cards", attrs: { "aria-hidden": "true" } });
   private readonly cards = new Map<string, HTMLElement>();
   private readonly canvas = h("div", { class: "canvas" });
-  private graph: Graph = { nodes: [], edges: [] };
+  private graph: FoldedGraph = { nodes: [], edges: [], folds: new Map() };
   private nodes = new Map<string, Node>();
   private places = new Map<string, Point>();
   private selected: string | null = null;
@@ -35,6 +41,7 @@ export class GraphView {
   constructor(
     private readonly host: HTMLElement,
     select: (id: string | null) => void,
+    private readonly toggle: (id: string) => void,
   ) {
     host.append(this.canvas, this.layer);
     this.core = cytoscape({
@@ -55,27 +62,20 @@ export class GraphView {
     this.core.on("dragpan scrollzoom pinchzoom", () => (this.moved = true));
     new ResizeObserver(() => {
       this.core.resize();
-      if (!this.moved) this.fit();
-      else this.draw();
+      if (this.moved) return this.draw();
+      this.place();
+      this.fit();
     }).observe(host);
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
   }
 
-  show(graph: Graph): void {
+  show(graph: FoldedGraph): void {
     this.graph = graph;
     this.nodes = new Map(graph.nodes.map((node) => [node.id, node]));
     const shape = JSON.stringify([graph.nodes.map((node) => [node.id, node.role]), graph.edges]);
-    this.core.batch(() => {
-      if (shape !== this.shape) {
-        this.places = layout(graph);
-        this.core.elements().remove();
-        this.core.add([...this.elements()]);
-      } else {
-        for (const node of graph.nodes) this.core.getElementById(node.id).data("state", node.state);
-      }
-    });
-    for (const card of this.cards.values()) card.remove();
-    this.cards.clear();
+    if (shape !== this.shape) this.place();
+    else this.core.batch(() => graph.nodes.forEach(({ id, state }) => this.core.getElementById(id).data("state", state)));
+    this.clear();
     if (shape !== this.shape && !this.moved) this.fit();
     this.shape = shape;
     this.emphasise();
@@ -86,19 +86,21 @@ export class GraphView {
   select(id: string | null): void {
     this.selected = id;
     this.emphasise();
-    const place = id === null ? undefined : this.places.get(id);
-    if (place) this.reveal(place);
+    if (id !== null) this.reveal(id);
     this.draw();
   }
 
   fit(): void {
     this.moved = false;
     if (this.core.elements().empty() || !this.host.clientWidth) return;
-    this.core.fit(undefined, 28);
-    if (this.core.zoom() > 1) {
-      this.core.zoom(1);
-      this.core.center();
-    }
+    const { clientWidth, clientHeight } = this.host;
+    const box = this.core.nodes().boundingBox();
+    const [across, down] = [(clientWidth - 2 * MARGIN) / box.w, (clientHeight - 2 * MARGIN) / box.h];
+    const whole = Math.min(across, down, 1);
+    const zoom = whole >= LEGIBLE ? whole : COMFORTABLE;
+    const start = (room: number, size: number): number => Math.max((room - size * zoom) / 2, MARGIN);
+    const pan = { x: start(clientWidth, box.w) - box.x1 * zoom, y: start(clientHeight, box.h) - box.y1 * zoom };
+    this.core.viewport({ zoom, pan });
     this.draw();
   }
 
@@ -112,7 +114,10 @@ export class GraphView {
     this.core.style(this.style());
   }
 
-  private reveal(place: Point): void {
+  /** Brings a node into view. */
+  reveal(id: string): void {
+    const place = this.places.get(id);
+    if (!place) return;
     const zoom = this.core.zoom();
     const pan = this.core.pan();
     const [x, y] = [place.x * zoom + pan.x, place.y * zoom + pan.y];
@@ -125,16 +130,33 @@ export class GraphView {
     if (by.x || by.y) this.core.panBy(by);
   }
 
+  private place(): void {
+    this.places = layout(this.graph, (this.host.clientWidth - 2 * MARGIN) / COMFORTABLE);
+    this.core.batch(() => {
+      this.core.elements().remove();
+      this.core.add([...this.elements()]);
+    });
+    this.clear();
+    this.emphasise();
+  }
+
+  private clear(): void {
+    for (const card of this.cards.values()) card.remove();
+    this.cards.clear();
+  }
+
   private *elements(): Iterable<ElementDefinition> {
     for (const node of this.graph.nodes) {
       const position = this.places.get(node.id) ?? { x: 0, y: 0 };
       const classes = this.carded ? "carded" : "";
-      yield { group: "nodes", data: { id: node.id, state: node.state }, classes, position: { ...position } };
+      yield { group: "nodes", data: { id: node.id, state: node.state, name: node.name }, classes, position: { ...position } };
     }
+    const common = shared(this.graph);
     for (const [index, { source, target, label }] of this.graph.edges.entries()) {
       if (!this.nodes.has(source) || !this.nodes.has(target)) continue;
       const [from, to] = [this.places.get(source), this.places.get(target)];
-      if (from && to) yield { group: "edges", data: { id: `edge ${index}`, source, target, label, ...curve(from, to) } };
+      const classes = common.has(target) ? "shared" : "";
+      if (from && to) yield { group: "edges", data: { id: `edge ${index}`, source, target, label, ...curve(from, to) }, classes };
     }
   }
 
@@ -184,13 +206,22 @@ export class GraphView {
       { class: `card ${node.state} ${node.role}`, attrs: { "data-node": id, title: node.cause || null } },
       h("span", { class: "card-kind" }, node.kind),
       pill(node.state),
-      h("span", { class: "card-name" }, node.name),
+      h("span", { class: "card-name" }, h("span", {}, node.name), this.folding(id)),
     );
     card.style.left = `${x - CARD.width / 2}px`;
     card.style.top = `${y - CARD.height / 2}px`;
     this.layer.append(card);
     this.cards.set(id, card);
     return card;
+  }
+
+  /** How many objects a card stands for; a click opens and closes it. The tree does the same for the keyboard. */
+  private folding(id: string): HTMLElement | null {
+    const fold = this.graph.folds.get(id);
+    if (!fold) return null;
+    const attrs = { title: `${summary(fold.members)}. ${fold.open ? "Fold" : "Open"}` };
+    const text = fold.open ? "−" : `+${fold.members.length - 1}`;
+    return h("span", { class: "card-fold", attrs, on: { click: () => this.toggle(id) } }, text);
   }
 
   /** Cytoscape knows no custom properties: it is given colours as they are in the page's theme now. */
@@ -211,9 +242,24 @@ export class GraphView {
       },
     }));
     const sheet = [
-      { selector: "node", style: { width: CARD.width, height: CARD.height, "border-width": 3 } },
+      {
+        selector: "node",
+        style: {
+          width: CARD.width,
+          height: CARD.height,
+          "border-width": 3,
+          label: "data(name)",
+          color: colour("text"),
+          "font-size": 28,
+          "font-family": "system-ui, sans-serif",
+          "text-valign": "center",
+          "text-wrap": "ellipsis",
+          "text-max-width": `${CARD.width - 16}px`,
+          "min-zoomed-font-size": 5,
+        },
+      },
       ...states,
-      { selector: "node.carded", style: { "background-opacity": 0, "border-opacity": 0 } },
+      { selector: "node.carded", style: { "background-opacity": 0, "border-opacity": 0, label: "" } },
       {
         selector: "edge",
         style: {
@@ -230,10 +276,12 @@ export class GraphView {
           "arrow-scale": 0.8,
         },
       },
+      { selector: "edge.shared", style: { opacity: 0 } },
       {
         selector: "edge.near",
         style: {
           width: 2,
+          opacity: 1,
           "line-color": colour("accent"),
           "target-arrow-color": colour("accent"),
           label: "data(label)",

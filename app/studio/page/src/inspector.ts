@@ -1,4 +1,4 @@
-/** What is known of one object: its state and conditions, its YAML, and where each of its values came from. */
+/** What is known of one object: where each of its values came from, its state and conditions, and its YAML. */
 
 import * as api from "./api.js";
 import { button, h, replace, roving } from "./dom.js";
@@ -8,14 +8,16 @@ import type { Document, Node, Origin } from "./types.js";
 
 type Tab = "status" | "yaml" | "values";
 const TABS: readonly [Tab, string][] = [
+  ["values", "Values"],
   ["status", "Status"],
   ["yaml", "YAML"],
-  ["values", "Values"],
 ];
 
 export class Inspector {
   private node: Node | null = null;
-  private tab: Tab = "status";
+  private tab: Tab = "values";
+  /** Whether one chose the tab; until then it depends on the object. */
+  private chosen = false;
   private documents: readonly Document[] = [];
   private origins: readonly Origin[] | null = null;
   private readonly latest = new api.Latest();
@@ -27,6 +29,9 @@ export class Inspector {
     attrs: { type: "search", placeholder: "Filter by path", "aria-label": "Filter values by path", spellcheck: "false" },
     on: { input: () => this.list() },
   });
+  private readonly mine = button("Set by me", () => this.onlyMine(), {
+    attrs: { "aria-pressed": "true", title: "Only values that come from a field of the open documents" },
+  });
   private readonly found = h("div", { class: "origins" });
 
   constructor(
@@ -37,7 +42,11 @@ export class Inspector {
     const bar = h("div", { class: "tabs small", attrs: { role: "tablist", "aria-label": "About the object" } });
     for (const [tab, text] of TABS) {
       const attrs = { role: "tab", id: `inspector-tab-${tab}`, "aria-controls": `inspector-${tab}` };
-      const element = button(text, () => this.show(tab), { attrs, on: { focus: () => this.show(tab) } });
+      const choose = (): void => {
+        this.chosen = true;
+        this.show(tab);
+      };
+      const element = button(text, choose, { attrs, on: { focus: () => this.tab !== tab && choose() } });
       this.tabs.set(tab, element);
       bar.append(element);
       const panel = h("div", {
@@ -50,7 +59,7 @@ export class Inspector {
     roving(bar, "[role=tab]");
     const code = h("div", { class: "code" });
     this.panels.get("yaml")?.append(code);
-    this.panels.get("values")?.append(h("div", { class: "filter" }, this.filter), this.found);
+    this.panels.get("values")?.append(h("div", { class: "filter" }, this.mine, this.filter), this.found);
     host.append(this.head, bar, ...this.panels.values());
     this.viewer = new Viewer(code, "The object's YAML");
     host.addEventListener("keydown", (event) => {
@@ -71,7 +80,7 @@ export class Inspector {
     this.viewer.show(node.yaml || "# There is no such object.\n");
     if (stale) this.origins = null;
     if (other) replace(this.found, h("p", { class: "muted" }, "Reading…"));
-    this.show(this.tab);
+    this.show(other && !this.chosen ? firstTab(node) : this.tab);
   }
 
   focus(): void {
@@ -139,9 +148,14 @@ export class Inspector {
 
   private list(): void {
     const wanted = this.filter.value.trim().toLowerCase();
-    const matching = (this.origins ?? []).filter(({ path }) => path.toLowerCase().includes(wanted));
+    const origins = this.origins ?? [];
+    const mine = origins.filter(({ document }) => document);
+    this.mine.disabled = !mine.length;
+    this.mine.textContent = `Set by me (${mine.length} of ${origins.length})`;
+    const listed = mine.length && this.mine.getAttribute("aria-pressed") === "true" ? mine : origins;
+    const matching = listed.filter(({ path }) => path.toLowerCase().includes(wanted));
     if (!matching.length) {
-      const text = this.origins?.length ? "No value has such a path." : "Nothing here set a value of this object.";
+      const text = origins.length ? "No value has such a path." : "Nothing here set a value of this object.";
       replace(this.found, h("p", { class: "muted" }, text));
       return;
     }
@@ -158,6 +172,11 @@ export class Inspector {
     replace(this.found, h("table", { class: "origins-table" }, h("thead", {}, h("tr", {}, ...columns)), h("tbody", {}, ...lines)));
   }
 
+  private onlyMine(): void {
+    this.mine.setAttribute("aria-pressed", String(this.mine.getAttribute("aria-pressed") !== "true"));
+    this.list();
+  }
+
   /** The path without the object, which stands above the list. */
   private short(path: string): string {
     const own = `${this.node?.kind}/${this.node?.name} `;
@@ -171,6 +190,11 @@ export class Inspector {
       attrs: { title: `Go to ${document}, line ${line}` },
     });
   }
+}
+
+/** What one asks first of an object: what set its values if it is well, else why it is not. */
+function firstTab({ role, state }: Node): Tab {
+  return state === "ready" && (role === "parent" || role === "child") ? "values" : "status";
 }
 
 function shortened(value: unknown): string {

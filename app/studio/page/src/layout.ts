@@ -1,6 +1,6 @@
-/** Where the cards of a graph stand: in columns, from what is read over parents and children to pods. */
+/** Where the cards of a graph stand: what belongs together in columns, from what is read to pods, one such part beside the next. */
 
-import type { Graph, Node } from "./types.js";
+import type { Edge, Graph, Node } from "./types.js";
 
 export interface Point {
   x: number;
@@ -8,13 +8,69 @@ export interface Point {
 }
 
 export const CARD = { width: 200, height: 58 };
-export const GAP = { column: 60, row: 16, wrapped: 16 };
+export const GAP = { column: 60, row: 16, wrapped: 16, part: 44 };
 /** More cards than this in a column become several columns side by side. */
 const TALL = 14;
 const SWEEPS = 3;
+/** An object with more readers than this joins no parts, and its lines are drawn when it or a reader is chosen. */
+const READERS = 4;
 
-/** The middle of each node's card. */
-export function layout(graph: Graph): Map<string, Point> {
+/** The middle of each node's card; parts of the graph go into rows of this width. */
+export function layout(graph: Graph, width: number): Map<string, Point> {
+  const points = new Map<string, Point>();
+  const next = { x: 0, y: 0 };
+  let bottom = 0;
+  for (const part of parts(graph)) {
+    const placed = columned(part);
+    const size = extent([...placed.values()]);
+    if (next.x && next.x + size.right - size.left > width) Object.assign(next, { x: 0, y: bottom });
+    for (const [id, { x, y }] of placed) points.set(id, { x: next.x + x - size.left, y: next.y + y - size.top });
+    next.x += size.right - size.left + GAP.part;
+    bottom = Math.max(bottom, next.y + size.bottom - size.top + GAP.part);
+  }
+  return points;
+}
+
+/** Objects that many others read. */
+export function shared(graph: Graph): Set<string> {
+  const readers = new Map<string, number>();
+  for (const { target } of graph.edges) readers.set(target, (readers.get(target) ?? 0) + 1);
+  const related = graph.nodes.filter(({ id, role }) => role === "related" && (readers.get(id) ?? 0) > READERS);
+  return new Set(related.map(({ id }) => id));
+}
+
+function extent(points: readonly Point[]): { left: number; right: number; top: number; bottom: number } {
+  const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
+  return {
+    left: Math.min(...xs),
+    right: Math.max(...xs) + CARD.width,
+    top: Math.min(...ys),
+    bottom: Math.max(...ys) + CARD.height,
+  };
+}
+
+/** Graphs that no line joins, except lines to what is shared; in the order of their first nodes. */
+function parts(graph: Graph): Graph[] {
+  const common = shared(graph);
+  const above = new Map<string, string>();
+  const top = (id: string): string => {
+    let at = id;
+    for (let next = above.get(at); next !== undefined; next = above.get(at)) at = next;
+    return at;
+  };
+  const joins = graph.edges.filter(({ source, target }) => !common.has(source) && !common.has(target));
+  for (const { source, target } of joins) if (top(source) !== top(target)) above.set(top(target), top(source));
+  const found = new Map<string, { nodes: Node[]; edges: Edge[] }>();
+  for (const node of graph.nodes) {
+    const part = found.get(top(node.id));
+    if (part) part.nodes.push(node);
+    else found.set(top(node.id), { nodes: [node], edges: [] });
+  }
+  for (const edge of joins) found.get(top(edge.source))?.edges.push(edge);
+  return [...found.values()];
+}
+
+function columned(graph: Graph): Map<string, Point> {
   const columns = ordered(stacked(graph), graph);
   const points = new Map<string, Point>();
   const tallest = Math.max(...columns.map((column) => Math.min(column.length, TALL)), 1);

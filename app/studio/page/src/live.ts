@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { comparison } from "./changes.js";
 import { button, debounce, h, replace } from "./dom.js";
+import { FAMILIES } from "./families.js";
 import { counted } from "./findings.js";
 import type { Stage } from "./stage.js";
 import { truth } from "./states.js";
@@ -10,7 +11,6 @@ import type { Document, LiveEvent, LiveObject } from "./types.js";
 import { VirtualList } from "./virtual.js";
 
 const ROW = 52;
-const FAMILIES = ["kserve", "llmaz", "llmkube"];
 
 export class LiveView {
   readonly element: HTMLElement;
@@ -45,7 +45,7 @@ export class LiveView {
     const filters = h("div", { class: "filters" }, this.text, this.namespaces, this.families, this.count);
     this.overview = h("div", { class: "live-overview" }, filters, host);
     this.element = h("div", { class: "live" }, this.overview, this.about, this.edit);
-    choices(this.families, "All families", FAMILIES);
+    choices(this.families, "All families", Object.keys(FAMILIES));
   }
 
   /** Reads the cluster once, and then follows what changes. */
@@ -169,7 +169,7 @@ export class LiveView {
     const { opened } = this;
     if (!opened || !this.shown) return;
     try {
-      const graph = await this.graphs.run((signal) => api.liveGraph(opened.object, signal));
+      const graph = await this.stage.whileLoading(this.graphs.run((signal) => api.liveGraph(opened.object, signal)));
       if (graph === undefined || opened !== this.opened) return;
       this.report(null);
       const { manifest } = graph;

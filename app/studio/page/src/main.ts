@@ -2,9 +2,10 @@
 
 import * as api from "./api.js";
 import { CompareView } from "./compareview.js";
-import { Documents } from "./documents.js";
+import { Documents, shortNames } from "./documents.js";
 import { button, byId, debounce, h, replace, roving } from "./dom.js";
 import { Editor } from "./editor.js";
+import { FAMILIES } from "./families.js";
 import { counted, list } from "./findings.js";
 import * as link from "./link.js";
 import { LiveView } from "./live.js";
@@ -93,7 +94,7 @@ function fix(finding: Finding, { title, edits }: Fix): void {
 async function graph(): Promise<void> {
   const documents_ = current();
   try {
-    const answer = await graphs.run((signal) => api.graph({ documents: documents_ }, signal));
+    const answer = await stage.whileLoading(graphs.run((signal) => api.graph({ documents: documents_ }, signal)));
     if (answer === undefined) return;
     report(null);
     stage.show(answer, documents_, NOTHING);
@@ -168,11 +169,12 @@ function views(session: Session): void {
 
 function bar(): void {
   const active = documents.active();
+  const titles = shortNames(documents.list().map(({ name }) => name));
   const tabs_ = documents.list().map(({ name }) => {
     const chosen = name === active?.name;
-    const tab = button(name, () => (documents.select(name), editor.focus()), {
+    const tab = button(titles.get(name) ?? name, () => (documents.select(name), editor.focus()), {
       class: "document",
-      attrs: { "aria-current": chosen ? "true" : null, title: "Press F2 or double-click to rename" },
+      attrs: { "aria-current": chosen ? "true" : null, title: `${name}: press F2 or double-click to rename` },
       on: {
         dblclick: () => rename(name, tab),
         keydown: (event) => {
@@ -238,11 +240,10 @@ function examplesDialog(examples: readonly Example[]): void {
     attrs: { type: "search", placeholder: "Filter", "aria-label": "Filter examples", spellcheck: "false" },
     on: { input: () => fill() },
   });
-  const names = { llmkube: "LLMKube", llmaz: "llmaz", kserve: "KServe" };
   const fill = (): void => {
     const wanted = filter.value.trim().toLowerCase();
     const matching = examples.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(wanted));
-    const groups = (["llmkube", "llmaz", "kserve"] as const).map((family) => {
+    const groups = Object.entries(FAMILIES).map(([family, title]) => {
       const entries = matching.filter((example) => example.family === family);
       if (!entries.length) return null;
       const items = entries.map((example) =>
@@ -257,7 +258,7 @@ function examplesDialog(examples: readonly Example[]): void {
           ),
         ),
       );
-      return h("section", {}, h("h3", {}, names[family]), h("ul", {}, ...items));
+      return h("section", {}, h("h3", {}, title), h("ul", {}, ...items));
     });
     replace(found, ...groups);
     if (!matching.length) replace(found, h("p", { class: "muted" }, "No example is like that."));
@@ -282,6 +283,7 @@ const KEYS: readonly [string, string][] = [
   ["F6, Shift+F6", "Next and previous pane"],
   ["Alt+1 … Alt+4", "Graph, Simulate, Compare, Live"],
   ["Arrows, Enter", "Move in the graph, open an object"],
+  ["Left, Right", "Fold and open a resource"],
   ["Escape", "Close the object"],
   ["F2", "Rename a document, on its tab"],
 ];
@@ -332,8 +334,7 @@ function theme(): void {
   const apply = (name: (typeof THEMES)[number]): void => {
     if (name === "auto") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = name;
-    control.textContent = { auto: "Auto", light: "Light", dark: "Dark" }[name];
-    control.setAttribute("aria-label", `Theme: ${name}`);
+    control.textContent = `Theme: ${name}`;
     stage.recolour();
   };
   let chosen = THEMES.find((name) => name === localStorage.getItem(STORED)) ?? "auto";

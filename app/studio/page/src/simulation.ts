@@ -19,6 +19,8 @@ export class SimulationView {
     attrs: { type: "range", min: 0, max: 0, value: 0, disabled: true, "aria-label": "Moment" },
     on: { input: () => this.at(Number(this.slider.value)) },
   });
+  /** A point below the slider at each moment in which something fails. */
+  private readonly marks = h("div", { class: "marks", attrs: { "aria-hidden": "true" } });
   private readonly moment = h("p", { class: "moment", attrs: { role: "status" } });
   private readonly statuses = h("div", { class: "statuses" });
   private readonly notes = h("ul", { class: "notes" });
@@ -42,7 +44,7 @@ export class SimulationView {
       step("‹", "Previous moment", -1),
       this.player,
       step("›", "Next moment", 1),
-      this.slider,
+      h("div", { class: "track" }, this.slider, this.marks),
     );
     this.element = h("div", { class: "simulation" }, this.scenes, this.notes, time, this.moment, this.statuses);
   }
@@ -68,13 +70,16 @@ export class SimulationView {
     this.pause();
     const documents = this.current();
     try {
-      const answer = await this.latest.run((signal) => api.simulate({ documents, scenes: [...this.chosen] }, signal));
+      const answer = await this.stage.whileLoading(
+        this.latest.run((signal) => api.simulate({ documents, scenes: [...this.chosen] }, signal)),
+      );
       if (answer === undefined) return;
       this.report(null);
       this.simulation = answer;
       this.documents = documents;
       replace(this.notes, ...answer.notes.map((note) => h("li", {}, note)));
       this.slider.max = String(Math.max(answer.steps.length - 1, 0));
+      this.mark(answer.steps);
       this.at(answer.opens);
     } catch (error) {
       this.report(error);
@@ -84,6 +89,15 @@ export class SimulationView {
   leave(): void {
     this.pause();
     this.latest.cancel();
+  }
+
+  private mark(steps: readonly Step[]): void {
+    const marks = steps.map((step, index) => {
+      const mark = h("span", {});
+      mark.style.setProperty("--place", String(index / Math.max(steps.length - 1, 1)));
+      return fails(step) ? mark : null;
+    });
+    replace(this.marks, ...marks);
   }
 
   private at(index: number): void {
@@ -98,7 +112,7 @@ export class SimulationView {
       this.stage.show({ nodes: [], edges: [] }, this.documents, "Nothing to simulate: no object here is of a kind that is served.");
       return;
     }
-    const text = `${clock(step.seconds)} · ${step.title}`;
+    const text = `${clock(step.seconds)} · ${step.title}${fails(step) ? " · something fails" : ""}`;
     this.slider.setAttribute("aria-valuetext", text);
     replace(
       this.moment,
@@ -141,6 +155,10 @@ function status({ node, ready, reason, message }: ParentStatus, { graph }: Step)
     h("code", {}, `Ready: ${ready}${reason ? ` · ${reason}` : ""}`),
     h("p", {}, message),
   );
+}
+
+function fails({ graph }: Step): boolean {
+  return graph.nodes.some(({ state }) => state === "failing");
 }
 
 function clock(seconds: number): string {

@@ -1,11 +1,15 @@
 /** A graph with all that belongs to it: canvas, tree, legend, zoom, and the inspector of the chosen object. */
 
 import { button, h } from "./dom.js";
+import { FAMILIES } from "./families.js";
 import { GraphView } from "./graph.js";
 import { Inspector } from "./inspector.js";
-import { pill, summary } from "./states.js";
+import { FOLDED_ABOVE, folded, type FoldedGraph } from "./resources.js";
+import { pill, summary, WORDS } from "./states.js";
 import { TreeView } from "./tree.js";
-import type { Document, Graph } from "./types.js";
+import type { Document, Graph, Node } from "./types.js";
+
+const STATES = ["ready", "waiting", "failing", "absent"] as const;
 
 export class Stage {
   readonly element: HTMLElement;
@@ -16,8 +20,21 @@ export class Stage {
   private readonly canvas = h("div", { class: "graph", attrs: { role: "group", "aria-label": "Graph" } });
   private readonly empty = h("p", { class: "empty" });
   private readonly asList: HTMLButtonElement;
+  private readonly filters: HTMLElement;
+  private readonly text = h("input", {
+    attrs: { type: "search", placeholder: "Filter by kind, name or cause", "aria-label": "Filter objects", spellcheck: "false" },
+    on: { input: () => this.draw() },
+  });
+  private readonly states = choice("State", "All states", STATES.map((state) => [state, WORDS[state]]), () => this.draw());
+  private readonly families = choice("Family of the objects", "All families", Object.entries(FAMILIES), () => this.draw());
+  private readonly failing = button("Failing only", () => this.onlyFailing(), { attrs: { "aria-pressed": "false" } });
+  /** Resources that one opened or closed. */
+  private readonly opened = new Map<string, boolean>();
   private graph: Graph = { nodes: [], edges: [] };
+  private shown: FoldedGraph = { nodes: [], edges: [], folds: new Map() };
   private documents: readonly Document[] = [];
+  private nothing = "";
+  private loading = 0;
   private selected: string | null = null;
 
   constructor(jump: (document: string, line: number, column?: number) => void) {
@@ -37,12 +54,14 @@ export class Stage {
       zoom("+", "Zoom in", () => this.view.zoom(1.25)),
       zoom("⤢", "Fit", () => this.view.fit()),
     );
-    const states = (["ready", "waiting", "failing", "absent"] as const).map((state) => pill(state));
-    const legend = h("div", { class: "legend", attrs: { "aria-hidden": "true" } }, ...states);
+    const legend = h("div", { class: "legend", attrs: { "aria-hidden": "true" } }, ...STATES.map((state) => pill(state)));
+    const all = button("Clear", () => this.clear(), { class: "quiet" });
+    const filters = [this.failing, this.states, this.families, this.text, all];
+    this.filters = h("div", { class: "filters", attrs: { role: "search", "aria-label": "Objects", hidden: true } }, ...filters);
     this.canvas.append(this.empty, tree);
-    this.element = h("div", { class: "stage" }, h("div", { class: "stage-bar" }, this.words, legend, tools), this.canvas, inspector);
-    this.view = new GraphView(this.canvas, (id) => this.choose(id));
-    this.tree = new TreeView(tree, (id) => this.point(id), (id) => this.choose(id, true));
+    this.element = h("div", { class: "stage" }, h("div", { class: "stage-bar" }, this.words, legend, tools), this.filters, this.canvas, inspector);
+    this.view = new GraphView(this.canvas, (id) => this.choose(id), (id) => this.toggle(id));
+    this.tree = new TreeView(tree, (id) => this.point(id), (id) => this.choose(id, true), (id) => this.toggle(id));
     this.inspector = new Inspector(inspector, jump, () => {
       this.choose(null);
       this.tree.focus();
@@ -53,12 +72,60 @@ export class Stage {
   show(graph: Graph, documents: readonly Document[], nothing: string): void {
     this.graph = graph;
     this.documents = documents;
-    this.words.textContent = summary(graph);
-    this.empty.textContent = graph.nodes.length ? "" : nothing;
-    this.view.show(graph);
-    this.tree.show(graph);
+    this.nothing = nothing;
+    this.draw();
     const still = graph.nodes.some((node) => node.id === this.selected);
     this.inspect(still ? this.selected : null);
+  }
+
+  /** Says that an answer is on its way, once it takes longer than one notices. */
+  async whileLoading<T>(answer: Promise<T>): Promise<T> {
+    this.loading++;
+    this.wait();
+    try {
+      return await answer;
+    } finally {
+      this.loading--;
+      this.wait();
+    }
+  }
+
+  private wait(): void {
+    this.element.setAttribute("aria-busy", String(this.loading > 0));
+    if (this.loading && !this.graph.nodes.length) this.empty.textContent = "Asking the hooks what the manifests become…";
+  }
+
+  /** Shows what the filter keeps, folded by resource. */
+  private draw(): void {
+    const { graph, opened } = this;
+    const filter = { state: this.states.value as Node["state"] | "", family: this.families.value, text: this.text.value.trim().toLowerCase() };
+    const filtered = Object.values(filter).some(Boolean);
+    const shown = folded(graph, filter, opened);
+    this.shown = shown;
+    this.filters.hidden = graph.nodes.length <= FOLDED_ABOVE && !filtered;
+    this.failing.setAttribute("aria-pressed", String(filter.state === "failing"));
+    this.words.textContent = summary(graph.nodes);
+    const unmatched = filtered ? "No object is like that." : this.nothing;
+    this.empty.textContent = shown.nodes.length ? "" : graph.nodes.length ? unmatched : this.nothing;
+    this.view.show(shown);
+    this.tree.show(shown);
+    this.tree.mark(this.selected);
+  }
+
+  private toggle(id: string): void {
+    this.opened.set(id, !this.shown.folds.get(id)?.open);
+    this.draw();
+    this.view.reveal(id);
+  }
+
+  private onlyFailing(): void {
+    this.states.value = this.states.value === "failing" ? "" : "failing";
+    this.draw();
+  }
+
+  private clear(): void {
+    for (const control of [this.states, this.families, this.text]) control.value = "";
+    this.draw();
   }
 
   /** Closes the inspector. */
@@ -96,4 +163,9 @@ export class Stage {
     this.inspector.set(this.graph.nodes.find((node) => node.id === id) ?? null, this.documents);
     if (id === null) this.view.select(null);
   }
+}
+
+function choice(name: string, all: string, values: readonly (readonly [string, string])[], run: () => void): HTMLSelectElement {
+  const options = [["", all] as const, ...values].map(([value, text]) => h("option", { attrs: { value } }, text));
+  return h("select", { attrs: { "aria-label": name }, on: { change: run } }, ...options);
 }

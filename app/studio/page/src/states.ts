@@ -1,24 +1,24 @@
 /** How states are told apart: a sign, a word, and a class for the colour and the border. */
 
-import type { Graph, Node } from "./types.js";
+import type { Node } from "./types.js";
 import { h } from "./dom.js";
 
 export const SIGNS: Record<Node["state"], string> = { ready: "✓", waiting: "…", failing: "✕", absent: "?" };
-const WORDS: Record<Node["state"], string> = { ready: "Ready", waiting: "Waiting", failing: "Failing", absent: "Absent" };
+export const WORDS: Record<Node["state"], string> = { ready: "Ready", waiting: "Waiting", failing: "Failing", absent: "Absent" };
 
 export function pill(state: Node["state"], word: string = WORDS[state]): HTMLElement {
   const sign = h("span", { attrs: { "aria-hidden": "true" } }, SIGNS[state]);
   return h("span", { class: `pill ${state}` }, sign, word);
 }
 
-/** One sentence for a graph. */
-export function summary(graph: Graph): string {
+/** One sentence for these objects. */
+export function summary(nodes: readonly Node[]): string {
   const counts = (["failing", "waiting", "absent", "ready"] as const)
-    .map((state) => [graph.nodes.filter((node) => node.state === state).length, WORDS[state].toLowerCase()] as const)
+    .map((state) => [nodes.filter((node) => node.state === state).length, WORDS[state].toLowerCase()] as const)
     .filter(([count]) => count > 0)
     .map(([count, word]) => `${count} ${word}`);
-  const objects = graph.nodes.length === 1 ? "1 object" : `${graph.nodes.length} objects`;
-  return graph.nodes.length ? `${objects}: ${counts.join(", ")}` : "No objects";
+  const objects = nodes.length === 1 ? "1 object" : `${nodes.length} objects`;
+  return nodes.length ? `${objects}: ${counts.join(", ")}` : "No objects";
 }
 
 /** What the condition Ready of an object says. */

@@ -1,6 +1,7 @@
 /** The graph as a tree of text, for keyboards and screen readers; shown in place of the canvas when one asks for it. */
 
 import { h, replace } from "./dom.js";
+import type { FoldedGraph } from "./resources.js";
 import { pill } from "./states.js";
 import type { Graph, Node } from "./types.js";
 
@@ -42,22 +43,24 @@ export class TreeView {
     private readonly host: HTMLElement,
     private readonly select: (id: string) => void,
     private readonly open: (id: string) => void,
+    private readonly toggle: (id: string) => void,
   ) {
     host.setAttribute("role", "tree");
     host.setAttribute("aria-label", "Objects");
     host.addEventListener("keydown", (event) => this.key(event));
   }
 
-  show(graph: Graph): void {
+  show(graph: FoldedGraph): void {
     const had = this.host.contains(document.activeElement);
     this.items.clear();
     const all = rows(graph);
     for (const { node, level, relation } of all) {
+      const fold = graph.folds.get(node.id);
       const item = h(
         "div",
         {
           class: `item ${node.state}`,
-          attrs: { role: "treeitem", "aria-level": level, "data-node": node.id, tabindex: -1 },
+          attrs: { role: "treeitem", "aria-level": level, "aria-expanded": fold && String(fold.open), "data-node": node.id, tabindex: -1 },
           on: {
             click: () => this.open(node.id),
             focus: () => {
@@ -68,7 +71,7 @@ export class TreeView {
         },
         h("span", { class: "item-relation" }, relation),
         h("span", { class: "item-kind" }, node.kind),
-        h("span", { class: "item-name" }, node.name),
+        h("span", { class: "item-name" }, node.name, fold && !fold.open ? h("span", { class: "kind" }, ` and ${fold.members.length - 1} more`) : null),
         pill(node.state),
         node.cause ? h("span", { class: "item-cause" }, node.cause) : null,
       );
@@ -102,6 +105,12 @@ export class TreeView {
     if ((event.key === "Enter" || event.key === " ") && this.focused !== null) {
       event.preventDefault();
       this.open(this.focused);
+      return;
+    }
+    const expanded = this.focused === null ? null : this.items.get(this.focused)?.getAttribute("aria-expanded");
+    if (this.focused !== null && expanded && expanded === { ArrowRight: "false", ArrowLeft: "true" }[event.key]) {
+      event.preventDefault();
+      this.toggle(this.focused);
       return;
     }
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowLeft: this.above(all, at), Home: 0, End: all.length - 1 }[event.key];

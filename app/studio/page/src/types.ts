@@ -102,6 +102,8 @@ export interface Node {
   namespace: string;
   name: string;
   role: "parent" | "related" | "child" | "pod";
+  /** `kserve`, `llmaz` or `llmkube` for a kind that is served. */
+  family?: string;
   state: "ready" | "waiting" | "failing" | "absent";
   /** The message of its condition Ready; empty if it is ready. */
   cause: string;

@@ -105,7 +105,7 @@ def pipeline_leader(port: int, parallelism: str, *, routed: bool = False) -> Jso
 
 
 def pipeline_worker() -> Json:
-    """Every other pod of a pipeline. It listens to nobody but the leader."""
+    """Every other pod of a pipeline, which accepts only the leader's connections."""
     server = _server(0, _script(join_script()), rdma=True)
     return _pod({key: value for key, value in server.items() if key != "ports"})
 

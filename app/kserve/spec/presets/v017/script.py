@@ -1,7 +1,7 @@
 """The start scripts of servers that spread one replica over the pods of a LeaderWorkerSet.
 
-Source: KS-2.7.2, forms B and C. Environment variables, order of arguments and decisions are the interface; the text
-is ours. Values of a service enter in one place each, as a shell word of their own.
+Source: KS-2.7.2, forms B and C. Environment variables, order of arguments and decisions are the interface; the script
+is written for this project. Each value of a service is inserted once, as a quoted shell word.
 """
 
 from __future__ import annotations

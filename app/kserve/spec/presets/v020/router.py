@@ -37,7 +37,7 @@ _APIS = {
     "v1-responses": "/v1/responses",
     "v1-messages": "/v1/messages",
 }
-"""What goes through the endpoint picker, by the first part of its rules' names."""
+"""Paths that use the endpoint picker, by the first part of their rules' names."""
 _POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
 _SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
 _BY_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}

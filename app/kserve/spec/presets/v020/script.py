@@ -1,7 +1,7 @@
-"""The start scripts of model servers, as templates. Values of a service enter as shell words of their own.
+"""Start scripts of model servers, as templates. Values of a service are inserted as quoted shell words.
 
-The arguments are those of KServe v0.20's presets; the text is ours. A user's arguments and ``VLLM_ADDITIONAL_ARGS`` are
-read by the shell, as there. JSON without quotes is passed on as it is, as earlier presets did.
+The arguments equal those of KServe v0.20's presets; the script is written for this project. The shell expands a user's
+arguments and ``VLLM_ADDITIONAL_ARGS``, as there. JSON without quotes is passed unchanged, as in earlier presets.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from app.kserve.spec.presets.roce import ROCE
 
 PRE_STOP_SECONDS = 15
-"""How long a pod that ends waits before it takes no more requests."""
+"""Seconds that a terminating pod waits before it refuses requests."""
 
 _VERSION = r"""
 version="$(vllm --version 2>/dev/null | awk 'END { print $NF }')"

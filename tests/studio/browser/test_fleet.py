@@ -1,0 +1,116 @@
+"""The studio with many resources and in narrow windows: what is folded, what a filter keeps, and how it looks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.studio.browser.studio import Studio
+from tests.studio.browser.test_page import QUICKSTARTS, example, violations
+
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+CARDS = 22
+"""Of five quickstarts of each family: four resources each, and two objects that all of a family read."""
+
+
+def fleet(size: int) -> str:
+    """Every family's quickstart this many times, under names of its own."""
+    return "\n---\n".join(renamed(example(f"{family}/quickstart"), n) for n in range(size) for family in QUICKSTARTS)
+
+
+def renamed(text: str, number: int) -> str:
+    names = sorted(set(re.findall(r"^  name: (\S+)$", text, re.MULTILINE)), key=len)
+    return re.sub(
+        rf"(?<=: )({'|'.join(map(re.escape, names))})$", lambda name: f"{name[0]}-{number}", text, flags=re.MULTILINE
+    )
+
+
+def test_many_objects_are_folded_by_resource(studio: Studio) -> None:
+    studio.write(fleet(5))
+    expect(studio.page.locator(".summary")).to_contain_text("112 objects")
+    expect(studio.cards).to_have_count(CARDS)
+    expect(studio.item("Pod")).to_have_count(0)
+    assert all((box := card.bounding_box()) and box["width"] > 100 for card in studio.cards.all())
+    assert violations(studio) == []
+
+    playground = studio.cards.filter(has_text="opt-tiny-3")
+    playground.locator(".card-fold").click()
+    expect(studio.cards).to_have_count(CARDS + 8)
+    playground.filter(has_text="Playground").locator(".card-fold").click()
+    expect(studio.cards).to_have_count(CARDS)
+
+
+def test_the_keyboard_opens_and_folds_a_resource(studio: Studio) -> None:
+    studio.write(fleet(5))
+    studio.page.get_by_role("button", name="List").click()
+    item = studio.item("Playground").filter(has_text="opt-tiny-3")
+    expect(item).to_have_attribute("aria-expanded", "false")
+    item.evaluate("element => element.focus()")
+    studio.page.keyboard.press("ArrowRight")
+    expect(item).to_have_attribute("aria-expanded", "true")
+    expect(studio.item("Pod")).not_to_have_count(0)
+    assert violations(studio) == []
+    studio.page.keyboard.press("ArrowLeft")
+    expect(studio.item("Pod")).to_have_count(0)
+    expect(item).to_be_focused()
+
+
+def test_filters_keep_the_resources_that_match(studio: Studio) -> None:
+    page = studio.page
+    studio.write(fleet(5).replace("modelName: opt-tiny-3", "modelName: other"))
+    page.get_by_role("button", name="Failing only").click()
+    expect(studio.item("Playground")).to_have_count(1)
+    expect(studio.item("Playground")).to_have_class(re.compile(r"\bfailing\b"))
+    expect(studio.item("InferenceService")).to_have_count(0)
+    expect(studio.cards.filter(has_text="opt-tiny-3").first).to_be_visible()
+
+    page.get_by_role("button", name="Clear").click()
+    expect(studio.item("InferenceService")).to_have_count(5)
+    page.get_by_label("Family of the objects").select_option("kserve")
+    expect(studio.item("LLMInferenceService")).to_have_count(5)
+    expect(studio.item("Playground")).to_have_count(0)
+    page.get_by_role("searchbox", name="Filter objects").fill("chat-4")
+    expect(studio.item("LLMInferenceService")).to_have_count(1)
+    expect(studio.item("Pod")).not_to_have_count(0)
+    page.get_by_role("searchbox", name="Filter objects").fill("nothing has this name")
+    expect(page.locator(".empty")).to_have_text("No object is like that.")
+
+
+def test_a_slow_answer_is_announced(studio: Studio) -> None:
+    requests: list[Route] = []
+
+    def hold(route: Route) -> None:
+        requests.append(route)
+
+    studio.page.route("**/api/graph", hold)
+    studio.write(fleet(1))
+    expect(studio.page.locator(".stage")).to_have_attribute("aria-busy", "true")
+    requests[0].continue_()
+    expect(studio.page.locator(".stage")).to_have_attribute("aria-busy", "false")
+    expect(studio.page.locator(".summary")).to_contain_text("24 objects")
+
+
+@pytest.mark.parametrize("size", [1, 6, 45])
+def test_no_width_scrolls_sideways(studio: Studio, tmp_path: Path, size: int) -> None:
+    """At 24, some 130 and some 1,000 objects; the pictures are for those who look at them."""
+    page = studio.page
+    studio.write(fleet(size))
+    expect(page.locator(".summary")).to_contain_text(f"{2 + 22 * size} objects", timeout=60_000)
+    for width in (1440, 800, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("scrollTo(0, 0)")
+        expect(studio.cards).not_to_have_count(0)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        boxes = [button.bounding_box() for button in page.get_by_role("button").all()]
+        assert all(box["x"] + box["width"] <= width for box in boxes if box)
+        graph, editor = page.locator("#main").bounding_box(), page.locator(".editor-pane").bounding_box()
+        assert graph is not None
+        assert editor is not None
+        assert (graph["y"] < editor["y"]) == (width < 900)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(path=tmp_path / f"{size}-{width}-{scheme}.png", caret="initial")
