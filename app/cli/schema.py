@@ -20,7 +20,8 @@ from app.cli import options
 from app.families import KINDS, RESOURCES
 from app.kube import embedded
 from app.kube.base import KubeModel
-from app.kube.field import go_quote, nearest
+from app.kube.correction import closest_name
+from app.kube.field import go_quote
 from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
 from app.kube.rules import Schema
@@ -48,7 +49,7 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
     matches = [resource for resource in RESOURCES if kind.lower() in _names(resource)]
     if len(matches) != 1:
         names = ", ".join(_full_name(resource) for resource in matches or RESOURCES)
-        near = nearest(kind, tuple(sorted(name for resource in RESOURCES for name in _names(resource))))
+        near = closest_name(kind, sorted(name for resource in RESOURCES for name in _names(resource)))
         if matches:
             problem = f"several kinds have that name; add the group: {names}"
         else:
