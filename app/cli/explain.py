@@ -39,6 +39,7 @@ from app.cli.validate import check
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
+from app.kube.correction import closest_name
 from app.kube.field import go_quote
 from app.kube.origin import Origin
 from app.kube.resource import CustomResource
@@ -116,8 +117,11 @@ def from_cluster(source: Source, names: Sequence[str], namespace: str, without: 
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
     resources = [r for r in on_cluster.served() if names[0].lower() in _words(r)]
     if not resources:
+        words = {word for resource in on_cluster.served() for word in _words(resource)}
         plurals = ", ".join(f"{r.plural}.{r.group}" for r in on_cluster.served())
-        raise ManifestError(f"unknown resource {go_quote(names[0])}; known: {plurals}")
+        near = closest_name(names[0], sorted(words))
+        hint = f"did you mean {go_quote(near)}?" if near else f"known: {plurals}"
+        raise ManifestError(f"unknown resource {go_quote(names[0])}; {hint}")
     for resource in resources:
         objects = on_cluster.of_kind(source, resource, namespace) or []
         for item in objects:

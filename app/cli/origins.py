@@ -75,7 +75,7 @@ def origins(
     """
     attributions = {} if attributions is None else attributions
     tracer = _Tracer(cluster, kind, parent)
-    experiments = list(_experiments(cluster, kind, parent, settings))
+    experiments = list(_experiments(cluster, kind, parent, settings)) if tracer.values else []
     signature = _signature(cluster, kind, parent, tracer)
     if signature not in attributions:
         for number, experiment in enumerate(experiments):
@@ -93,9 +93,7 @@ def origins(
 
 def _signature(cluster: Cluster, kind: AnyKind, parent: Json, tracer: _Tracer) -> str:
     """Return the inputs of the experiments, with a number in place of each name, namespace and uid."""
-    read = [document for document, _ in _readable(cluster, kind, parent)]
-    there = {(outer_key(document), inner_key(document)) for document in read}
-    read += [o for key, o in cluster.objects.items() if key not in there and not owner(o)]
+    read = [parent, *(o for o in cluster.objects.values() if o is not parent and not _owned(o, cluster))]
     reader = (o["metadata"].get(key) for o in read for key in ("name", "namespace", "uid"))
     numbers = {name: f"<{number}>" for number, name in enumerate(dict.fromkeys(name for name in reader if name))}
     text = orjson.dumps([kind.resource.kind, read, tracer.pods]).decode()
@@ -114,27 +112,27 @@ def _renamed(text: str, name: str, new: str) -> str:
     return "".join(parts)
 
 
-def neighbourhood(cluster: Cluster, kind: AnyKind, parent: Json) -> Cluster:
-    """Return the part of a cluster that an object's hooks read, and the hooks of what it makes and reads.
+def neighbourhood(cluster: Cluster, kind: AnyKind, parent: Json, *, settling: bool = False) -> Cluster:
+    """Return the part of a cluster that the hooks of an object and of its children read, the object first.
 
-    A kind of which the cluster has objects is judged there, too, although none of them may be read.
+    What the hooks of related objects read belongs to it only where they run: in a cluster that is ``settling``. A kind
+    of which the cluster has objects is judged there, too, although none of them may be read.
     """
-    readable, waiting = Store(), [(kind, parent)]
-    while waiting:
-        reader, document = waiting.pop()
-        key = outer_key(document), inner_key(document)
-        if key in readable:
-            continue
-        readable[key] = document
+    readable, waiting = {_key(parent): parent}, [(kind, parent)]
+    for reader, document in waiting:  # served children are appended
         related = world.related(reader, cluster.rules(reader, document), cluster.objects)
-        for other in [d for group in related.values() for d in group.values()] + cluster.children(document):
+        children = cluster.children(document)
+        for other in [*(d for group in related.values() for d in group.values()), *children]:
             of = find(other["apiVersion"], other["kind"])
-            if of is not None:
+            if of is not None and _key(other) not in readable and (settling or other in children):
                 waiting.append((of, other))
-            else:
-                readable[outer_key(other), inner_key(other)] = other
+            readable[_key(other)] = other
     granted = frozenset(key for key in cluster.granted if not cluster.objects.of_kind(key))
-    return replace(cluster, objects=readable, granted=granted)
+    return replace(cluster, objects=Store(readable), granted=granted)
+
+
+def _key(document: Json) -> tuple[str, str]:
+    return outer_key(document), inner_key(document)
 
 
 @dataclass
@@ -234,7 +232,7 @@ def pod_templates(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
 def _experiments(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> Iterator[_Experiment]:
     """The parent's own fields, those of the objects it reads, the operator's settings, and the parent's name."""
     tried = 0
-    for document, prefix in _readable(cluster, kind, parent):
+    for document, prefix in _readable(cluster, parent):
         for path, value in written(document, FIELDS if prefix else ("spec",)):
             tried += 1
             if tried > MAX_FIELDS:
@@ -248,26 +246,13 @@ def _experiments(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settin
             yield _Experiment(f"setting {variable_name(name)}", getattr(settings, name), attempts)
 
 
-def _readable(cluster: Cluster, kind: AnyKind, parent: Json) -> Iterator[tuple[Json, str]]:
-    """Yield the parent and its related objects of served kinds, with prefixes for their fields; also for children."""
-    visited: set[tuple[str, str]] = set()
-    waiting = [(kind, parent, "")]
-    while waiting:
-        reader, document, prefix = waiting.pop(0)
-        key = outer_key(document), inner_key(document)
-        if key in visited:
-            continue
-        visited.add(key)
-        if reader is kind or not _owned(document, cluster):
-            yield document, prefix
-        related = world.related(reader, cluster.rules(reader, document), cluster.objects)
-        others = [d for group in related.values() for d in group.values()] + cluster.children(document)
-        for other in others:
-            of = find(other["apiVersion"], other["kind"])
-            if of is not None:
-                waiting.append((of, other, f"{other['kind']}/{other['metadata']['name']} "))
-            elif other["kind"] == "ConfigMap":
-                yield other, f"ConfigMap/{other['metadata']['name']} "
+def _readable(cluster: Cluster, parent: Json) -> Iterator[tuple[Json, str]]:
+    """Yield the parent and what is read beside it, of served kinds or ConfigMaps, with prefixes for their fields."""
+    yield parent, ""
+    for key, document in cluster.objects.items():
+        read = document["kind"] == "ConfigMap" or find(document["apiVersion"], document["kind"]) is not None
+        if read and key != _key(parent) and not _owned(document, cluster):
+            yield document, f"{document['kind']}/{document['metadata']['name']} "
 
 
 def _owned(document: Json, cluster: Cluster) -> bool:

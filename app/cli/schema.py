@@ -20,6 +20,8 @@ from app.cli import options
 from app.families import KINDS, RESOURCES
 from app.kube import embedded
 from app.kube.base import KubeModel
+from app.kube.correction import closest_name
+from app.kube.field import go_quote
 from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
 from app.kube.rules import Schema
@@ -46,9 +48,13 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
         return 0
     matches = [resource for resource in RESOURCES if kind.lower() in _names(resource)]
     if len(matches) != 1:
-        problem = "several kinds have that name; add the group" if matches else "no such kind"
         names = ", ".join(_full_name(resource) for resource in matches or RESOURCES)
-        return options.fail("schema", f"{kind}: {problem}: {names}")
+        near = closest_name(kind, sorted(name for resource in RESOURCES for name in _names(resource)))
+        if matches:
+            problem = f"several kinds have that name; add the group: {names}"
+        else:
+            problem = f"no such kind; did you mean {go_quote(near)}?" if near else f"no such kind: {names}"
+        return options.fail("schema", f"{kind}: {problem}")
     click.echo(_text(matches[0]), nl=False)
     return 0
 
@@ -158,6 +164,6 @@ def _full_name(resource: CustomResource) -> str:
 
 
 def _names(resource: CustomResource) -> set[str]:
-    """Everything the kind may be called, in lower case."""
-    bare = {resource.kind.lower(), resource.plural, resource.kind.lower(), *resource.short_names}
+    """Return every name of a kind that a command takes, in lower case."""
+    bare = {resource.kind.lower(), resource.plural, *resource.short_names}
     return bare | {f"{name}.{resource.group}" for name in bare}

@@ -30,7 +30,7 @@ def origins(request: OriginsRequest) -> list[Origin]:
     }
     outer, _, inner = request.node.partition(" ")
     kind, parent = _maker(cluster, (outer, inner))
-    related = neighbourhood(cluster, kind, parent).objects
+    related = neighbourhood(cluster, kind, parent, settling=True).objects
     target = written[outer_key(parent), inner_key(parent)]
     rest = [manifest for key, manifest in written.items() if key in related and manifest is not target]
     (explained,) = explain([target], request.namespace, others=rest, settings=settings(request.settings))

@@ -188,12 +188,15 @@ def test_a_kind_has_many_names(command: Command, name: str) -> None:
     assert (result.status, result.json["title"]) == (0, "Model inference.llmkube.dev/v1alpha1")
 
 
-@pytest.mark.parametrize("name", ["pod", "model.llmaz.io"])
-def test_an_unknown_kind_is_an_error(command: Command, name: str) -> None:
-    """With those that there are."""
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("gadget", "no such kind: model.inference.llmkube.dev, "), ("playgruond", 'did you mean "playground"?')],
+)
+def test_rejects_an_unknown_kind(command: Command, name: str, words: str) -> None:
+    """With the nearest name, else with those that there are."""
     result = command("schema", name)
     assert (result.status, result.out) == (2, "")
-    assert "inferenceservice.inference.llmkube.dev" in result.err
+    assert words in result.err
 
 
 def test_a_name_that_several_kinds_have_needs_its_group(command: Command) -> None:
