@@ -11,9 +11,9 @@ import copy
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, get_origin
 
 import orjson
@@ -36,6 +36,8 @@ DEFAULT = "default"
 """The source of a value that nothing bears on."""
 VAGUE = frozenset({DEFAULT, "metadata.name"})
 """Vague sources, which a more precise one of the kind replaces (:attr:`app.hooks.kind.Offline.explain`)."""
+FEW_FIELDS = 4
+"""Fields that are tried one by one without a trial of all at once."""
 MAX_FIELDS = 500
 """Fields of one parent and its related objects that are tried."""
 
@@ -75,11 +77,13 @@ def origins(
     """
     attributions = {} if attributions is None else attributions
     tracer = _Tracer(cluster, kind, parent)
-    experiments = list(_experiments(cluster, kind, parent, settings)) if tracer.values else []
+    groups = list(_groups(cluster, kind, parent, settings)) if tracer.values else []
+    experiments = [experiment for group in groups for experiment in group.experiments]
     signature = _signature(cluster, kind, parent, tracer)
     if signature not in attributions:
-        for number, experiment in enumerate(experiments):
-            tracer.attribute(number, experiment)
+        numbers = itertools.count()
+        for group in groups:
+            tracer.attribute_group([(next(numbers), experiment) for experiment in group.experiments], group.alter)
         attributions[signature] = tracer.result()
     sources = [
         ", ".join(dict.fromkeys(experiments[number].source for number in contributing))
@@ -135,13 +139,25 @@ def _key(document: Json) -> tuple[str, str]:
     return outer_key(document), inner_key(document)
 
 
+Alter = Callable[[Cluster, Sequence["_Experiment"]], Cluster]
+
+
 @dataclass
 class _Experiment:
     """One field made different. ``attempts`` are clusters in which it is; the first with an effect counts."""
 
     source: str
+    path: Path
     value: object
     attempts: Iterable[Cluster]
+
+
+@dataclass
+class _Group:
+    """The experiments of one object, or of the settings; ``alter`` makes the fields of many different at once."""
+
+    experiments: list[_Experiment]
+    alter: Alter
 
 
 @dataclass
@@ -151,6 +167,9 @@ class _Tracer:
     parent: Json
     pods: Pods = field(init=False)
     values: dict[str, object] = field(init=False)
+    empty: Cluster = field(init=False)
+    """The cluster before the parent has children: an invalid spec has no pods there, where others would be kept."""
+    comparable: bool = field(init=False)
     _effects: dict[str, list[tuple[int, int, object]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
@@ -158,12 +177,28 @@ class _Tracer:
         self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }
+        made = {_key(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
+        others = {key: document for key, document in self.cluster.objects.items() if key not in made}
+        self.empty = replace(self.cluster, objects=Store(others))
+        self.comparable = pod_templates(self.empty, self.kind, self.parent) == self.pods
+
+    def attribute_group(self, numbered: Sequence[tuple[int, _Experiment]], alter: Alter) -> None:
+        """Try each experiment, except those whose fields have no effect even when all of them are different at once."""
+        if len(numbered) < FEW_FIELDS or not self.comparable:
+            for number, experiment in numbered:
+                self.attribute(number, experiment)
+        elif self._pods_in(alter(self.empty, [experiment for _, experiment in numbered])) != self.pods:
+            middle = len(numbered) // 2
+            self.attribute_group(numbered[:middle], alter)
+            self.attribute_group(numbered[middle:], alter)
+
+    def _pods_in(self, cluster: Cluster) -> Pods:
+        return pod_templates(cluster, self.kind, cluster.objects.get(_key(self.parent), self.parent))
 
     def attribute(self, number: int, experiment: _Experiment) -> None:
         """Try, and remember by the experiment's number which values it bears on."""
-        key = outer_key(self.parent), inner_key(self.parent)
         for cluster in experiment.attempts:
-            touched = self._touched(pod_templates(cluster, self.kind, cluster.objects.get(key, self.parent)))
+            touched = self._touched(self._pods_in(cluster))
             for path in touched:
                 self._effects[path].append((len(touched), number, experiment.value))
             if touched:
@@ -229,21 +264,52 @@ def pod_templates(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
 # Experiments.
 
 
-def _experiments(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> Iterator[_Experiment]:
-    """The parent's own fields, those of the objects it reads, the operator's settings, and the parent's name."""
-    tried = 0
+def _groups(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> Iterator[_Group]:
+    """The parent's own fields with its name, those of the objects it reads, and the operator's settings."""
+    left = MAX_FIELDS
     for document, prefix in _readable(cluster, parent):
-        for path, value in written(document, FIELDS if prefix else ("spec",)):
-            tried += 1
-            if tried > MAX_FIELDS:
-                return
-            yield _Experiment(f"{prefix}{path}", value, _altered(cluster, document, path, value))
-    for name in type(settings).model_fields:
-        if name == "kserve_presets":  # the kind itself names the presets
-            continue
-        if name.startswith(f"{kind.resource.family}_") or name == "cluster_domain":
-            attempts = _with_setting(cluster, settings, name)
-            yield _Experiment(f"setting {variable_name(name)}", getattr(settings, name), attempts)
+        fields = itertools.islice(written(document, FIELDS if prefix else ("spec",)), left)
+        experiments = [
+            _Experiment(f"{prefix}{path}", path, value, _altered(cluster, document, path, value))
+            for path, value in fields
+        ]
+        left -= len(experiments)
+        yield _Group(experiments, partial(_all_altered, document))
+    names = [
+        name
+        for name in type(settings).model_fields
+        if name.startswith(f"{kind.resource.family}_") or name == "cluster_domain"
+    ]
+    yield _Group(
+        [
+            _Experiment(
+                f"setting {variable_name(name)}",
+                Path(name),
+                getattr(settings, name),
+                _with_setting(cluster, settings, name),
+            )
+            for name in names
+        ],
+        partial(_all_settings, settings),
+    )
+
+
+def _all_altered(document: Json, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
+    """A cluster in which all these fields of an object have other values; those without another are absent."""
+    changed = copy.deepcopy(document)
+    for experiment in reversed(experiments):  # the positions of earlier fields stay
+        _put(changed, experiment.path.segments, next(iter(_alternatives(experiment.value)), ABSENT))
+    return replace(cluster, objects=Store({**cluster.objects, _key(document): changed}))
+
+
+def _all_settings(settings: Settings, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
+    """A cluster in which all these settings have other values."""
+    values = {
+        str(experiment.path): alternatives[0]
+        for experiment in experiments
+        if not _is_literal(settings, str(experiment.path)) and (alternatives := _alternatives(experiment.value))
+    }
+    return replace(cluster, send=direct(settings.model_copy(update=values)), answers={})
 
 
 def _readable(cluster: Cluster, parent: Json) -> Iterator[tuple[Json, str]]:
@@ -336,10 +402,14 @@ def _alternatives(value: object) -> list[object]:
 
 
 def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
-    if get_origin(type(settings).model_fields[name].annotation) is Literal:
+    if _is_literal(settings, name):
         return  # an edition of built-in presets, which the kind names itself
     for value in _alternatives(getattr(settings, name)):
         yield replace(cluster, send=_send_with(settings, name, value), answers={})
+
+
+def _is_literal(settings: Settings, name: str) -> bool:
+    return get_origin(type(settings).model_fields[name].annotation) is Literal
 
 
 @lru_cache(maxsize=256)
