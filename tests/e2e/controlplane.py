@@ -183,9 +183,10 @@ class ControlPlane:
         wait_until(lambda: self.kubectl(*wait, check=False).returncode == 0, f"{crds} established")
 
     def create_namespace(self, name: str | None = None) -> str:
-        """A namespace (of a new name unless given one), usable: pods may be created in it."""
+        """Return a namespace, of a new name by default, in which pods may be created."""
         name = name or f"e2e-{secrets.token_hex(4)}"
-        self.kubectl("create", "namespace", name)
+        if not self.kubectl("get", "namespace", name, "--ignore-not-found").stdout:
+            self.kubectl("create", "namespace", name)
         self._wait_for_service_account(name)
         return name
 

@@ -28,7 +28,7 @@ NOW = "2026-01-01T00:00:00Z"
 def gateway(installation: Installation) -> Iterator[Installation]:
     """What a Gateway controller brings: its gateway, with an address."""
     cluster = installation.cluster
-    cluster.kubectl("create", "namespace", "kserve")
+    cluster.create_namespace("kserve")
     cluster.kubectl("apply", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
     status = {
         "addresses": [{"type": "IPAddress", "value": "203.0.113.10"}],
@@ -334,7 +334,7 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
     status = cluster.get(SERVICES, "chat-with-adapters", "-n", namespace)["status"]
     plain = ["Qwen/Qwen2.5-0.5B-Instruct", "legal-de", "support"]
     routed = [f"publishers/{namespace}/models/{name}" for name in plain]
-    assert {entry["name"] for entry in status["addresses"][0]["models"]} == {*plain, *routed}
+    assert {entry["name"] for address in status["addresses"] for entry in address["models"]} == {*plain, *routed}
     picker = _pod(cluster, namespace, "chat-with-adapters-kserve-router-scheduler")["containers"][0]
     assert "lora-affinity-scorer" in picker["args"][-1]
     only = {"spec": {"model": {"lora": {"adapters": [{"name": "support", "uri": "pvc://adapters/support/v3"}]}}}}

@@ -24,7 +24,7 @@ SYSTEM = EXAMPLES / "cluster"
 def cluster(installation: Installation) -> Iterator[ControlPlane]:
     """With a gateway that has no address yet, and the settings that KEDA needs."""
     cluster = installation.cluster
-    cluster.kubectl("create", "namespace", "kserve")
+    cluster.create_namespace("kserve")
     cluster.kubectl("apply", "-f", str(SYSTEM))
     yield cluster
     cluster.kubectl("delete", "namespace", "kserve")

@@ -73,7 +73,7 @@ POOLS: Mapping[str, Pool] = {
     "LoRASpec.maxRank": (8, 64),
     "TracingSpec.exporterEndpoint": ("http://collector:4317", ""),
     "TracingSpec.samplerArg": ("0.1",),
-    "InferencePoolSpec.appProtocol": ("http",),
+    "InferencePoolSpec.appProtocol": ABSENT,  # of newer pools
     "ConfidentialSpec.resourceId": ("kbs:///default/keys/opt", ""),
     "WorkloadSpec.kvCacheOffloading": ({"cpu": "10Gi"},),
     "RouteSpec.group": ("team",),

@@ -24,6 +24,7 @@ POOLS: Mapping[str, Pool] = {
         ("HTTPRouteSpec.useDefaultGateways", "HTTPRouteRule.retry", "HTTPRouteRule.sessionPersistence"), ABSENT
     ),
     **dict.fromkeys(("HTTPRouteFilter.cors", "HTTPRouteFilter.externalAuth"), ABSENT),
+    "HTTPRouteFilter.type": tuple(type_ for type_ in FILTER_FIELDS if type_ != "CORS"),  # of a newer Gateway API
     "HTTPRouteSpec.hostnames": lambda d: d.some(_HOSTS),
     "HTTPRouteSpec.parentRefs": lambda d: [
         d.model(ParentReference, name=name) for name in d.some(("gateway", "other"))
