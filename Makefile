@@ -18,6 +18,8 @@ PAGE := app/studio/page
 PYTEST_ARGS ?=
 # Each process of the tests on a control plane has a control plane of its own, of about 2 GiB.
 E2E_PROCESSES ?= -n 2 --dist loadfile
+# They replay what Metacontroller did within seconds, so nothing runs beside them.
+TRACES := tests/e2e/test_traces.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test unit browser e2e node-test world-test lint types studio format generate generated docs bench \
@@ -32,7 +34,8 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 
 test: unit browser ## all tests; those that need Go, npm or Chromium where they are at hand
 	$(BIN)/python -m tests.e2e.binaries
-	$(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) --ignore=$(TRACES) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m e2e $(TRACES) $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
 unit: $(STAMP) ## the tests that need no cluster
@@ -44,7 +47,8 @@ browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chro
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
-	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m 'e2e and not world' $(E2E_PROCESSES) $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m 'e2e and not world' $(E2E_PROCESSES) --ignore=$(TRACES) $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(TRACES) $(PYTEST_ARGS)
 
 node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as root on Linux, or it says why not
 	$(BIN)/python -m tests.node $(PYTEST_ARGS)
