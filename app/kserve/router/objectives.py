@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from app.kserve.names import (
     COMPONENT_ROUTER,
     MODEL_HEADER,
@@ -107,10 +105,8 @@ _MAX_RULES, _MAX_MATCHES, _MAX_ALL_MATCHES, _MAX_HEADERS = 16, 64, 128, 16
 
 
 def with_objectives(route: Json, requested: Sequence[Objective], pool: str) -> Json:
-    """Return the route that sets the objectives of requests to the pool; those of adapters if there is room for all."""
+    """The route that names the objectives of requests to the pool; those of adapters where there is room for all."""
     rules = list(_rules(route["spec"].get("rules") or (), requested, pool))
-    if not _has_room(rules):
-        rules = _merged(rules)
     if not _has_room(rules):
         of_model = [objective for objective in requested if not objective.adapter]
         rules = list(_rules(route["spec"].get("rules") or (), of_model, pool))
@@ -126,17 +122,6 @@ def unnamed(route: Json, objectives: Iterable[Objective]) -> list[Objective]:
         for header in (step.get("requestHeaderModifier") or {}).get("set") or ()
     }
     return [objective for objective in objectives if objective.name not in named]
-
-
-def _merged(rules: Iterable[Json]) -> list[Json]:
-    """Merge rules that differ in name and matches only, such as those of two paths that are rewritten to one."""
-    by_body: dict[bytes, Json] = {}
-    for rule in rules:
-        matches = rule.get("matches") or [{}]
-        body = {key: value for key, value in rule.items() if key not in ("name", "matches")}
-        first = by_body.setdefault(orjson.dumps(body, option=orjson.OPT_SORT_KEYS), {**rule, "matches": []})
-        first["matches"] = [*first["matches"], *matches]
-    return list(by_body.values())
 
 
 def _has_room(rules: Sequence[Json]) -> bool:

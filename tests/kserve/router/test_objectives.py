@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from app.kserve.router.objectives import Objective, with_objectives
 from app.kube.base import Json
 from app.settings import Settings
 from tests.kserve.objects import OPTIONAL_KINDS, V017, Cluster, config, gateway, service
@@ -140,33 +139,6 @@ def test_a_route_has_room_for_sixteen_rules() -> None:
     assert made.says("CriticalityApplied") == "NotRouted"
     assert f"{NAME}-a6" in (made.condition("CriticalityApplied") or {})["message"]
     assert len(rules(synced(critical("Critical", {f"a{n}": "Standard" for n in range(6)})))) == 15
-
-
-def test_merges_rules_to_make_room() -> None:
-    """Rules that differ in name and matches only, such as those of two paths that are rewritten to one."""
-    backend = {"kind": "InferencePool", "name": "pool"}
-    paths = [(f"/{prefix}/{number}", f"/{number}") for prefix in ("own", "publisher") for number in range(5)]
-    route = {
-        "spec": {
-            "rules": [
-                {
-                    "name": path,
-                    "matches": [{"path": {"type": "PathPrefix", "value": path}}],
-                    "filters": [{"type": "URLRewrite", "urlRewrite": {"path": {"replacePrefixMatch": target}}}],
-                    "backendRefs": [backend],
-                }
-                for path, target in paths
-            ]
-        }
-    }
-    requested = [Objective("base", 0, ""), Objective("adapter", 1, "a")]
-    made = with_objectives(route, requested, "pool")["spec"]["rules"]
-    assert [(len(rule["matches"]), header(rule)) for rule in made] == [(2, "adapter"), (2, "base")] * 5
-    assert [match for rule in made for match in rule["matches"] if "headers" not in match] == [
-        {"path": {"type": "PathPrefix", "value": f"/{prefix}/{number}"}}
-        for number in range(5)
-        for prefix in ("own", "publisher")
-    ]
 
 
 def test_rules_with_names() -> None:
