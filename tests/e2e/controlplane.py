@@ -236,6 +236,8 @@ class ControlPlane:
             self._start_scheduler()
         if self._kwok:
             self._start_kwok()
+        # Events about cluster-scoped objects are refused until the API server has created it.
+        wait_until(lambda: self._found("/api/v1/namespaces/default"), "the namespace default")
         self._wait_for_service_account("default")
         self.check()
 

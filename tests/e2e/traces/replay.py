@@ -19,7 +19,7 @@ QUIET = 0.5
 NEVER_QUIET = 20.0
 """A step that does not come to rest is compared after so long: it will differ."""
 
-PATIENCE = 4.0
+PATIENCE = 15.0
 """A busy machine may need so much longer than the recording's to show the same."""
 
 PARENTS = ("Widget", "Gadget", "Catalog")
