@@ -52,6 +52,7 @@ POOLS: Mapping[str, Pool] = {
     "HTTPBackendRef.weight": (0, 1, 90),
     "Fraction.numerator": (0, 1),
     "HTTPRequestRedirectFilter.hostname": ("example.com",),
+    "HTTPRequestRedirectFilter.statusCode": (301, 302),  # the others are of a newer Gateway API
     "HTTPURLRewriteFilter.hostname": ("example.com",),
     "LocalExtensionReference.group": ("example.com",),
     "LocalExtensionReference.kind": ("Filter",),
