@@ -100,7 +100,7 @@ class Cluster:
             await client.aclose()
 
 
-def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
+def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> object:
     """Return lightkube's class of a kind. It refuses to make a second class of one kind, so each is made once."""
     with _MAKING:
         return _create_class(api_version, kind, plural, namespaced)

@@ -37,7 +37,12 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def command(
-        *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **others: Any
+        *,
+        related: tuple[str, ...],
+        namespace: str,
+        without: tuple[str, ...],
+        exclude: tuple[str, ...],
+        **others: object,
     ) -> int:
         return function(world=World(related, namespace, without, exclude), **others)
 

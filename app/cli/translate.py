@@ -415,7 +415,7 @@ def _overlap(keys: Keys, other: Keys) -> bool:
     return plain[:length] == other[:length]
 
 
-def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, Any, str]]:
+def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, object, str]]:
     """The lost leaves, with the largest part in place of leaves that are lost together and for one reason."""
     causes = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
     if len(set(causes)) == 1 and causes[0] is not None and len(keys) > 1:

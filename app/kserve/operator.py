@@ -85,14 +85,14 @@ class StorageInitializer(_Document):
             canonical(amount)
 
     @property
-    def resources(self) -> dict[str, Any]:
+    def resources(self) -> dict[str, object]:
         return {
             "requests": {"cpu": canonical(self.cpu_request), "memory": canonical(self.memory_request)},
             "limits": {"cpu": canonical(self.cpu_limit), "memory": canonical(self.memory_limit)},
         }
 
     @property
-    def modelcar_resources(self) -> dict[str, Any]:
+    def modelcar_resources(self) -> dict[str, object]:
         amounts = {"cpu": canonical(self.cpu_modelcar), "memory": canonical(self.memory_modelcar)}
         return {"requests": amounts, "limits": dict(amounts)}
 

@@ -39,7 +39,7 @@ _CLOSE = (b"connection", b"close")
 class HookRoute(APIRoute):
     """A route whose endpoint gets the raw request and makes the answer itself, without a model in between."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         """Return the endpoint, without FastAPI's parsing and validation around it."""
         return self.endpoint
 

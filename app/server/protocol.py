@@ -96,14 +96,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self._running.disconnected = True
         self.transport.abort()
 
-    async def _run(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _run(self, scope: object, receive: object, send: object) -> None:
         """Run the application, unless the connection was closed before the request had its turn."""
         if not self.transport.is_closing():
             await self.app(scope, receive, send)
         elif self._running is not None:
             self._running.disconnected = True
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ARG002 - uvicorn's signature
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: object) -> None:  # noqa: ARG002 - uvicorn's signature
         self._running = cycle
         super()._start_asgi_task(cycle, self._run)
 

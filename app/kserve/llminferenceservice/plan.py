@@ -143,7 +143,7 @@ def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -
     ]
 
 
-def _written(effective: Effective, path: Keyed, value: Any) -> str:
+def _written(effective: Effective, path: Keyed, value: object) -> str:
     """Return the layer that set a value, or the field that caused it; empty if neither did."""
     before, after = find(effective.untraced, path), find(effective.document, path)
     if path[-1] == "args":
@@ -153,7 +153,7 @@ def _written(effective: Effective, path: Keyed, value: Any) -> str:
     return effective.source(path) if before is not None else ""
 
 
-def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
+def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
     """Return the source of a value that was added to the pod."""
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
@@ -166,7 +166,9 @@ def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
     return "spec.model.lora" if is_adapter else MODEL
 
 
-def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iterator[tuple[field.Path, Keyed, Any]]:
+def _located(
+    value: object, path: field.Path, keyed: Keyed, name: str = ""
+) -> Iterator[tuple[field.Path, Keyed, object]]:
     """List every scalar with its field path and its merge path, which ends at a list that is replaced as a whole."""
     if isinstance(value, dict) and value:
         for key, item in value.items():

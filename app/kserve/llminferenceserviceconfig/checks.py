@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
 from app.kserve.llminferenceservice.checks import merge_clashes, model_urls
@@ -136,7 +134,7 @@ def _dump(spec: LLMInferenceServiceConfigSpec) -> Json:
     return spec.model_dump(by_alias=True, exclude_none=True)
 
 
-def _is_within(part: Any, document: Any) -> bool:
+def _is_within(part: object, document: object) -> bool:
     """Report whether ``document`` contains everything in ``part``; lists count as one value."""
     if isinstance(part, dict) and isinstance(document, dict):
         return all(key in document and _is_within(item, document[key]) for key, item in part.items())

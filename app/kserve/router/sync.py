@@ -88,7 +88,7 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Set
 # Keeping.
 
 
-def kept_children(context: ReconcileContext, created: Iterable[Any] = ()) -> list[Any]:
+def kept_children(context: ReconcileContext, created: Iterable[object] = ()) -> list[object]:
     """The observed children of the router as they are, but for those that were ``made`` anew."""
     present = {_identity(child) for child in created}
     return [

@@ -314,7 +314,7 @@ class _Expression:
             raise ReadError("name a field of the root object, such as .Spec", self._line)
         if kind == "word":
             if text in _CONSTANTS:
-                value: Any = _CONSTANTS[text]
+                value: object = _CONSTANTS[text]
             elif text in FUNCTIONS:
                 return apply(FUNCTIONS[text], [])
             else:
