@@ -154,7 +154,6 @@ def _written(effective: Effective, path: Keyed, value: Any) -> str:
 
 
 def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
-    """Return the source of a value that was added to the pod."""
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
         return credential
