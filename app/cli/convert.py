@@ -31,7 +31,6 @@ from app.settings import Settings
 @options.output("yaml", "json")
 @options.offline
 def command(*, files: tuple[str, ...], to: str, output: str, world: options.World) -> int:
-    """Print the objects, and what is lost."""
     try:
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]

@@ -75,7 +75,6 @@ def command(
     output: str,
     world: options.World,
 ) -> int:
-    """Print the differences."""
     try:
         sides = _sides(old, new, world)
         result = differences(*sides)
@@ -105,7 +104,6 @@ def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
 
 
 def differences(old: Children, new: Children) -> list[Difference]:
-    """Every child that is not the same on both sides, ordered by kind and name."""
     result = []
     for kind, name in sorted({*old, *new}):
         before, after = old.get((kind, name)), new.get((kind, name))
@@ -238,7 +236,6 @@ def _children(cluster: Cluster) -> Children:
 
 
 def _recorded(path: str, namespace: str) -> Children | None:
-    """The children of a recorded answer (or of a list of them); ``None`` for anything else."""
     file = Path(path)
     if file.suffix != ".json" or not file.is_file():
         return None

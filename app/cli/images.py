@@ -30,7 +30,6 @@ from app.kube.base import Json
 @options.output("text", "json")
 @options.offline
 def command(*, files: tuple[str, ...], output: str, world: options.World) -> int:
-    """Print each image once."""
     try:
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         options.warn("images", reading.findings)

@@ -24,8 +24,6 @@ class Unreadable(Exception):
 
 
 class Source(Protocol):
-    """A source of objects."""
-
     def objects(
         self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
     ) -> list[Json] | None:

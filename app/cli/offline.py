@@ -156,7 +156,6 @@ def in_cluster(manifest: Manifest, namespace: str) -> Json:
 
 
 def served(manifest: Manifest) -> AnyKind | None:
-    """Return the served kind of the object, if it has one."""
     return find(manifest.api_version, manifest.kind)
 
 

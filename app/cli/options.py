@@ -37,12 +37,7 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def command(
-        *,
-        related: tuple[str, ...],
-        namespace: str,
-        without: tuple[str, ...],
-        exclude: tuple[str, ...],
-        **others: object,
+        *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **others: Any
     ) -> int:
         return function(world=World(related, namespace, without, exclude), **others)
 

@@ -42,7 +42,6 @@ def command(
     world: options.World,
     status: bool,
 ) -> int:
-    """Print the children of each served object."""
     try:
         reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
         selected = [manifest for manifest in reading.manifests if served(manifest)]

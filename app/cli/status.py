@@ -83,7 +83,6 @@ def row_with_cause(source: Source, resource: CustomResource, document: Json, obj
 
 
 def row_of(resource: CustomResource, document: Json) -> Row:
-    """Return the row of an object by its own status."""
     metadata = document["metadata"]
     name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
     condition = ready(document)

@@ -56,7 +56,6 @@ class Translation:
 
 
 def family_of(manifest: Manifest) -> str:
-    """The family of an object's kind; empty for any other object."""
     if find(manifest.api_version, manifest.kind) is None:
         return ""
     group = manifest.api_version.partition("/")[0]
@@ -142,7 +141,6 @@ class _Conversion:
     # Reading.
 
     def _facts(self) -> dict[str, _Fact]:
-        """Read the facts of the objects by the tables; the first path with a value counts."""
         facts: dict[str, _Fact] = {}
         for field_ in self.source.fields:
             document = self.read.get(field_.part, {})
@@ -230,7 +228,6 @@ class _Conversion:
             self.added.append(("model", ("metadata", "name"), name))
 
     def _write(self, name: str, fact: _Fact) -> None:
-        """Write a fact to the field of the other family."""
         if name in self.placed:
             return
         if name in self.target.implied:

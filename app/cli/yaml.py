@@ -51,5 +51,4 @@ def _dump(document: object, *, unicode: bool) -> str:
 
 
 def dump_all(documents: Sequence[object]) -> str:
-    """Several documents in one stream, with a separator between them."""
     return "---\n".join(dump(document) for document in documents)

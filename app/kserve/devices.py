@@ -19,12 +19,10 @@ ANNOTATIONS = field.Path("metadata").child("annotations")
 
 
 def device_annotations(metadata: ObjectMeta) -> list[str]:
-    """Return the annotations that ask for devices."""
     return sorted(key for key in metadata.annotations or {} if key.startswith(_PREFIX))
 
 
 def check(metadata: ObjectMeta) -> Iterator[field.Error]:
-    """Validate the annotations."""
     annotations = metadata.annotations or {}
     if not device_annotations(metadata):
         return

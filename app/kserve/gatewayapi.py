@@ -117,8 +117,6 @@ class HTTPHeader(KubeModel):
 
 
 class HTTPHeaderFilter(KubeModel):
-    """Headers to change."""
-
     set: list[HTTPHeader] | None = Field(
         None, description="Headers to write over.", max_length=16, json_schema_extra=BY_NAME
     )
@@ -158,8 +156,6 @@ class HTTPRequestMirrorFilter(KubeModel):
 
 
 class HTTPPathModifier(KubeModel):
-    """Rewriting of a path."""
-
     constraints: ClassVar[tuple[Rule, ...]] = (
         *_chosen("type", "ReplaceFullPath", "replaceFullPath", "ReplaceFullPath"),
         *_chosen("type", "ReplacePrefixMatch", "replacePrefixMatch", "ReplacePrefixMatch"),
@@ -409,8 +405,6 @@ def milliseconds(duration: str | None) -> int:
 
 
 class HTTPRouteTimeouts(KubeModel):
-    """Timeouts of requests."""
-
     constraints = (
         Rule(
             "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
@@ -545,8 +539,6 @@ ROUTE_RULES = Rules(
 
 
 class HTTPRouteSpec(KubeModel):
-    """Content of an HTTPRoute."""
-
     parent_refs: list[ParentReference] | None = Field(
         None, description="Gateways that serve the route.", max_length=32, json_schema_extra=ATOMIC
     )

@@ -37,8 +37,6 @@ class CacheClaim(KubeModel):
 
 
 class CacheFileSystem(KubeModel):
-    """A volume for key-value caches."""
-
     empty_dir: Json | None = Field(None, description="Storage of the node.")
     pvc: CacheClaim | None = Field(None, description="A PersistentVolumeClaim.")
 

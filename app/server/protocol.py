@@ -7,7 +7,6 @@ Without them a client that sends nothing, or one byte per second, or never reads
 import asyncio
 import time
 from enum import IntEnum
-from typing import Any
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle

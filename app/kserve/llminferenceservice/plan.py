@@ -154,7 +154,6 @@ def _written(effective: Effective, path: Keyed, value: object) -> str:
 
 
 def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
-    """Return the source of a value that was added to the pod."""
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
         return credential
@@ -166,9 +165,7 @@ def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
     return "spec.model.lora" if is_adapter else MODEL
 
 
-def _located(
-    value: object, path: field.Path, keyed: Keyed, name: str = ""
-) -> Iterator[tuple[field.Path, Keyed, object]]:
+def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iterator[tuple[field.Path, Keyed, Any]]:
     """List every scalar with its field path and its merge path, which ends at a list that is replaced as a whole."""
     if isinstance(value, dict) and value:
         for key, item in value.items():

@@ -380,8 +380,6 @@ class WorkloadSpec(KubeModel):
 
 
 class ObjectReference(KubeModel):
-    """An object of any namespace."""
-
     name: str | None = Field(None, description="Name of the object.", min_length=1, max_length=253)
     namespace: str | None = Field(
         None,
@@ -517,8 +515,6 @@ _NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tok
 
 
 class ConfigMapKey(KubeModel):
-    """A key of a ConfigMap."""
-
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
     name: Annotated[str, DEFAULTED] = Field("", description="Name of the ConfigMap.")
@@ -562,8 +558,6 @@ class SchedulerSpec(KubeModel):
 
 
 class RouterSpec(KubeModel):
-    """Routing of requests to the model."""
-
     route: RouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
     gateway: GatewaySpec | None = Field(None, description="The Gateway; empty for the default one.")
     ingress: Annotated[IngressSpec | None, no_effect("use route and gateway")] = Field(
@@ -600,8 +594,6 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 
 
 class ConditionType(StrEnum):
-    """Condition types of a service (KS-6)."""
-
     READY = "Ready"
     """The whole service: workloads and router."""
     WORKLOADS_READY = "WorkloadsReady"
@@ -651,8 +643,6 @@ TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.R
 
 
 class Reason(StrEnum):
-    """Why a service's condition is as it is (KS-6.8)."""
-
     MEMBER_DIVERGENCE = "MemberDivergence"
     """Another service of the group serves other models, and gets no requests."""
 
@@ -756,8 +746,6 @@ class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """A workload of the service."""
-
     kind: Annotated[str, Meta(description="Kind of the workload.")]
     name: Annotated[str, Meta(description="Name of the workload.")]
     api_group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
@@ -792,8 +780,6 @@ class RouterGateway(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
 
 class RouterScheduler(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The endpoint picker's pool and Service."""
-
     inference_pool: Annotated[ObjectIdentity | None, Meta(description="InferencePool of the service.")] = None
     service: Annotated[ObjectIdentity | None, Meta(description="Service of the endpoint picker.")] = None
 
@@ -817,8 +803,6 @@ class RouterMember(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tr
 
 
 class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The routing group of the service."""
-
     name: Annotated[str, Meta(description="Name of the group.")]
     members: Annotated[list[RouterMember], Meta(description="Services that share the requests, by name.")] = (
         msgspec.field(default_factory=list)
@@ -826,8 +810,6 @@ class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tru
 
 
 class Router(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Routing of requests to the service."""
-
     gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = msgspec.field(
         default_factory=list
     )
@@ -852,8 +834,6 @@ class AppliedConfig(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
 
 class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Observed state of a service."""
-
     url: Annotated[
         str, Meta(description="URL that is reachable from outside; the service's own path is preferred.")
     ] = ""

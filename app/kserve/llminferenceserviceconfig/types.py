@@ -154,8 +154,6 @@ class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
 
 
 class Reason(StrEnum):
-    """Why a config's ``Ready`` is as it is."""
-
     INVALID_SPEC = "InvalidSpec"
     """The spec breaks a rule, or one of its templates does not render."""
     RENDERED = "Rendered"

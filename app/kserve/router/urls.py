@@ -40,7 +40,6 @@ class GatewayView:
     cluster_domain: str
 
     def gateway(self, reference: ParentReference, namespace: str) -> Gateway | None:
-        """The Gateway that a route of ``namespace`` refers to."""
         return get(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
 
 

@@ -36,12 +36,10 @@ class Demand:
 
     @property
     def gpus(self) -> int:
-        """GPUs of one pod."""
         return (self.tensor or 1) * self.copies
 
     @property
     def arguments(self) -> list[str]:
-        """Words for the server."""
         words = [EXPERT] if self.expert else []
         words += [TENSOR, str(self.tensor)] if self.tensor is not None else []
         return words + ([DATA, str(self.copies)] if self.copies > 1 else [])

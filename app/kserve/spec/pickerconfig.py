@@ -82,7 +82,6 @@ def _encoded(document: object) -> bytes | str:
 
 
 def plugins(document: Json | None) -> list[Json]:
-    """Return the plugins of a configuration."""
     listed = (document or {}).get("plugins")
     return [plugin for plugin in listed if isinstance(plugin, dict)] if isinstance(listed, list) else []
 
@@ -247,7 +246,6 @@ def _unchanged(plugin: object) -> Iterator[object]:
 
 
 def _parameters(plugin: Any, type_: str) -> Json:
-    """Return the parameters of a plugin of a type; empty for others."""
     is_of_type = isinstance(plugin, dict) and plugin.get("type") == type_
     return _object(plugin.get("parameters")) if is_of_type else {}
 

@@ -110,7 +110,6 @@ def _image(spec: InferenceServiceSpec) -> Errors:
 
 
 def _resources(resources: ServiceResources, path: field.Path) -> Errors:
-    """Check the quantities and the GPU sharing (LK-V-I20, LK-V-I21)."""
     texts = {
         "cpu": (resources.cpu, "500m"),
         "memory": (resources.memory, "16Gi"),
@@ -128,7 +127,6 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
 
 
 def _speculation(spec: InferenceServiceSpec) -> Errors:
-    """Check the draft model (LK-V-I78, LK-V-I81)."""
     speculation, path = spec.speculative_decoding, SPEC.child("speculativeDecoding")
     if speculation is None:
         return []

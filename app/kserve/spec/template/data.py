@@ -195,8 +195,7 @@ def _in_any_case(name: str, value: Mapping[str, object], meter: Meter) -> str | 
 @cache
 def _kubernetes_fields(type_name: str) -> dict[str, str]:
     """Type of each field of a Kubernetes type, by its name in lower case."""
-    entries = (entry.partition(":") for entry in TYPES[type_name].split())
-    return {name.rstrip("!").lower(): type_ for name, _, type_ in entries}
+    return {name.lower(): part.container + part.type for name, part in TYPES[type_name].items()}
 
 
 def _zero(type_: str) -> object:

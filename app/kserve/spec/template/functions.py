@@ -25,8 +25,6 @@ class Data(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Context of an evaluation."""
-
     data: Data
     meter: Meter
 

@@ -65,8 +65,6 @@ class Template:
 
 
 class _Output:
-    """Output so far."""
-
     __slots__ = ("pieces", "size")
 
     def __init__(self) -> None:
