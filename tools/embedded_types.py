@@ -72,7 +72,7 @@ def _named(schema: Schema) -> Iterator[str]:
 
 
 def _fields(schema: Schema) -> Iterator[tuple[str, Schema]]:
-    """Each property as :class:`app.kube.embedded_types.Field` has it, required ones first, each part by name."""
+    """Each property as :class:`app.kube.embedded_types.EmbeddedField` has it: required ones first, then by name."""
     required = set(schema.get("required", ()))
     for name, property_ in sorted(
         schema.get("properties", {}).items(), key=lambda item: (item[0] not in required, item[0])

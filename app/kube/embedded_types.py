@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 
-class Field(msgspec.Struct, frozen=True):
+class EmbeddedField(msgspec.Struct, frozen=True):
     """A field of one of Kubernetes' types."""
 
     type: str
@@ -17,5 +17,5 @@ class Field(msgspec.Struct, frozen=True):
 
 
 TYPES = msgspec.json.decode(
-    Path(__file__).with_name("embedded_types.json").read_bytes(), type=dict[str, dict[str, Field]]
+    Path(__file__).with_name("embedded_types.json").read_bytes(), type=dict[str, dict[str, EmbeddedField]]
 )

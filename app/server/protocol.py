@@ -106,7 +106,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._running = cycle
         super()._start_asgi_task(cycle, self._run)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn narrows it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         self._arm(HEAD_SECONDS)
@@ -120,7 +120,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unread.cancel()
         super().connection_lost(exc)
         self.pipeline.clear()
-        self.cycle = self._running = None  # type: ignore[assignment] # they refer to this object: free it at once
+        self.cycle = self._running = None  # type: ignore[assignment]  # frees this object
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:

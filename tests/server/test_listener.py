@@ -44,7 +44,7 @@ def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
             listener = Listener(listening, cast("Any", None), first, None, Worker())
             for address in newcomers:
                 listener._waiting.put(address, (cast("Any", Accepted()), address))
-            listener._open = opened  # type: ignore[assignment,method-assign]
+            listener._open = opened  # type: ignore[assignment,method-assign]  # records it
             listener._admit()
             listener.close()
 
