@@ -116,7 +116,7 @@ class Service(FastAPI):
             self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.finalize(resource))
 
     def _add_admission(self, kind: AnyKind) -> None:
-        def admit(body: bytes) -> protocol.Answer:
+        def admit(body: bytes) -> protocol.ReviewAnswer:
             return review.answer(kind, body, self.settings)
 
         resource = kind.resource

@@ -30,7 +30,7 @@ from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.kube.quantity import is_quantity
 from app.settings import Settings
 from app.workload.gpumodels import GPU_MODELS, gpu_model
@@ -67,7 +67,7 @@ def command(
         click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in answers]), nl=False)
     else:
         printing.echo(line for head, fit in answers for line in _text(head, fit))
-    return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in answers) else 0
+    return 1 if any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
 
 
 _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)

@@ -23,14 +23,14 @@ class Unreadable(Exception):
     """The cluster cannot be read; the message has the reason and a remedy."""
 
 
-class Source(Protocol):
+class ObjectSource(Protocol):
     def objects(
         self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
     ) -> list[Json] | None:
         """Every object of a kind, of one namespace or of all; ``None`` where the kind or the right to read it lacks."""
 
 
-class Cluster:
+class LiveCluster:
     """The cluster of the kubeconfig's context, or the one that this pod runs in."""
 
     def __init__(self, context: str | None = None) -> None:
@@ -124,14 +124,14 @@ def served() -> list[CustomResource]:
     return [kind.resource for kind in loaded if kind is not None]
 
 
-def of_kind(source: Source, resource: CustomResource, namespace: str | None) -> list[Json] | None:
+def of_kind(source: ObjectSource, resource: CustomResource, namespace: str | None) -> list[Json] | None:
     """The objects of one of our kinds; ``None`` where the kind is not installed or may not be read."""
     return source.objects(
         resource.api_version, resource.kind, resource.plural, namespace, namespaced=resource.namespaced
     )
 
 
-def readable_objects(source: Source, resource: CustomResource, namespace: str) -> list[Json]:
+def readable_objects(source: ObjectSource, resource: CustomResource, namespace: str) -> list[Json]:
     """Return the pods and all objects of a namespace that an object's hooks may read: the input of ``explain``.
 
     An object may lead to another of its family, so all kinds of the family and their children are read too.

@@ -43,7 +43,7 @@ from app.errors import ProtocolError
 from app.hooks.kind import AnyKind
 from app.kube import field
 from app.kube.base import Json
-from app.kube.fit import Answer
+from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.rawchecks import METADATA
@@ -256,7 +256,7 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
     """Yield a warning about a model that does not fit into the GPUs that the pods select."""
     fit = pods_fit(cluster, kind, document)
-    if fit is None or fit.answer is not Answer.DOES_NOT_FIT:
+    if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
         return
     path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
     advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""

@@ -110,7 +110,7 @@ class Answer(Response):
         self._load.holders.discard(self)
 
 
-class Fault(Exception):
+class UnhandledError(Exception):
     """A bug (the cause): answered 500 without details, after which Metacontroller changes no child."""
 
     def __init__(self, body: bytes) -> None:
@@ -163,7 +163,7 @@ class Endpoint(Generic[AnsweredT]):
         except (Refusal, ProtocolError, Disconnected):
             raise
         except Exception as fault:
-            raise Fault(body) from fault
+            raise UnhandledError(body) from fault
         finally:
             reader.release()
             load.in_flight -= 1

@@ -28,7 +28,7 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-class Stage(IntEnum):
+class Activity(IntEnum):
     """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
 
     SILENT = 0
@@ -40,7 +40,7 @@ class Stage(IntEnum):
     """A complete request is worked on, or its answer is not read."""
 
 
-Rank = tuple[bool, Stage, float]
+Rank = tuple[bool, Activity, float]
 """Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its stage,
 and the time when that stage began."""
 
@@ -76,16 +76,20 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         if self.caller.answered or now - self._opened >= NEWCOMER_SECONDS:
             return False, self._stage, self._since
-        return True, Stage.ANSWERING if self._stage is Stage.ANSWERING else Stage.SILENT, self._opened
+        return (
+            True,
+            Activity.ANSWERING if self._stage is Activity.ANSWERING else Activity.SILENT,
+            self._opened,
+        )
 
     @property
-    def _stage(self) -> Stage:
+    def _stage(self) -> Activity:
         cycle: RequestResponseCycle | None = self.cycle
         if not self._in_head or self._head_bytes:
-            return Stage.INCOMPLETE
+            return Activity.INCOMPLETE
         if cycle is not None and not cycle.response_complete:
-            return Stage.ANSWERING
-        return Stage.RESTING if self._asked else Stage.SILENT
+            return Activity.ANSWERING
+        return Activity.RESTING if self._asked else Activity.SILENT
 
     def abort(self) -> None:
         """Close the connection at once, without waiting for the client to read."""

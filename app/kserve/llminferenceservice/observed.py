@@ -128,7 +128,7 @@ class ObservedPool(ObservedObject):
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
-class Listener(Observed):
+class GatewayListener(Observed):
     name: str = ""
     hostname: str | None = None
     port: int = 0
@@ -141,7 +141,7 @@ class GatewayAddress(Observed):
 
 
 class GatewaySpec(Observed):
-    listeners: list[Listener] | None = None
+    listeners: list[GatewayListener] | None = None
 
 
 class GatewayStatus(ConditionsStatus):

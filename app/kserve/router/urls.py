@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.hooks.protocol import get, sorted_values
-from app.kserve.llminferenceservice.observed import Gateway, Listener, ParentReference, RouteRule, RouteSpec
+from app.kserve.llminferenceservice.observed import Gateway, GatewayListener, ParentReference, RouteRule, RouteSpec
 from app.kserve.llminferenceservice.types import Address, ObjectIdentity
 from app.kserve.names import GATEWAY_GROUP, GATEWAY_NAME_LABEL
 from app.kube.names import is_dns1123_subdomain
@@ -87,7 +87,7 @@ def choose(addresses: Sequence[Address], own_path: str) -> str:
 # Listeners.
 
 
-def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Listener]:
+def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[GatewayListener]:
     """The listeners that serve the route, the preferred scheme first, then https, then http."""
     listeners = gateway.spec.listeners or []
     where = f"Gateway {gateway.metadata.namespace}/{gateway.metadata.name}"
@@ -104,8 +104,8 @@ def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Li
 
 
 def _external(
-    gateway: Gateway, listeners: Sequence[Listener], hostnames: Sequence[str], wildcard: str
-) -> list[tuple[Listener, str]]:
+    gateway: Gateway, listeners: Sequence[GatewayListener], hostnames: Sequence[str], wildcard: str
+) -> list[tuple[GatewayListener, str]]:
     values = [address.value for address in gateway.status.addresses or () if _is_host(address.value)]
     if not gateway.status.addresses:
         return []
@@ -131,7 +131,7 @@ def _is_host(text: str) -> bool:
         return False
 
 
-def _listener_host(listener: Listener, wildcard: str) -> list[str]:
+def _listener_host(listener: GatewayListener, wildcard: str) -> list[str]:
     name = listener.hostname or ""
     if not _is_host(name.removeprefix("*.")):
         return []
@@ -156,7 +156,7 @@ def _service_of(gateway: Gateway, services: Mapping[str, RelatedMeta] | None) ->
 # URLs.
 
 
-def _url(listener: Listener, host: str, path: str) -> str:
+def _url(listener: GatewayListener, host: str, path: str) -> str:
     scheme = _SCHEMES.get(listener.protocol)
     if scheme is None:  # chosen by its name
         raise URLError(f"no URL can be made for protocol {listener.protocol} of listener {listener.name}")
