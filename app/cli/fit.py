@@ -19,7 +19,7 @@ from dataclasses import asdict
 
 import click
 
-from app.cli import options, printing
+from app.cli import CommandError, options, printing
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
@@ -53,16 +53,13 @@ def command(
     gpu: str,
 ) -> int:
     """Print an answer for each object that names a model."""
-    try:
-        memory = _memory_of(gpu, gpu_memory)
-        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        options.warn("fit", reading.findings)
-        answers = list(_answers(reading.manifests, others.manifests, world, memory))
-    except ManifestError as error:
-        return options.fail("fit", error)
+    memory = _memory_of(gpu, gpu_memory)
+    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    options.warn("fit", reading.findings)
+    answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", reading.manifests, world.without)
     if not answers:
-        return options.fail("fit", "no object that names a model, such as an InferenceService")
+        raise CommandError("no object that names a model, such as an InferenceService")
     if output == "json":
         click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in answers]), nl=False)
     else:

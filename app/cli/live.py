@@ -13,13 +13,14 @@ from collections.abc import AsyncIterator, Iterable
 from functools import cache
 from typing import Any, Protocol
 
+from app.cli import CommandError
 from app.cli.kinds import SERVED, find
 from app.cli.world import is_namespaced, plural, related_keys
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 
 
-class Unreadable(Exception):
+class Unreadable(CommandError):
     """The cluster cannot be read; the message has the reason and a remedy."""
 
 

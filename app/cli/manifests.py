@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from app.cli import CommandError
 from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
@@ -22,7 +23,7 @@ from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class ManifestError(Exception):
+class ManifestError(CommandError):
     """A file or document that cannot be read as manifests; the message has the place and the reason."""
 
     def __init__(self, problem: str, file: str = "", line: int = 1, column: int = 1) -> None:

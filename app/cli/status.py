@@ -26,18 +26,15 @@ EVERY_SECONDS = 2.0
 @options.output("text", "json")
 def command(*, namespace: str | None, context: str | None, watch: bool, output: str) -> int:
     """Print a row per object; 0 when all are ready, 1 when one is not, 2 when the cluster cannot be read."""
-    try:
-        source = LiveCluster(context)
-        rows = list_rows(source, namespace)
-        click.echo(_json(rows) if output == "json" else table(rows), nl=False)
-        while watch:
-            time.sleep(EVERY_SECONDS)
-            before, rows = rows, list_rows(source, namespace)
-            changed = [row for row in rows if row not in before]
-            if changed:
-                click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
-    except Unreadable as error:
-        return options.fail("status", error)
+    source = LiveCluster(context)
+    rows = list_rows(source, namespace)
+    click.echo(_json(rows) if output == "json" else table(rows), nl=False)
+    while watch:
+        time.sleep(EVERY_SECONDS)
+        before, rows = rows, list_rows(source, namespace)
+        changed = [row for row in rows if row not in before]
+        if changed:
+            click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
     return 0 if all(row.ready == "True" for row in rows) else 1
 
 

@@ -25,7 +25,7 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
-from app.cli import options
+from app.cli import CommandError, options
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import HELM_TEMPLATE, PATCH, collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
@@ -71,13 +71,10 @@ def command(
     fix: bool,
 ) -> int:
     """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
-    try:
-        if fix and "-" in files:
-            return options.fail("validate", "--fix writes files, and cannot write standard input")
-        others = collect(world.related, world.exclude)
-        reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
-    except ManifestError as error:
-        return options.fail("validate", error)
+    if fix and "-" in files:
+        raise CommandError("--fix writes files, and cannot write standard input")
+    others = collect(world.related, world.exclude)
+    reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
     result = all_findings(reading, others.manifests, world.namespace, world.without)
     if strict:
         result = [replace(f, level="error") if f.id == "dangling-reference" else f for f in result]
