@@ -69,7 +69,7 @@ class _Lazy(click.Group):
             ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> object:
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except CommandError as error:
