@@ -9,11 +9,19 @@ import msgspec
 from msgspec import Meta
 from pydantic import ConfigDict, Field
 
-from app.kserve.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber, SectionName
+from app.kserve.gatewayapi import (
+    ATOMIC,
+    GROUP_PATTERN,
+    KIND_PATTERN,
+    NAMESPACE_PATTERN,
+    HTTPRouteSpec,
+    PortNumber,
+    SectionName,
+)
 from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
-from app.kube.rules import Rule, cel
+from app.kube.rules import Rule, Rules
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
@@ -456,8 +464,12 @@ class Port(KubeModel):
 class EndpointPickerReference(EndpointPickerIdentity):
     """The service that picks endpoints for a pool."""
 
-    model_config = ConfigDict(
-        json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
+    constraints = (
+        Rule(
+            "self.kind != 'Service' || has(self.port)",
+            "a Service needs a port",
+            lambda picker: picker.kind != "Service" or picker.port is not None,
+        ),
     )
 
     port: Annotated[Port | None, DEFAULTED] = Field(
@@ -482,21 +494,23 @@ class PoolSelector(KubeModel):
     )
 
 
-PORTS: dict[str, Any] = {
-    "x-kubernetes-list-type": "atomic",
-    **cel(("self.all(a, self.exists_one(b, a.number == b.number))", "each port once")),
-}
+PORT_RULES = Rules(
+    (
+        Rule(
+            "self.all(a, self.exists_one(b, a.number == b.number))",
+            "each port once",
+            lambda ports: len({port.number for port in ports}) == len(ports),
+        ),
+    )
+)
 
 
 class InferencePoolSpec(KubeModel):
     """Content of the managed InferencePool, in the form of its v1."""
 
     selector: PoolSelector = Field(description="Which pods are in the pool.")
-    target_ports: list[Port] = Field(
-        description="Ports of the model server.",
-        min_length=1,
-        max_length=8,
-        json_schema_extra=PORTS,
+    target_ports: Annotated[list[Port], PORT_RULES] = Field(
+        description="Ports of the model server.", min_length=1, max_length=8, json_schema_extra=ATOMIC
     )
     app_protocol: AppProtocol | None = Field(
         None, description="Protocol of the model server: http, or kubernetes.io/h2c for HTTP/2 without TLS."

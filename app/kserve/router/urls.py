@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.hooks.protocol import get, sorted_values
+from app.kserve.gatewayapi import MAX_RULES
 from app.kserve.llminferenceservice.observed import Gateway, GatewayListener, ParentReference, RouteRule, RouteSpec
 from app.kserve.llminferenceservice.types import Address, ObjectIdentity
 from app.kserve.names import GATEWAY_GROUP, GATEWAY_NAME_LABEL
@@ -182,11 +183,7 @@ def _topmost(rules: Iterable[RouteRule]) -> list[str]:
             if match.path is not None:
                 hosts[bool(match.headers)].add("/" if match.path.value is None else match.path.value)
     topmost = {path for paths in hosts.values() for path in paths if not any(_below(path, o) for o in paths)}
-    return sorted(topmost)[:MAX_PATHS]
-
-
-MAX_PATHS = 16
-"""Paths of a route that addresses are made of: as many as it may have rules."""
+    return sorted(topmost)[:MAX_RULES]
 
 
 def _below(path: str, other: str) -> bool:
