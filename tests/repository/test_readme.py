@@ -25,16 +25,21 @@ LOCAL = re.compile(r"^(manifests|examples|crds|metacontroller|docs|tests)(/|$)")
 
 
 def commands(page: Path) -> Iterator[str]:
-    """The commands of a page's ``sh`` blocks, one per line; a quote that is open at a line's end goes on."""
+    """The commands of a page's ``sh`` blocks."""
     for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
-        pending = ""
-        for line in block.splitlines():
-            pending = f"{pending}\n{line}" if pending else line
-            if pending.count("'") % 2 == 0:
-                if pending.strip() and not pending.startswith("#"):
-                    yield pending
-                pending = ""
-        assert not pending, f"an open quote in {page.name}"
+        yield from block_commands(block)
+
+
+def block_commands(block: str) -> Iterator[str]:
+    """The commands of a block, one per line; a quote that is open at a line's end goes on."""
+    pending = ""
+    for line in block.splitlines():
+        pending = f"{pending}\n{line}" if pending else line
+        if pending.count("'") % 2 == 0:
+            if pending.strip() and not pending.startswith("#"):
+                yield pending
+            pending = ""
+    assert not pending, f"an open quote in {block}"
 
 
 SHARED_NAMES = {"inferenceservice", "inferenceservices", "model", "models"}
@@ -135,7 +140,9 @@ def _kind(arguments: list[str]) -> None:
 
 def _curl(arguments: list[str]) -> None:
     """A chat with an OpenAI-compatible server behind a forwarded port."""
-    address, flag, body = arguments
+    *options, address, flag, body = arguments
+    # The port may be forwarded a moment later.
+    assert options == ["-sS", "--retry", "5", "--retry-connrefused"]
     assert re.fullmatch(r"http://localhost:808\d/v1/chat/completions", address)
     assert flag == "--json"
     assert json.loads(body)["messages"][0]["role"] == "user"
