@@ -82,7 +82,7 @@ class Reader:
             assert not block.output or expected.fullmatch(printed), f"{block.commands} printed:\n{printed}"
 
     def _run(self, command: str) -> str:
-        """What a command prints, on standard output and then on standard error; nothing of one in the background."""
+        """What a command prints: a failing one on standard error too, one in the background nothing."""
         say(f"  $ {command}")
         if command.endswith("&"):
             argv = ["bash", "-c", f"exec {command.removesuffix('&')}"]
@@ -97,11 +97,10 @@ class Reader:
             text=True,
             check=False,
         )
-        printed = done.stdout + done.stderr
-        if printed and not printed.endswith("\n"):
-            printed += "\n"
-        assert (done.returncode != 0) == (_REFUSED in command), f"{command}: code {done.returncode}\n{printed}"
-        return printed
+        everything = done.stdout + done.stderr
+        assert (done.returncode != 0) == (_REFUSED in command), f"{command}: code {done.returncode}\n{everything}"
+        printed = everything if done.returncode else done.stdout
+        return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
 
 def environment(cluster: ControlPlane, node: Node, release: Release, folder: Path) -> dict[str, str]:

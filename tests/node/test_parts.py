@@ -179,7 +179,7 @@ def test_every_program_has_its_module() -> None:
 
 def test_a_page_is_read_as_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In order, block after block; another output than the page's, or an unexpected exit code, is an error."""
-    page = "```sh\necho 'a\nb'\nsleep 60 &\necho c 1>&2\n```\n\n```text\na\n…\nc…\n```\n\n```sh\nfalse\n```\n"
+    page = "```sh\necho 'a\nb'\nsleep 60 &\necho c; echo d 1>&2\n```\n\n```text\na\n…\nc…\n```\n\n```sh\nfalse\n```\n"
     with Reader(page, os.environ) as reader:
         reader.read(1)
         with pytest.raises(AssertionError, match=r"false: code 1"):
