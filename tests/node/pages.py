@@ -67,7 +67,12 @@ class Reader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for process in self._background:
+        self.close()
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        while self._background:
+            process = self._background.pop()
             process.terminate()
             process.wait()
 

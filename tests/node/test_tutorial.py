@@ -18,6 +18,7 @@ pytestmark = pytest.mark.node
 def test_the_readme_leads_from_an_empty_node_to_an_answer(installed: World, upgrade: Upgrade, readme: Reader) -> None:
     """Its first block is what installed the release, where no previous one was."""
     readme.read()
+    readme.close()  # the tutorial forwards the same port
     start = "an earlier release" if upgrade.pods else "an empty node"
     note(f"README.md: from {start} to an answered chat", readme.seconds)
     say(f"README.md: {readme.seconds:.0f} s from {start} to an answered chat")
