@@ -194,7 +194,7 @@ def _sources(modules: Iterable[str]) -> list[Path]:
     return [path for path in files if path.is_file()]
 
 
-def _build(target: Path, packages: Mapping[str, Package], patch: Callable[[Path], Path] | None) -> None:
+def _build(target: Path, packages: Mapping[str, Package], patch: Callable[[Path], Path] | None = None) -> None:
     """Compile into a directory beside `target` and rename: what carries the final name is complete."""
     say(f"building {', '.join(packages)} into {target}: minutes on two cores, the first time only")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
