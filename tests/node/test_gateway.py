@@ -29,10 +29,11 @@ PORT = 8088
 ADDRESS = f"http://{machine.ADDRESS}:{PORT}"
 ACCESS_LOG = machine.SERVED / "gateway" / "access.log"
 _API = "gateway.networking.k8s.io/v1"
-_CLASS = {
+_CLASS = "traefik"
+_GATEWAY_CLASS = {
     "apiVersion": _API,
     "kind": "GatewayClass",
-    "metadata": {"name": "traefik"},
+    "metadata": {"name": _CLASS},
     "spec": {"controllerName": "traefik.io/gateway-controller"},
 }
 
@@ -41,7 +42,7 @@ def gateway(name: str, namespaces: str) -> dict[str, Any]:
     """A Gateway that accepts routes of these namespaces: `All`, or `Same` for its own."""
     routes = {"namespaces": {"from": namespaces}}
     listener = {"name": "http", "port": PORT, "protocol": "HTTP", "allowedRoutes": routes}
-    spec = {"gatewayClassName": _CLASS["metadata"]["name"], "listeners": [listener]}
+    spec = {"gatewayClassName": _CLASS, "listeners": [listener]}
     return {"apiVersion": _API, "kind": "Gateway", "metadata": {"name": name}, "spec": spec}
 
 
@@ -73,7 +74,7 @@ def routed(installed: World) -> Iterator[World]:
         os.environ | {"KUBECONFIG": str(cluster.kubeconfig)},
     )
     cluster.create_namespace("kserve")
-    installed.apply("kserve", _CLASS, gateway("kserve-ingress-gateway", "All"), gateway("closed", "Same"))
+    installed.apply("kserve", _GATEWAY_CLASS, gateway("kserve-ingress-gateway", "All"), gateway("closed", "Same"))
     yield installed
     process.check()
     process.stop()
