@@ -2,7 +2,7 @@
 
 The variable of a setting is ``MODELHOOKS_`` and its field name in capitals. An empty string is a value
 (``MODELHOOKS_LLMKUBE_MODEL_CACHE_PATH=`` switches the model cache off); to get the default, leave the variable out.
-``make generate`` writes the settings table in ``docs/operations.md`` from the docstrings below.
+``make generate`` writes the settings table in ``docs/operations/settings.md`` from the docstrings below.
 """
 
 import difflib
