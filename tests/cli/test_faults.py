@@ -123,6 +123,10 @@ def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[
             {"apiVersion": "", "kind": "Playgroud"},
             '"Playgroud" is taken for Playground; write kind: Playground and api',
         ),
+        (
+            {"apiVersion": "", "kind": "LLMInferenceServce"},
+            "write kind: LLMInferenceService and apiVersion: serving.kserve.io/v1alpha2\n",
+        ),
         ({"apiVersion": "v1", "kind": "LLMInferenceService"}, "is served as serving.kserve.io/v1alpha2"),
         ({"apiVersion": ""}, "Required value: InferenceService is served as inference.llmkube.dev/v1alpha1"),
         ({"kind": ""}, "Required value: inference.llmkube.dev has Model, InferenceService"),
