@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from app.kserve.names import (
+    GATEWAY_GROUP,
+    KSERVE_COMPONENT,
+    KSERVE_COMPONENT_VALUE,
+    NAME,
+    PART_OF,
+    PART_OF_VALUE,
+    POOL_GROUP,
+    PUBLIC_PORT,
+)
 from app.kube.base import Json
 
 DECODE_PORT = 8001
@@ -37,6 +47,38 @@ def certificates_volume() -> Json:
     }
 
 
+# Servers.
+
+SERVER_ENV: list[Json] = [
+    {"name": "HOME", "value": "/home"},
+    {"name": "VLLM_LOGGING_LEVEL", "value": "INFO"},
+    {"name": "HF_HUB_CACHE", "value": "/models"},
+]
+_HOME, _SHARED_MEMORY, _CACHE = "home", "dshm", "model-cache"
+
+
+def server_mounts(*more: Json) -> list[Json]:
+    """Return the mounts of a model server; ``more`` come after its home."""
+    return [
+        {"name": _HOME, "mountPath": "/home"},
+        *more,
+        {"name": _SHARED_MEMORY, "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
+        {"name": _CACHE, "mountPath": "/models"},
+        CERTIFICATES_MOUNT,
+    ]
+
+
+def server_volumes(*more: Json, shared_memory: str = "1Gi") -> list[Json]:
+    """Return the volumes of :func:`server_mounts`."""
+    return [
+        {"name": _HOME, "emptyDir": {}},
+        *more,
+        {"name": _SHARED_MEMORY, "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory}},
+        {"name": _CACHE, "emptyDir": {}},
+        certificates_volume(),
+    ]
+
+
 def health(port: int, **numbers: int) -> Json:
     """Build a probe of a server."""
     return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
@@ -52,6 +94,64 @@ def picker_health(service: str, initial_delay: int) -> Json:
         "successThreshold": 1,
         "failureThreshold": 3,
     }
+
+
+PICKER_SECURITY: Json = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+POOL: Json = {
+    "endpointPickerRef": {
+        "group": "",
+        "kind": "Service",
+        "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
+        "port": {"number": GRPC_PORT},
+        "failureMode": "FailOpen",
+    },
+    "selector": {
+        "matchLabels": {
+            NAME: "{{ .ObjectMeta.Name }}",
+            PART_OF: PART_OF_VALUE,
+            KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
+        }
+    },
+    "targetPorts": [{"number": PUBLIC_PORT}],
+}
+"""The spec of the pool."""
+
+# Routes.
+
+GATEWAYS: list[Json] = [
+    {
+        "group": GATEWAY_GROUP,
+        "kind": "Gateway",
+        "name": "{{ .GlobalConfig.IngressGatewayName }}",
+        "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
+    }
+]
+TO_POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
+TO_SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
+
+
+def rule(matches: list[Json], backend: Json) -> Json:
+    """Build a rule without a time limit."""
+    return {
+        "matches": matches,
+        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
+        "timeouts": {"request": "0s", "backendRequest": "0s"},
+    }
+
+
+def prefixed_rule(path: str, rewritten: str, backend: Json) -> Json:
+    """Build a rule for a path, which the backend sees as ``rewritten``."""
+    rewrite = {
+        "type": "URLRewrite",
+        "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": rewritten}},
+    }
+    return {**rule([{"path": {"type": "PathPrefix", "value": path}}], backend), "filters": [rewrite]}
 
 
 TRACING: Json = {

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from app import images
-from app.kserve.names import (
-    GATEWAY_GROUP,
-    KSERVE_COMPONENT,
-    KSERVE_COMPONENT_VALUE,
-    MAIN,
-    NAME,
-    PART_OF,
-    PART_OF_VALUE,
-    POOL_GROUP,
-    PUBLIC_PORT,
-)
+from app.kserve.names import MAIN
 from app.kserve.spec.presets.parts import (
     CERTIFICATES_MOUNT,
+    GATEWAYS,
     GRPC_PORT,
     HEALTH_PORT,
     MESSAGE_PATH,
     PICKER_PORTS,
+    PICKER_SECURITY,
+    POOL,
     POOL_NAME,
-    SERVICE_NAME,
     SERVICE_PATH,
+    TO_POOL,
+    TO_SERVICE,
     certificates_volume,
     picker_health,
+    prefixed_rule,
+    rule,
 )
 from app.kserve.spec.presets.v020.pods import CERTIFICATE_DIRECTORIES, GRACE_SECONDS, wait_before_stop
 from app.kube.base import Json
@@ -38,8 +34,6 @@ _APIS = {
     "v1-messages": "/v1/messages",
 }
 """Paths that use the endpoint picker, by the first part of their rules' names."""
-_POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
-_SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
 _BY_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
 
 
@@ -50,59 +44,20 @@ def route() -> Json:
         for api in _APIS.values()
         for path in (api, f"{api}/")
     ]
-    rules = [_prefixed(f"{name}-path", f"{SERVICE_PATH}{api}", api, _POOL) for name, api in _APIS.items()]
-    rules.append(_rule("v1-model-routing", by_model, _POOL))
-    rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, _POOL) for name, api in _APIS.items()]
-    rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", _SERVICE))
-    rules.append(_prefixed("v1-catch-all-path", SERVICE_PATH, "/", _SERVICE))
-    everything = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [_BY_MODEL]}
-    rules.append(_rule("v1-catch-all-model-routing", [everything], _SERVICE))
-    gateway = {
-        "group": GATEWAY_GROUP,
-        "kind": "Gateway",
-        "name": "{{ .GlobalConfig.IngressGatewayName }}",
-        "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
+    everything = [{"path": {"type": "PathPrefix", "value": "/"}, "headers": [_BY_MODEL]}]
+    rules = {
+        **{f"{name}-path": prefixed_rule(SERVICE_PATH + api, api, TO_POOL) for name, api in _APIS.items()},
+        "v1-model-routing": rule(by_model, TO_POOL),
+        **{f"{name}-publisher-path": prefixed_rule(f"/{_MODEL}{api}", api, TO_POOL) for name, api in _APIS.items()},
+        "v1-publisher-path-catch-all": prefixed_rule(f"/{_MODEL}", "/", TO_SERVICE),
+        "v1-catch-all-path": prefixed_rule(SERVICE_PATH, "/", TO_SERVICE),
+        "v1-catch-all-model-routing": rule(everything, TO_SERVICE),
     }
-    return {"parentRefs": [gateway], "rules": rules}
-
-
-def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
-    """Build a rule for a path, which the backend sees as ``rewritten``."""
-    rewrite = {
-        "type": "URLRewrite",
-        "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": rewritten}},
-    }
-    return {**_rule(name, [{"path": {"type": "PathPrefix", "value": path}}], backend), "filters": [rewrite]}
-
-
-def _rule(name: str, matches: list[Json], backend: Json) -> Json:
-    return {
-        "name": name,
-        "matches": matches,
-        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
-        "timeouts": {"request": "0s", "backendRequest": "0s"},
-    }
+    return {"parentRefs": GATEWAYS, "rules": [{"name": name, **content} for name, content in rules.items()]}
 
 
 def scheduler() -> Json:
     """Build the endpoint picker and its pool."""
-    pool = {
-        "endpointPickerRef": {
-            "group": "",
-            "kind": "Service",
-            "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
-            "port": {"number": GRPC_PORT},
-            "failureMode": "FailOpen",
-        },
-        "selector": {
-            "matchLabels": {
-                NAME: "{{ .ObjectMeta.Name }}",
-                PART_OF: PART_OF_VALUE,
-                KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
-            }
-        },
-        "targetPorts": [{"number": PUBLIC_PORT}],
-    }
     pod = {
         "containers": [_picker(), _tokenizer()],
         "volumes": [
@@ -114,17 +69,10 @@ def scheduler() -> Json:
         "terminationGracePeriodSeconds": GRACE_SECONDS,
     }
     version = {"app.kubernetes.io/version": images.ENDPOINT_PICKER.rpartition(":v")[2]}
-    return {"pool": {"spec": pool}, "annotations": version, "template": pod}
+    return {"pool": {"spec": POOL}, "annotations": version, "template": pod}
 
 
 _SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
-_SECURITY: Json = {
-    "allowPrivilegeEscalation": False,
-    "readOnlyRootFilesystem": True,
-    "runAsNonRoot": True,
-    "capabilities": {"drop": ["ALL"]},
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
 
 
 def _picker() -> Json:
@@ -146,7 +94,7 @@ def _picker() -> Json:
         "livenessProbe": picker_health("liveness", initial_delay=5),
         "readinessProbe": picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}},
-        "securityContext": _SECURITY,
+        "securityContext": PICKER_SECURITY,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [CERTIFICATES_MOUNT, _SOCKET],
@@ -170,7 +118,7 @@ def _tokenizer() -> Json:
         "readinessProbe": probe(periodSeconds=10, failureThreshold=3),
         "startupProbe": probe(initialDelaySeconds=5, periodSeconds=10, failureThreshold=60),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
-        "securityContext": _SECURITY,
+        "securityContext": PICKER_SECURITY,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [
