@@ -7,6 +7,7 @@ for is imported, so that ``modelhooks serve`` starts without the rest. A command
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 import click
+
+from app.cli.printing import echo
 
 COMMANDS = {
     "serve": "answer Metacontroller's hooks and the API server's admission reviews",
@@ -111,13 +114,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
-        error.show()
+        message = io.StringIO()
+        error.show(message)
+        echo(message.getvalue().splitlines(), err=True)
         return error.exit_code
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered cannot be written either
         if isinstance(error, BrokenPipeError):  # modelhooks render ... | head
             return 0
-        click.echo(f"{NAME}: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        echo([f"{NAME}: {error.filename or 'standard output'}: {error.strerror}"], err=True)
         return 2
     except (KeyboardInterrupt, click.Abort):
         return 130

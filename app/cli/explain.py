@@ -27,7 +27,7 @@ from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.live import Source, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
-from app.cli.offline import holding, in_cluster, served, settled
+from app.cli.offline import holding, in_cluster, request_of, served, settled
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -280,7 +280,7 @@ def _values(kind: AnyKind, parent: Json, world: _World) -> list[Origin]:
     result = origins(cluster, kind, parent, settings, world.attributions)
     if kind.offline.explain is None:
         return result
-    request = kind.request(cluster.request(kind, parent))
+    request = request_of(kind, parent, cluster)
     resource, _ = kind.decode(request.parent)
     sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
     return [Origin(o.path, o.value, sources[o.path]) if o.path in sources and o.source in VAGUE else o for o in result]

@@ -23,7 +23,7 @@ from app.cli import options, printing
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
-from app.cli.offline import holding, in_cluster, served
+from app.cli.offline import holding, in_cluster, request_of, served
 from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -109,8 +109,11 @@ def _answers(
 
 
 def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = "") -> Fit | None:
-    """Return whether an object's model fits; ``None`` for an object without a model, or with errors."""
-    request = kind.request(cluster.request(kind, document))
+    """Return whether an object's model fits; ``None`` for an object without a model, or with errors.
+
+    Raises :class:`ManifestError` for a malformed object that its hook reads.
+    """
+    request = request_of(kind, document, cluster)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return None

@@ -19,6 +19,7 @@ from app.cli.simulate import Cluster, Send
 from app.cli.world import inner_key, outer_key, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
+from app.hooks.protocol import AnyRequest
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
 from app.kube.names import CONTROLLER_UID, LAST_APPLIED
@@ -122,6 +123,14 @@ def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> S
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
     return send
+
+
+def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
+    """Return the decoded request to a sync hook. Raise :class:`ManifestError` for a malformed object in it."""
+    try:
+        return kind.request(cluster.request(kind, document))
+    except ProtocolError as error:
+        raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
 
 @cache

@@ -32,14 +32,13 @@ from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmut
 from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading
-from app.cli.offline import holding, identity, in_cluster, served
+from app.cli.offline import holding, identity, in_cluster, request_of, served
 from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.podfit import pods_fit
 from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.errors import ProtocolError
 from app.hooks.kind import AnyKind
 from app.kube import field
 from app.kube.base import Json
@@ -231,8 +230,8 @@ def _together(
 ) -> Iterator[Finding]:
     document = in_cluster(manifest, namespace)
     try:
-        request = kind.request(cluster.request(kind, document))
-    except (msgspec.DecodeError, ManifestError, ProtocolError):
+        request = request_of(kind, document, cluster)
+    except ManifestError:
         return  # its metadata is of a wrong type, which is a finding already, or that of an object it reads
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:

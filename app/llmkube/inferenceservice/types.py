@@ -392,7 +392,7 @@ class InferenceServiceSpec(KubeModel):
         Flag("--hostname", runtimes=("tgi",)),
     ] = Field(
         default="",
-        description="Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write ::. "
+        description="Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write '::'. "
         "No effect on personaplex and generic.",
     )
     skip_model_init: Annotated[bool, HONOURED] = Field(
