@@ -58,7 +58,7 @@ def decode(body: bytes) -> AdmissionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewAnswer:
     """The encoded answer of a review, and the facts for metrics and the log."""
 
     body: bytes
@@ -72,12 +72,14 @@ class Answer:
         return not self.reasons
 
 
-def allow(uid: str, warnings: Sequence[str] = ()) -> Answer:
+def allow(uid: str, warnings: Sequence[str] = ()) -> ReviewAnswer:
     """Build the answer that allows the request; the user sees the warnings."""
     return _answer(uid, {"allowed": True}, warnings)
 
 
-def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> Answer:
+def deny(
+    request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()
+) -> ReviewAnswer:
     """Build the denial 422 ``Invalid`` with up to :data:`MAX_SHOWN_ERRORS` errors and the number of the others."""
     unique = list(dict.fromkeys(errors))
     shown = unique[:MAX_SHOWN_ERRORS]
@@ -101,17 +103,17 @@ def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], wa
     return _answer(request.uid, {"allowed": False, "status": status}, warnings, reasons)
 
 
-def refuse(uid: str, message: str) -> Answer:
+def refuse(uid: str, message: str) -> ReviewAnswer:
     """Build the denial 400 ``BadRequest``: the review contradicts itself or is about a kind that is not served."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
     return _answer(uid, {"allowed": False, "status": status}, (), frozenset({"BadRequest"}))
 
 
-def _answer(uid: str, response: Json, warnings: Sequence[str], reasons: frozenset[str] = frozenset()) -> Answer:
+def _answer(uid: str, response: Json, warnings: Sequence[str], reasons: frozenset[str] = frozenset()) -> ReviewAnswer:
     body, shown = {"uid": uid, **response}, [_bounded_line(text) for text in warnings[:MAX_WARNINGS]]
     if shown:
         body["warnings"] = shown
-    return Answer(_REVIEWS.encode(body), uid, len(shown), reasons)
+    return ReviewAnswer(_REVIEWS.encode(body), uid, len(shown), reasons)
 
 
 def _bounded_line(text: str) -> str:

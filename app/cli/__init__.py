@@ -48,6 +48,10 @@ def module_of(command: str) -> str:
     return _ELSEWHERE.get(command, f"app.cli.{command}")
 
 
+class CommandError(Exception):
+    """A command cannot do what it is asked to: exit status 2. The message has the reason."""
+
+
 class _Lazy(click.Group):
     """Knows the commands by name and imports the one that runs."""
 
@@ -67,6 +71,14 @@ class _Lazy(click.Group):
         if near:
             ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CommandError as error:
+            from app.cli.options import fail
+
+            return fail(str(ctx.invoked_subcommand), error)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

@@ -19,7 +19,7 @@ from dataclasses import asdict
 
 import click
 
-from app.cli import options, printing
+from app.cli import CommandError, options, printing
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
@@ -30,7 +30,7 @@ from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.kube.quantity import is_quantity
 from app.settings import Settings
 from app.workload.gpumodels import GPU_MODELS, gpu_model
@@ -53,21 +53,18 @@ def command(
     gpu: str,
 ) -> int:
     """Print an answer for each object that names a model."""
-    try:
-        memory = _memory_of(gpu, gpu_memory)
-        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        options.warn("fit", reading.findings)
-        answers = list(_answers(reading.manifests, others.manifests, world, memory))
-    except ManifestError as error:
-        return options.fail("fit", error)
+    memory = _memory_of(gpu, gpu_memory)
+    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    options.warn("fit", reading.findings)
+    answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", reading.manifests, world.without)
     if not answers:
-        return options.fail("fit", "no object that names a model, such as an InferenceService")
+        raise CommandError("no object that names a model, such as an InferenceService")
     if output == "json":
         click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in answers]), nl=False)
     else:
         printing.echo(line for head, fit in answers for line in _text(head, fit))
-    return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in answers) else 0
+    return 1 if any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
 
 
 _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)

@@ -32,7 +32,7 @@ EVERY_SECONDS = 0.1
 AFTER_SECONDS = 1.0
 
 
-class Meter:
+class ProgressMeter:
     """A progress line on standard error, erased at the end; not shown in a pipe, or in the first second."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def settled(
 ) -> Cluster:
     """A cluster in memory that holds the objects of files and everything they lead to."""
     cluster = holding(manifests, namespace, without, settings)
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         cluster.settle(meter.tick)
     return cluster
 
@@ -165,7 +165,6 @@ def in_cluster(manifest: Manifest, namespace: str) -> Json:
 
 
 def served(manifest: Manifest) -> AnyKind | None:
-    """Return the served kind of the object, if it has one."""
     return find(manifest.api_version, manifest.kind)
 
 

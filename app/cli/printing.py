@@ -33,7 +33,6 @@ def _escape(char: str) -> str:
 
 
 def lines(texts: Iterable[str]) -> str:
-    """Return the strings, each as one line."""
     return "".join(f"{escaped(text)}\n" for text in texts)
 
 
@@ -48,5 +47,4 @@ def counted(count: int, noun: str) -> str:
 
 
 def echo(texts: Iterable[str], *, err: bool = False) -> None:
-    """Print the strings, each as one line."""
     click.echo(lines(texts), nl=False, err=err)

@@ -25,7 +25,7 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
-from app.cli import options
+from app.cli import CommandError, options
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import HELM_TEMPLATE, PATCH, collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
@@ -42,7 +42,7 @@ from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
 from app.kube import field
 from app.kube.base import Json
-from app.kube.fit import Answer
+from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.rawchecks import METADATA
@@ -70,13 +70,10 @@ def command(
     fix: bool,
 ) -> int:
     """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
-    try:
-        if fix and "-" in files:
-            return options.fail("validate", "--fix writes files, and cannot write standard input")
-        others = collect(world.related, world.exclude)
-        reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
-    except ManifestError as error:
-        return options.fail("validate", error)
+    if fix and "-" in files:
+        raise CommandError("--fix writes files, and cannot write standard input")
+    others = collect(world.related, world.exclude)
+    reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
     result = all_findings(reading, others.manifests, world.namespace, world.without)
     if strict:
         result = [replace(f, level="error") if f.id == "dangling-reference" else f for f in result]
@@ -255,7 +252,7 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
     """Yield a warning about a model that does not fit into the GPUs that the pods select."""
     fit = pods_fit(cluster, kind, document)
-    if fit is None or fit.answer is not Answer.DOES_NOT_FIT:
+    if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
         return
     path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
     advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""

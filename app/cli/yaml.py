@@ -61,5 +61,4 @@ _UNFOLDED = 2**31 - 1
 
 
 def dump_all(documents: Sequence[object]) -> str:
-    """Several documents in one stream, with a separator between them."""
     return "---\n".join(dump(document) for document in documents)

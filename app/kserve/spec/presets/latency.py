@@ -16,7 +16,6 @@ _TRAINING_URL = f"http://localhost:{_TRAINING_PORT}"
 
 
 def latency_predictor() -> Json:
-    """Build the preset."""
     template = {
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 60,

@@ -80,12 +80,10 @@ def server_volumes(*more: Json, shared_memory: str = "1Gi") -> list[Json]:
 
 
 def health(port: int, **numbers: int) -> Json:
-    """Build a probe of a server."""
     return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
 
 
 def picker_health(service: str, initial_delay: int) -> Json:
-    """Build a probe of an endpoint picker."""
     return {
         "grpc": {"port": HEALTH_PORT, "service": service},
         "initialDelaySeconds": initial_delay,

@@ -33,7 +33,6 @@ def route() -> Json:
 
 
 def scheduler() -> Json:
-    """Build the endpoint picker and its pool."""
     return {"pool": {"spec": POOL}, "template": _pod()}
 
 

@@ -57,7 +57,6 @@ def route() -> Json:
 
 
 def scheduler() -> Json:
-    """Build the endpoint picker and its pool."""
     pod = {
         "containers": [_picker(), _tokenizer()],
         "volumes": [
