@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from app.kserve.names import (
-    GATEWAY_GROUP,
-    KSERVE_COMPONENT,
-    KSERVE_COMPONENT_VALUE,
-    NAME,
-    PART_OF,
-    PART_OF_VALUE,
-    POOL_GROUP,
-    PUBLIC_PORT,
-)
+from pathlib import Path
+
 from app.kube.base import Json
 
 DECODE_PORT = 8001
@@ -28,6 +20,8 @@ PICKER_PORTS: list[Json] = [
     {"name": "zmq", "containerPort": EVENTS_PORT, "protocol": "TCP"},
 ]
 MESSAGE_PATH = "/dev/termination-log"
+ROCE = "\n" + Path(__file__).with_name("roce.sh").read_text(encoding="ascii")
+"""The part of start scripts that finds RDMA adapters, where ``KSERVE_INFER_ROCE`` asks for it (KS-2.7.2)."""
 RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
 """Capabilities of servers that use RDMA."""
 POOL_NAME = "{{ ChildName .ObjectMeta.Name `-inference-pool` }}"
@@ -92,64 +86,6 @@ def picker_health(service: str, initial_delay: int) -> Json:
         "successThreshold": 1,
         "failureThreshold": 3,
     }
-
-
-PICKER_SECURITY: Json = {
-    "allowPrivilegeEscalation": False,
-    "readOnlyRootFilesystem": True,
-    "runAsNonRoot": True,
-    "capabilities": {"drop": ["ALL"]},
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
-POOL: Json = {
-    "endpointPickerRef": {
-        "group": "",
-        "kind": "Service",
-        "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
-        "port": {"number": GRPC_PORT},
-        "failureMode": "FailOpen",
-    },
-    "selector": {
-        "matchLabels": {
-            NAME: "{{ .ObjectMeta.Name }}",
-            PART_OF: PART_OF_VALUE,
-            KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
-        }
-    },
-    "targetPorts": [{"number": PUBLIC_PORT}],
-}
-"""The spec of the pool."""
-
-# Routes.
-
-GATEWAYS: list[Json] = [
-    {
-        "group": GATEWAY_GROUP,
-        "kind": "Gateway",
-        "name": "{{ .GlobalConfig.IngressGatewayName }}",
-        "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
-    }
-]
-TO_POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
-TO_SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
-
-
-def rule(matches: list[Json], backend: Json) -> Json:
-    """Build a rule without a time limit."""
-    return {
-        "matches": matches,
-        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
-        "timeouts": {"request": "0s", "backendRequest": "0s"},
-    }
-
-
-def prefixed_rule(path: str, rewritten: str, backend: Json) -> Json:
-    """Build a rule for a path, which the backend sees as ``rewritten``."""
-    rewrite = {
-        "type": "URLRewrite",
-        "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": rewritten}},
-    }
-    return {**rule([{"path": {"type": "PathPrefix", "value": path}}], backend), "filters": [rewrite]}
 
 
 TRACING: Json = {

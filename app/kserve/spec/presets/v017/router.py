@@ -6,34 +6,38 @@ from app import images
 from app.kserve.names import MAIN
 from app.kserve.spec.presets.parts import (
     CERTIFICATES_MOUNT,
-    GATEWAYS,
     GRPC_PORT,
     HEALTH_PORT,
     MESSAGE_PATH,
     PICKER_PORTS,
-    PICKER_SECURITY,
-    POOL,
     POOL_NAME,
     SERVICE_PATH,
-    TO_POOL,
-    TO_SERVICE,
     certificates_volume,
     picker_health,
-    prefixed_rule,
 )
+from app.kserve.spec.presets.router import GATEWAY, POOL, POOL_SPEC, RESTRICTED, SERVICE, prefix, rewrite, to
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 
+def _rule(path: str, rewritten: str, backend: Json) -> Json:
+    return {"matches": prefix(f"{SERVICE_PATH}{path}"), "filters": rewrite(rewritten), **to(backend)}
+
+
 def route() -> Json:
-    """Build the route: the API by the endpoint picker's pool, everything else to the workload Service."""
-    apis = ("/v1/completions", "/v1/chat/completions")
-    rules = [prefixed_rule(SERVICE_PATH + api, api, TO_POOL) for api in apis]
-    return {"parentRefs": GATEWAYS, "rules": [*rules, prefixed_rule(SERVICE_PATH, "/", TO_SERVICE)]}
+    """The API goes through the endpoint picker's pool, everything else straight to the workload Service."""
+    return {
+        "parentRefs": [GATEWAY],
+        "rules": [
+            _rule("/v1/completions", "/v1/completions", POOL),
+            _rule("/v1/chat/completions", "/v1/chat/completions", POOL),
+            _rule("", "/", SERVICE),
+        ],
+    }
 
 
 def scheduler() -> Json:
-    return {"pool": {"spec": POOL}, "template": _pod()}
+    return {"pool": {"spec": POOL_SPEC}, "template": _pod()}
 
 
 def _pod() -> Json:
@@ -63,7 +67,7 @@ def _picker() -> Json:
         "livenessProbe": picker_health("liveness", initial_delay=5),
         "readinessProbe": picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
-        "securityContext": PICKER_SECURITY,
+        "securityContext": RESTRICTED,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [CERTIFICATES_MOUNT],

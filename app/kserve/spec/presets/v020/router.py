@@ -6,22 +6,16 @@ from app import images
 from app.kserve.names import MAIN
 from app.kserve.spec.presets.parts import (
     CERTIFICATES_MOUNT,
-    GATEWAYS,
     GRPC_PORT,
     HEALTH_PORT,
     MESSAGE_PATH,
     PICKER_PORTS,
-    PICKER_SECURITY,
-    POOL,
     POOL_NAME,
     SERVICE_PATH,
-    TO_POOL,
-    TO_SERVICE,
     certificates_volume,
     picker_health,
-    prefixed_rule,
-    rule,
 )
+from app.kserve.spec.presets.router import GATEWAY, POOL, POOL_SPEC, RESTRICTED, SERVICE, prefix, rewrite, to
 from app.kserve.spec.presets.v020.pods import CERTIFICATE_DIRECTORIES, GRACE_SECONDS, wait_before_stop
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
@@ -44,16 +38,23 @@ def route() -> Json:
         for api in _APIS.values()
         for path in (api, f"{api}/")
     ]
-    everything = [{"path": {"type": "PathPrefix", "value": "/"}, "headers": [_BY_MODEL]}]
-    rules = {
-        **{f"{name}-path": prefixed_rule(SERVICE_PATH + api, api, TO_POOL) for name, api in _APIS.items()},
-        "v1-model-routing": rule(by_model, TO_POOL),
-        **{f"{name}-publisher-path": prefixed_rule(f"/{_MODEL}{api}", api, TO_POOL) for name, api in _APIS.items()},
-        "v1-publisher-path-catch-all": prefixed_rule(f"/{_MODEL}", "/", TO_SERVICE),
-        "v1-catch-all-path": prefixed_rule(SERVICE_PATH, "/", TO_SERVICE),
-        "v1-catch-all-model-routing": rule(everything, TO_SERVICE),
-    }
-    return {"parentRefs": GATEWAYS, "rules": [{"name": name, **content} for name, content in rules.items()]}
+    rules = [_prefixed(f"{name}-path", f"{SERVICE_PATH}{api}", api, POOL) for name, api in _APIS.items()]
+    rules.append(_rule("v1-model-routing", by_model, POOL))
+    rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, POOL) for name, api in _APIS.items()]
+    rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", SERVICE))
+    rules.append(_prefixed("v1-catch-all-path", SERVICE_PATH, "/", SERVICE))
+    everything = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [_BY_MODEL]}
+    rules.append(_rule("v1-catch-all-model-routing", [everything], SERVICE))
+    return {"parentRefs": [GATEWAY], "rules": rules}
+
+
+def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
+    """Build a rule for a path, which the backend sees as ``rewritten``."""
+    return {**_rule(name, prefix(path), backend), "filters": rewrite(rewritten)}
+
+
+def _rule(name: str, matches: list[Json], backend: Json) -> Json:
+    return {"name": name, "matches": matches, **to(backend)}
 
 
 def scheduler() -> Json:
@@ -68,7 +69,7 @@ def scheduler() -> Json:
         "terminationGracePeriodSeconds": GRACE_SECONDS,
     }
     version = {"app.kubernetes.io/version": images.ENDPOINT_PICKER.rpartition(":v")[2]}
-    return {"pool": {"spec": POOL}, "annotations": version, "template": pod}
+    return {"pool": {"spec": POOL_SPEC}, "annotations": version, "template": pod}
 
 
 _SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
@@ -93,7 +94,7 @@ def _picker() -> Json:
         "livenessProbe": picker_health("liveness", initial_delay=5),
         "readinessProbe": picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}},
-        "securityContext": PICKER_SECURITY,
+        "securityContext": RESTRICTED,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [CERTIFICATES_MOUNT, _SOCKET],
@@ -117,7 +118,7 @@ def _tokenizer() -> Json:
         "readinessProbe": probe(periodSeconds=10, failureThreshold=3),
         "startupProbe": probe(initialDelaySeconds=5, periodSeconds=10, failureThreshold=60),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
-        "securityContext": PICKER_SECURITY,
+        "securityContext": RESTRICTED,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [
