@@ -146,7 +146,10 @@ def _from_cluster(
     source: Source, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
 ) -> Json:
     objects = Store(
-        {(outer_key(item), inner_key(item)): item for item in on_cluster.readable_objects(source, resource, namespace)}
+        {
+            (outer_key(item), inner_key(item)): item
+            for item in on_cluster.readable_objects(source, resource, document, namespace)
+        }
     )
     objects[outer_key(document), inner_key(document)] = document
     everything = {key: _manifest(item) for key, item in objects.items()}

@@ -29,7 +29,7 @@ _MODULES = {
 COMPONENTS = (
     *("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle"),
     "envoy-ai-gateway",
-    *("inference-objectives", "keda", "workload-variant-autoscaler"),
+    *("inference-objectives", "keda", "workload-variant-autoscaler", "resource-claims"),
 )
 """Kustomize components of child kinds that not every cluster has."""
 INSTALLATION = "installation"

@@ -52,9 +52,9 @@ def command(*, world: options.World) -> int:
 
 
 def _key(item: Json) -> bytes:
-    metadata = item.get("metadata") or {}
-    kind = outer_key(item) if item.get("kind") and item.get("apiVersion") else ""
-    return orjson.dumps([kind, metadata.get("namespace"), metadata.get("name")])
+    metadata = item.get("metadata")
+    names = [metadata.get("namespace"), metadata.get("name")] if isinstance(metadata, dict) else []
+    return orjson.dumps([outer_key(item) if item.get("kind") and item.get("apiVersion") else "", names])
 
 
 def _result(finding: Finding) -> Json:

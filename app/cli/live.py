@@ -14,9 +14,13 @@ from functools import cache
 from typing import Any, Protocol
 
 from app.cli.kinds import SERVED, find
+from app.cli.offline import direct
+from app.cli.simulate import Cluster as Simulated
+from app.cli.store import owner
 from app.cli.world import is_namespaced, plural, related_keys
 from app.kube.base import Json
 from app.kube.resource import CustomResource
+from app.settings import Settings
 
 
 class Unreadable(Exception):
@@ -133,10 +137,11 @@ def of_kind(source: Source, resource: CustomResource, namespace: str | None) -> 
     )
 
 
-def readable_objects(source: Source, resource: CustomResource, namespace: str) -> list[Json]:
-    """Return the pods and all objects of a namespace that an object's hooks may read: the input of ``explain``.
+def readable_objects(source: Source, resource: CustomResource, document: Json, namespace: str) -> list[Json]:
+    """Return the pods and all objects that an object's hooks may read: the input of ``explain``.
 
-    An object may lead to another of its family, so all kinds of the family and their children are read too.
+    An object may lead to another of its family, so all kinds of the family and their children are read too: of the
+    namespace, and of each other one that the customize hook names.
     """
     family = [item for item in served() if item.family == resource.family]
     documents = [document for item in family for document in of_kind(source, item, namespace) or ()]
@@ -151,7 +156,23 @@ def readable_objects(source: Source, resource: CustomResource, namespace: str) -
         if key not in ours:
             namespaced = is_namespaced(api_version, name)
             documents += source.objects(api_version, name, resources, namespace, namespaced=namespaced) or ()
+    for api_version, resources, other in _selected_elsewhere(document, documents, namespace):
+        for name in {name for version, name, listed in kinds.values() if (version, listed) == (api_version, resources)}:
+            documents += source.objects(api_version, name, resources, other) or ()
     return documents
+
+
+def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: str) -> set[tuple[str, str, str]]:
+    """Return version, plural and namespace of the rules that name another namespace.
+
+    The rules are those of the customize hooks of an object and of those among ``documents`` that it owns.
+    """
+    cluster, uid = Simulated(direct(Settings())), document["metadata"]["uid"]
+    parents = [document, *(one for one in documents if owner(one) == uid)]
+    kinds = [(kind, one) for one in parents if (kind := find(one["apiVersion"], one["kind"])) is not None]
+    rules = [rule for kind, one in kinds for rule in cluster.rules(kind, one)]
+    selected = {(rule["apiVersion"], rule["resource"], rule.get("namespace") or namespace) for rule in rules}
+    return {rule for rule in selected if rule[2] != namespace}
 
 
 def ready(document: Json) -> Json:

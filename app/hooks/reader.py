@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from app.hooks.memo import remembered
 from app.kube.base import KubeModel
+from app.kube.boundedyaml import LOADER, check_bounds
 from app.kube.decode import SPEC, decode_document
 from app.kube.field import Advice, Error, invalid, required
 from app.kube.modelfields import check_embedded, unknown_fields
@@ -90,7 +91,7 @@ def _is_sound(reading: Reading[Any]) -> bool:
     return reading.spec is not None and not reading.errors
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(LOADER):  # type: ignore[misc]  # chosen when it is imported
     """YAML without merge keys (``<<``): ten lines with them can make more values than memory holds."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -106,6 +107,7 @@ def read_yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
 
 def _yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
     try:
+        check_bounds(text)
         return of(_Loader(text).get_single_data())
     except (yaml.YAMLError, ValueError, RecursionError):
         return "is not valid YAML, or has merge keys (<<)"

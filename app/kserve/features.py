@@ -15,8 +15,6 @@ from app.kube.base import Json
 
 TLS_SETTING = "enableLLMInferenceServiceTLS"
 NO_TLS = f"{TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
-NO_CLAIM = "no ResourceClaimTemplate is made; claim devices in template.resourceClaims"
-
 NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 
 _SIDECARS = {

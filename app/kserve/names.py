@@ -25,6 +25,7 @@ OBJECTIVE_API = f"{POOL_GROUP_ALPHA}/v1alpha2"
 AUTOSCALER_API = AUTOSCALERS.api_version
 SCALED_OBJECT_API = "keda.sh/v1alpha1"
 VARIANT_API = "llmd.ai/v1alpha1"
+CLAIM_TEMPLATE_API = "resource.k8s.io/v1"
 
 # Labels.
 
@@ -186,6 +187,11 @@ class Names:
     def ca_bundle(self) -> str:
         """The service's own copy of the operator's CA bundle."""
         return self._child("-kserve-ca-bundle")
+
+    @property
+    def claim_template(self) -> str:
+        """The ResourceClaimTemplate of the devices that annotations ask for."""
+        return self._child("-managed-dra")
 
     @property
     def role(self) -> str:

@@ -135,7 +135,7 @@ class Live:
 
     def _simulated_cluster(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
         """Return the part of the cluster that the object's hooks read."""
-        related = clusters.readable_objects(self._source, resource, namespace)
+        related = clusters.readable_objects(self._source, resource, document, namespace)
         objects = Store({(outer_key(item), inner_key(item)): item for item in [*related, document]})
         return Cluster(direct(Settings()), objects=objects)
 

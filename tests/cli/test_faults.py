@@ -366,6 +366,18 @@ def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch:
     assert (error["field"], error["tags"]) == ({"path": "spec.replicas"}, {"id": "invalid-value"})
 
 
+@pytest.mark.parametrize("metadata", [None, "x", 7, [], [{}]], ids=str)
+def test_a_krm_function_reports_metadata_of_another_type(
+    command: Command, monkeypatch: pytest.MonkeyPatch, metadata: object
+) -> None:
+    items = [model(metadata=metadata)]
+    text = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    result = command("krm")
+    assert result.status == 1
+    assert yaml.safe_load(result.out)["items"] == items
+
+
 def test_reports_a_template_error_at_its_config(command: Command) -> None:
     template = {"containers": [{"name": "main", "image": "{{ .Spec.Model.Name | nothing }}"}]}
     config = {
