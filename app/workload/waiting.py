@@ -1,6 +1,6 @@
 """Children that an answer desires and that are absent or outdated in the cluster, and since when.
 
-Metacontroller retries a child whose name belongs to another object forever, and reports no event (MC-8.3). If the API
+For a child whose name belongs to another object, Metacontroller reports nothing and no event follows (MC-3.1). If the API
 server refuses a child or an update, the reason is in an event of the parent, which hooks do not see. So a child that is
 still missing after a minute is reported.
 
