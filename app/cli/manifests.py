@@ -11,6 +11,7 @@ from dataclasses import field as dataclass_field
 
 import yaml
 
+from app.cli import CommandError
 from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
@@ -20,7 +21,7 @@ from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 
-class ManifestError(Exception):
+class ManifestError(CommandError):
     """A file or document that cannot be read as manifests; the message has the place and the reason."""
 
     def __init__(self, problem: str, file: str = "", line: int = 1, column: int = 1) -> None:

@@ -46,7 +46,6 @@ class DeviceRequest:
 
 
 def check(metadata: ObjectMeta) -> Iterator[field.Error]:
-    """Validate the annotations."""
     annotations = metadata.annotations or {}
     if not _given(metadata):
         return

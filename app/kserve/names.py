@@ -253,7 +253,6 @@ _NO_LABEL = re.compile(r"[^a-z0-9-]")
 
 
 def base_labels(service: str) -> dict[str, str]:
-    """Return the labels of every object of a service."""
     return {NAME: service, PART_OF: PART_OF_VALUE}
 
 

@@ -12,7 +12,7 @@ from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.families import KINDS
 from app.hooks.kind import Kind
-from app.hooks.reader import Fault, read, read_related, read_yaml
+from app.hooks.reader import ReadFault, read, read_related, read_yaml
 from app.kube.objects import ObjectMeta
 from app.limits import MAX_DEPTH, MAX_DOCUMENT_DEPTH, MAX_SPEC_BYTES, MAX_SPEC_VALUES, MAX_STRING_BYTES
 from app.settings import Settings
@@ -59,7 +59,7 @@ def test_depth() -> None:
     assert errors(nested(MAX_DEPTH - 1)) == []
     for depth in (MAX_DEPTH, 1000, 5000):
         found = read(nested(depth), WidgetSpec)
-        assert (found.fault, found.spec, found.document) == (Fault.DEPTH, None, None)
+        assert (found.fault, found.spec, found.document) == (ReadFault.DEPTH, None, None)
         assert "nested too deeply" in str(found.errors[0])
 
 
@@ -77,7 +77,7 @@ LIST = str(list)
 def test_what_no_json_has(value: bytes) -> None:
     """A decoder that skips it does not see it; the reader does."""
     found = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
-    assert (found.fault, found.spec) == (Fault.JSON, None)
+    assert (found.fault, found.spec) == (ReadFault.JSON, None)
     assert "not valid JSON" in str(found.errors[0])
 
 

@@ -256,6 +256,13 @@ def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
         detail = "ref and spec are mutually exclusive: reference a pool of your own, or describe the managed one"
         yield field.invalid(SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
+    yield from pool_contents(scheduler)
+
+
+def pool_contents(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
+    """Check the managed pool by the rules that its schema has as CEL; also of configs."""
+    if scheduler is not None and scheduler.pool is not None and scheduler.pool.spec is not None:
+        yield from violations(scheduler.pool.spec, SCHEDULER.child("pool", "spec"))
 
 
 # Updates.

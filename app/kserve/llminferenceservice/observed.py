@@ -130,7 +130,7 @@ class ObservedPool(ObservedObject):
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
-class Listener(Observed):
+class GatewayListener(Observed):
     name: str = ""
     hostname: str | None = None
     port: int = 0
@@ -143,7 +143,7 @@ class GatewayAddress(Observed):
 
 
 class GatewaySpec(Observed):
-    listeners: list[Listener] | None = None
+    listeners: list[GatewayListener] | None = None
 
 
 class GatewayStatus(ConditionsStatus):

@@ -151,7 +151,7 @@ def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -
     ]
 
 
-def _written(effective: Effective, path: Keyed, value: Any) -> str:
+def _written(effective: Effective, path: Keyed, value: object) -> str:
     """Return the layer that set a value, or the field that caused it; empty if neither did."""
     before, after = find(effective.untraced, path), find(effective.document, path)
     if path[-1] == "args":
@@ -161,8 +161,7 @@ def _written(effective: Effective, path: Keyed, value: Any) -> str:
     return effective.source(path) if before is not None else ""
 
 
-def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
-    """Return the source of a value that was added to the pod."""
+def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
         return credential

@@ -36,12 +36,10 @@ class Demand:
 
     @property
     def gpus(self) -> int:
-        """GPUs of one pod."""
         return (self.tensor or 1) * self.copies
 
     @property
     def arguments(self) -> list[str]:
-        """Words for the server."""
         words = [EXPERT] if self.expert else []
         words += [TENSOR, str(self.tensor)] if self.tensor is not None else []
         return words + ([DATA, str(self.copies)] if self.copies > 1 else [])
@@ -126,7 +124,7 @@ def _has_gpus(pod: Json) -> bool:
     )
 
 
-def _devices(container: Json) -> dict[str, Any]:
+def _devices(container: Json) -> dict[str, object]:
     """Amounts of accelerators, by the resource's name."""
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
@@ -170,7 +168,7 @@ def _takes_arguments(container: Json) -> bool:
 # Conflicts.
 
 
-def contradictions(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
+def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn where a template without workers contradicts ``parallelism``, whose path is ``path``."""
     needs = demand(parallelism)
     if needs is None:
@@ -186,7 +184,7 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, Any] | None, path
             yield advice(path.child(name), text, "contradiction")
 
 
-def ignored_by_server(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
+def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn of arguments that are not added, because the template sets a part of them or does not start vLLM."""
     needs, server = demand(parallelism), main_container(pod)
     if needs is None or _count(server) == 0:

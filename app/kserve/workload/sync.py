@@ -5,8 +5,6 @@ Source: KS-3 and KS-6.2.
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.hooks.protocol import get, sorted_values
 from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
@@ -41,7 +39,7 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadRe
     )
 
 
-def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[Any]:
+def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[object]:
     namespace = context.metadata.namespace
     installed = context.children.leader_worker_sets is not None
     return [
