@@ -21,7 +21,7 @@ from app.kserve.gatewayapi import (
 from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
-from app.kube.rules import Rule, Rules
+from app.kube.rules import Rule, Rules, cel
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
@@ -464,13 +464,9 @@ class Port(KubeModel):
 class EndpointPickerReference(EndpointPickerIdentity):
     """The service that picks endpoints for a pool."""
 
-    constraints = (
-        Rule(
-            "self.kind != 'Service' || has(self.port)",
-            "a Service needs a port",
-            lambda picker: picker.kind != "Service" or picker.port is not None,
-        ),
-    )
+    model_config = ConfigDict(
+        json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
+    )  # CEL only: objects of v1alpha1 have none, and are read in this form
 
     port: Annotated[Port | None, DEFAULTED] = Field(
         None, description="Port; 9002 when not set, which only v1alpha1 admits for a Service."

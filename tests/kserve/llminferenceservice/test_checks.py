@@ -193,7 +193,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         {"router": route(spec={"parentRefs": [{"name": "g", "sectionName": "a"}, {"name": "g", "sectionName": "b"}]})},
         [(f"{ROUTE_SPEC}.parentRefs", "Duplicate")],
     ),
-    "a pool with a port twice, and a picker without one": (
+    "a pool with a port twice": (
         {
             "router": {
                 "scheduler": {
@@ -201,16 +201,13 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
                         "spec": {
                             "selector": {"matchLabels": {"a": "b"}},
                             "targetPorts": [{"number": 8000}, {"number": 8000}],
-                            "endpointPickerRef": {"name": "picker"},
+                            "endpointPickerRef": {"name": "picker", "port": {"number": 9002}},
                         }
                     }
                 }
             }
         },
-        [
-            ("spec.router.scheduler.pool.spec.targetPorts", "Invalid"),
-            ("spec.router.scheduler.pool.spec.endpointPickerRef", "Invalid"),
-        ],
+        [("spec.router.scheduler.pool.spec.targetPorts", "Invalid")],
     ),
     "a rule of the Gateway API": (
         {"router": route(spec={"rules": [{"backendRefs": [{"name": "svc"}]}]})},
