@@ -9,9 +9,12 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Self
 
+import msgspec
 import orjson
 
 from app.admission.metadata import decode_metadata
+from app.admission.protocol import ReviewedObject
+from app.admission.review import judge
 from app.cli.catalogue import installed
 from app.cli.kinds import INSTALLATION, SERVED, find
 from app.cli.manifests import Manifest, ManifestError
@@ -19,9 +22,11 @@ from app.cli.simulate import Cluster, Send
 from app.cli.world import inner_key, outer_key, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
+from app.kube import field
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
-from app.kube.names import CONTROLLER_UID, LAST_APPLIED
+from app.kube.names import CONTROLLER_UID, LAST_APPLIED, is_dns1123_subdomain
+from app.kube.rawchecks import METADATA
 from app.llmkube.names import PRIORITY_CLASS_PREFIX, PRIORITY_VALUES
 from app.settings import Settings
 
@@ -169,3 +174,17 @@ def desired(child: Json) -> Json:
         metadata["annotations"] = annotations
     head = {"apiVersion": child["apiVersion"], "kind": child["kind"], "metadata": metadata}
     return {**head, **{k: v for k, v in child.items() if k not in (*head, "status")}}
+
+
+def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[field.Error], list[field.Advice]]:
+    """Errors and warnings of one object, by the functions that answer admission."""
+    metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
+    if metadata.name and not is_dns1123_subdomain(metadata.name):
+        errors.append(field.invalid(METADATA.child("name"), metadata.name, _NAME))
+    reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
+    verdict = judge(kind, metadata, reviewed, None, settings)
+    return [*errors, *verdict.errors], verdict.warnings
+
+
+_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
+"""The API server's rule for an object's name, which it checks before it calls webhooks."""
