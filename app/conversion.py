@@ -138,7 +138,6 @@ def _count_values(raw: Raw) -> int:
 
 
 def _describe(item: VersionedObject) -> str:
-    """Return kind, namespace and name, for messages."""
     try:
         metadata = _NAME.decode(item.metadata)
     except msgspec.DecodeError:

@@ -1,7 +1,7 @@
 """The limits of the service and of the command, which are not settings.
 
 A docstring is the limit and its reason and, after the arrow, what happens beyond it. ``make generate`` writes the table
-in ``docs/operations.md`` from them. A name ends in the unit, ``_BYTES`` or ``_SECONDS``; other limits
+in ``docs/operations/limits.md`` from them. A name ends in the unit, ``_BYTES`` or ``_SECONDS``; other limits
 count things. Limits of the API server on single fields are not here but with the types of these fields.
 """
 

@@ -72,7 +72,7 @@ class Service(FastAPI):
             openapi_url="/openapi.json" if self.settings.openapi else None,
             redirect_slashes=False,
             lifespan=_lifespan,
-            exception_handlers=handlers(self.load, self.log),  # type: ignore[arg-type] # each takes its own class
+            exception_handlers=handlers(self.load, self.log),  # type: ignore[arg-type]  # one class each
         )
         self.router.route_class = HookRoute
         for kind in KINDS:  # first: routes are tried in their order, twice a request, and most requests are syncs
@@ -116,7 +116,7 @@ class Service(FastAPI):
             self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.finalize(resource))
 
     def _add_admission(self, kind: AnyKind) -> None:
-        def admit(body: bytes) -> protocol.Answer:
+        def admit(body: bytes) -> protocol.ReviewAnswer:
             return review.answer(kind, body, self.settings)
 
         resource = kind.resource

@@ -2,14 +2,14 @@
 
 The variable of a setting is ``MODELHOOKS_`` and its field name in capitals. An empty string is a value
 (``MODELHOOKS_LLMKUBE_MODEL_CACHE_PATH=`` switches the model cache off); to get the default, leave the variable out.
-``make generate`` writes the settings table in ``docs/operations.md`` from the docstrings below.
+``make generate`` writes the settings table in ``docs/operations/settings.md`` from the docstrings below.
 """
 
 import difflib
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -85,7 +85,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, **arguments: object) -> None:
         super().__init__(**{**_from_environment(os.environ), **arguments})
 
     # The server.

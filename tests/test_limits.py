@@ -29,7 +29,7 @@ LAYOUT = {"cli/explain.py", "cli/validate.py", "cli/yamlproblems.py", "cli/origi
 @pytest.mark.parametrize("name", DEFINED)
 def test_is_documented_and_used(name: str) -> None:
     row = re.compile(rf"^\| [^|]+ \| {re.escape(shown(name, getattr(limits, name)))} \| [^|]+ \|$", re.MULTILINE)
-    assert row.search((ROOT / "docs/operations.md").read_text(encoding="utf-8"))
+    assert row.search((ROOT / "docs/operations/limits.md").read_text(encoding="utf-8"))
     assert [path for path, text in SOURCES.items() if path != LIMITS and re.search(rf"\b{name}\b", text)]
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.settings import DEFAULT_PORT, Settings, unknown_variables, variable_name
 
-OPERATIONS = Path(__file__).parents[1] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[1] / "docs" / "operations" / "settings.md"
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_settings_do_not_change_while_the_service_runs() -> None:
 
 
 def test_the_operations_page_lists_every_setting_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `(MODELHOOKS_\w+)` \| (.*?) \|", OPERATIONS.read_text(), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(MODELHOOKS_\w+)` \| (.*?) \|", PAGE.read_text(), re.MULTILINE))
 
     assert rows == {variable_name(name): _shown(field.default) for name, field in Settings.model_fields.items()}
 

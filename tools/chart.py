@@ -206,8 +206,8 @@ def _values(components: list[str], families: tuple[str, ...], deployment: Json) 
             Json,
             Field(
                 default={},
-                description="MODELHOOKS_... variables, by the table in docs/operations.md. A change restarts the "
-                "service; models only where it reaches their pods.",
+                description="MODELHOOKS_... variables, by the table in docs/operations/settings.md. A change restarts "
+                "the service; models only where it reaches their pods.",
             ),
         ),
     )

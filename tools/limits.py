@@ -1,4 +1,4 @@
-"""The table of limits in ``docs/operations.md``, made from the constants of ``app.limits`` and their docstrings."""
+"""The table in ``docs/operations/limits.md``, made from the constants of ``app.limits`` and their docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of related objects in ``docs/operations.md``, made from the kinds' declarations."""
+"""The table of related objects in ``docs/operations/sizing.md``, made from the kinds' declarations."""
 
 from __future__ import annotations
 

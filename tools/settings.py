@@ -1,4 +1,4 @@
-"""The table of settings in ``docs/operations.md``, made from the fields of ``Settings`` and their docstrings."""
+"""The table in ``docs/operations/settings.md``, made from the fields of ``Settings`` and their docstrings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ import re
 from app.settings import Settings, variable_name
 from tools.docstrings import documented
 
+_SECTIONS = {
+    "Files of earlier sources": "#files-of-earlier-sources",
+    "Upgrades": "../operations.md#upgrades",
+    "Watching": "sizing.md#watching",
+}
+"""Where the sections are that docstrings name, like *Upgrades*."""
 _TABLE = re.compile(r"^\| Variable \|.*?\n(?!\|)", re.DOTALL | re.MULTILINE)
 
 
@@ -19,8 +25,15 @@ def page(text: str) -> str:
     assert isinstance(definition, ast.ClassDef)
     for name, description in documented(definition.body):
         default = _default(Settings.model_fields[name].default)
-        rows.append(f"| `{variable_name(name)}` | {default} | {' '.join(description.split())} |")
+        rows.append(f"| `{variable_name(name)}` | {default} | {_linked(description)} |")
     return _TABLE.sub(lambda _: "\n".join(rows) + "\n", text, count=1)
+
+
+def _linked(description: str) -> str:
+    """Return a description in one line, with its sections as links."""
+    return re.sub(
+        r"\*([A-Z][\w ]+)\*", lambda name: f"[{name[1]}]({_SECTIONS[name[1]]})", " ".join(description.split())
+    )
 
 
 def _default(value: object) -> str:

@@ -15,6 +15,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+SEARCH_BOOSTS = {"howto": 2, "compatibility": 0.5, "decisions": 0.5}
+"""Pages of a folder come first, or last, among what a search finds."""
 
 _IMAGE_OF_DOCS = re.compile(r"(!\[[^\]]*\]\()docs/")
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
@@ -32,8 +34,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     inside = page.file.src_uri not in PAGES.values()
     base = ROOT / "docs" / page.file.src_uri if inside else ROOT / page.file.src_uri
     examples: dict[str, None] = {}
-    if page.file.src_uri.startswith("decisions/"):
-        page.meta["search"] = {"boost": 0.5}
+    if (folder := page.file.src_uri.partition("/")[0]) in SEARCH_BOOSTS:
+        page.meta["search"] = {"boost": SEARCH_BOOSTS[folder]}
 
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""

@@ -58,7 +58,7 @@ def decode(body: bytes) -> AdmissionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewAnswer:
     """The encoded answer of a review, and the facts for metrics and the log."""
 
     body: bytes
@@ -72,45 +72,51 @@ class Answer:
         return not self.reasons
 
 
-def allow(uid: str, warnings: Sequence[str] = ()) -> Answer:
+def allow(uid: str, warnings: Sequence[str] = ()) -> ReviewAnswer:
     """Build the answer that allows the request; the user sees the warnings."""
     return _answer(uid, {"allowed": True}, warnings)
 
 
-def deny(request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()) -> Answer:
+def deny(
+    request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()
+) -> ReviewAnswer:
     """Build the denial 422 ``Invalid`` with up to :data:`MAX_SHOWN_ERRORS` errors and the number of the others."""
     unique = list(dict.fromkeys(errors))
     shown = unique[:MAX_SHOWN_ERRORS]
-    causes = [{"reason": error.type.value, "message": error.body, "field": str(error.path)} for error in shown]
+    causes = [
+        {"reason": error.type.value, "message": field.one_line(error.body), "field": field.one_line(str(error.path))}
+        for error in shown
+    ]
     if len(unique) > len(shown):
         more = field.and_more(len(unique) - len(shown))
         causes.append({"reason": field.ErrorType.INVALID.value, "message": more, "field": ""})
     kind = request.kind
+    message = f"{kind.kind}.{kind.group} {field.go_quote(name)} is invalid: {field.aggregate(unique)}"
     status = {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": f"{kind.kind}.{kind.group} {field.go_quote(name)} is invalid: {field.aggregate(unique)}",
-        "details": {"group": kind.group, "kind": kind.kind, "name": name, "causes": causes},
+        "message": field.one_line(message),
+        "details": {"group": kind.group, "kind": kind.kind, "name": field.one_line(name), "causes": causes},
     }
     reasons = frozenset(str(cause["reason"]) for cause in causes)
     return _answer(request.uid, {"allowed": False, "status": status}, warnings, reasons)
 
 
-def refuse(uid: str, message: str) -> Answer:
+def refuse(uid: str, message: str) -> ReviewAnswer:
     """Build the denial 400 ``BadRequest``: the review contradicts itself or is about a kind that is not served."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": message}
     return _answer(uid, {"allowed": False, "status": status}, (), frozenset({"BadRequest"}))
 
 
-def _answer(uid: str, response: Json, warnings: Sequence[str], reasons: frozenset[str] = frozenset()) -> Answer:
-    body, shown = {"uid": uid, **response}, [_one_line(text) for text in warnings[:MAX_WARNINGS]]
+def _answer(uid: str, response: Json, warnings: Sequence[str], reasons: frozenset[str] = frozenset()) -> ReviewAnswer:
+    body, shown = {"uid": uid, **response}, [_bounded_line(text) for text in warnings[:MAX_WARNINGS]]
     if shown:
         body["warnings"] = shown
-    return Answer(_REVIEWS.encode(body), uid, len(shown), reasons)
+    return ReviewAnswer(_REVIEWS.encode(body), uid, len(shown), reasons)
 
 
-def _one_line(text: str) -> str:
-    """Make a warning one printable line, because it is sent in an HTTP header."""
-    line = str(text) if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+def _bounded_line(text: str) -> str:
+    """Make a warning one line of limited length, because it is sent in an HTTP header."""
+    line = field.one_line(str(text))
     return line if len(line) <= MAX_WARNING_CHARACTERS else line[: MAX_WARNING_CHARACTERS - 1] + "…"

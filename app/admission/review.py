@@ -15,7 +15,7 @@ from app.errors import ProtocolError
 from app.hooks import response
 from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
-from app.hooks.reader import Fault, Reading
+from app.hooks.reader import ReadFault, Reading
 from app.kube import field
 from app.kube.decode import SPEC, decode_rest
 from app.kube.modelfields import check_embedded
@@ -33,7 +33,7 @@ class Verdict:
     warnings: list[field.Advice]
 
 
-def answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.Answer:
+def answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.ReviewAnswer:
     """Answer a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
@@ -48,7 +48,7 @@ def answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.Answer:
     return _answer_object(kind, request, request.object, settings)
 
 
-def _answer_other(kind: AnyKind, request: protocol.AdmissionRequest, settings: Settings) -> protocol.Answer:
+def _answer_other(kind: AnyKind, request: protocol.AdmissionRequest, settings: Settings) -> protocol.ReviewAnswer:
     """Answer other operations than creations and updates: never refused, a deletion may have warnings."""
     if request.operation == "DELETE" and kind.admission.deleted is not None and request.kind.kind == kind.resource.kind:
         return protocol.allow(request.uid, kind.admission.deleted(request.name, settings))
@@ -59,7 +59,7 @@ def _answer_other(kind: AnyKind, request: protocol.AdmissionRequest, settings: S
 
 def _answer_object(
     kind: AnyKind, request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, settings: Settings
-) -> protocol.Answer:
+) -> protocol.ReviewAnswer:
     metadata, errors = _metadata(reviewed, created=request.old_object is None)
     mismatch = _mismatch(request, reviewed, metadata)
     if mismatch:
@@ -139,7 +139,7 @@ class _Old:
 def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> Reading[Any]:
     """Read a spec. Raises :class:`ProtocolError` if it is not valid JSON."""
     reading = kind.read(reviewed.spec)
-    if reading.fault is Fault.JSON:
+    if reading.fault is ReadFault.JSON:
         raise ProtocolError("the object is not valid JSON")
     return reading
 

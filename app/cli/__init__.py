@@ -7,6 +7,7 @@ for is imported, so that ``modelhooks serve`` starts without the rest. A command
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 import click
+
+from app.cli.printing import echo
 
 COMMANDS = {
     "serve": "answer Metacontroller's hooks and the API server's admission reviews",
@@ -45,6 +48,10 @@ def module_of(command: str) -> str:
     return _ELSEWHERE.get(command, f"app.cli.{command}")
 
 
+class CommandError(Exception):
+    """A command cannot do what it is asked to: exit status 2. The message has the reason."""
+
+
 class _Lazy(click.Group):
     """Knows the commands by name and imports the one that runs."""
 
@@ -64,6 +71,14 @@ class _Lazy(click.Group):
         if near:
             ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CommandError as error:
+            from app.cli.options import fail
+
+            return fail(str(ctx.invoked_subcommand), error)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
@@ -111,13 +126,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
-        error.show()
+        message = io.StringIO()
+        error.show(message)
+        echo(message.getvalue().splitlines(), err=True)
         return error.exit_code
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered cannot be written either
         if isinstance(error, BrokenPipeError):  # modelhooks render ... | head
             return 0
-        click.echo(f"{NAME}: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        echo([f"{NAME}: {error.filename or 'standard output'}: {error.strerror}"], err=True)
         return 2
     except (KeyboardInterrupt, click.Abort):
         return 130

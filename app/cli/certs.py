@@ -52,7 +52,6 @@ def command(
     kube_ca_file: Path | None,
     kube_token_file: Path | None,
 ) -> int:
-    """Print, keep in a directory, or apply."""
     domain = Settings().cluster_domain if cluster_domain is None else cluster_domain
     names = [*authority.service_names(service, namespace, domain), *san]
     secret = trust.SecretName(namespace, secret_name)

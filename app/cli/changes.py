@@ -40,7 +40,6 @@ class Change:
 
 
 def shown(value: object) -> str:
-    """A value on one line."""
     return "(none)" if value is ABSENT else orjson.dumps(value).decode()
 
 

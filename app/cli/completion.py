@@ -18,7 +18,6 @@ from app.cli.options import doc
 @click.command(help=doc(__doc__))
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> int:
-    """Print the script."""
     from app.cli import NAME, group
 
     script = get_completion_class(shell)

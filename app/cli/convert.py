@@ -12,11 +12,11 @@ from __future__ import annotations
 import click
 import orjson
 
-from app.cli import options, printing
+from app.cli import CommandError, options, printing
 from app.cli.counterparts import FAMILIES
 from app.cli.files import collect
 from app.cli.findings import Finding
-from app.cli.manifests import Manifest, ManifestError
+from app.cli.manifests import Manifest
 from app.cli.printing import counted
 from app.cli.translate import Entry, Translation, family_of, translate
 from app.cli.validate import check
@@ -31,18 +31,14 @@ from app.settings import Settings
 @options.output("yaml", "json")
 @options.offline
 def command(*, files: tuple[str, ...], to: str, output: str, world: options.World) -> int:
-    """Print the objects, and what is lost."""
-    try:
-        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
-        problems = [*reading.findings, *_errors([*selected, *others.manifests])]
-        if problems:
-            return options.fail("convert", "\n".join(["what has errors is not converted:", *map(str, problems)]))
-        if not selected:
-            return options.fail("convert", f"no object of another family than {to}")
-        result = translate(selected, to, others.manifests)
-    except ManifestError as error:
-        return options.fail("convert", error)
+    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
+    problems = [*reading.findings, *_errors([*selected, *others.manifests])]
+    if problems:
+        raise CommandError("\n".join(["what has errors is not converted:", *map(str, problems)]))
+    if not selected:
+        raise CommandError(f"no object of another family than {to}")
+    result = translate(selected, to, others.manifests)
     if output == "json":
         click.echo(printing.as_json(_json(result)), nl=False)
     else:

@@ -27,7 +27,7 @@ class NoCounterpart(Exception):
     """The reason why a value has no counterpart in the other family."""
 
 
-def same(value: Any) -> Any:
+def same(value: object) -> object:
     return value
 
 
@@ -79,7 +79,7 @@ class Family:
     """The reasons why facts, or all that begin with a word, have no counterpart here."""
 
 
-def _device_count(value: Any) -> int:
+def _device_count(value: object) -> int:
     """A number of devices, which Kubernetes also accepts as a string."""
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,3}", text):
@@ -199,7 +199,7 @@ def _other_gpus(model: Json) -> str:
     return "only GPUs of NVIDIA are converted" if vendors & {"intel", "amd", "rocm", "metal"} else ""
 
 
-def _nvidia(value: Any) -> str:
+def _nvidia(value: object) -> str:
     """Return the vendor of GPUs that a Model's accelerator, vendor or switch means."""
     if value not in ("cuda", "nvidia", True):
         raise NoCounterpart("only GPUs of NVIDIA are converted")

@@ -22,7 +22,7 @@ import click
 
 from app.cli import catalogue, options
 from app.cli.files import read
-from app.cli.manifests import Manifest, ManifestError, parse
+from app.cli.manifests import Manifest, parse
 from app.cli.simulate import MAX_ROUNDS, Cluster, Send
 from app.kube.base import Json
 
@@ -39,10 +39,7 @@ WIDTH = 100
 @click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path())
 def command(directories: tuple[str, ...]) -> int:
     """0 when everything became ready and every rejected example was refused."""
-    try:
-        manifests = [m for m in _manifests(directories) if m.kind != "Kustomization"]  # says what to apply
-    except ManifestError as error:
-        return options.fail("demo", error)
+    manifests = [m for m in _manifests(directories) if m.kind != "Kustomization"]  # says what to apply
     wrong = [m for m in manifests if REJECTED in Path(m.file).parts]
     with serving() as send:
         cluster = Cluster(send)

@@ -17,11 +17,11 @@ from typing import Literal
 import click
 import orjson
 
-from app.cli import options, printing
+from app.cli import CommandError, options, printing
 from app.cli.changes import Change, compare, shown
 from app.cli.files import collect
 from app.cli.kinds import find
-from app.cli.manifests import Manifest, ManifestError
+from app.cli.manifests import Manifest
 from app.cli.offline import desired, direct, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -59,7 +59,7 @@ class Difference:
     fields: tuple[Change, ...] = ()
 
 
-class NotComparable(Exception):
+class NotComparable(CommandError):
     """The two sides cannot be compared; the message has the reason."""
 
 
@@ -75,12 +75,7 @@ def command(
     output: str,
     world: options.World,
 ) -> int:
-    """Print the differences."""
-    try:
-        sides = _sides(old, new, world)
-        result = differences(*sides)
-    except (ManifestError, NotComparable) as error:
-        return options.fail("diff", error)
+    result = differences(*_sides(old, new, world))
     click.echo(_json(result) if output == "json" else _text(result), nl=False)
     return 1 if result else 0
 
@@ -105,7 +100,6 @@ def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
 
 
 def differences(old: Children, new: Children) -> list[Difference]:
-    """Every child that is not the same on both sides, ordered by kind and name."""
     result = []
     for kind, name in sorted({*old, *new}):
         before, after = old.get((kind, name)), new.get((kind, name))
@@ -238,7 +232,6 @@ def _children(cluster: Cluster) -> Children:
 
 
 def _recorded(path: str, namespace: str) -> Children | None:
-    """The children of a recorded answer (or of a list of them); ``None`` for anything else."""
     file = Path(path)
     if file.suffix != ".json" or not file.is_file():
         return None

@@ -25,9 +25,9 @@ from app.cli import fit, options, printing
 from app.cli import live as on_cluster
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
-from app.cli.live import Source, Unreadable
+from app.cli.live import ObjectSource, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
-from app.cli.offline import holding, in_cluster, served, settled
+from app.cli.offline import holding, in_cluster, request_of, served, settled
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -70,7 +70,7 @@ def command(
         if live:
             reading, explained = (
                 Reading(),
-                [from_cluster(on_cluster.Cluster(context), files, world.namespace, world.without)],
+                [from_cluster(on_cluster.LiveCluster(context), files, world.namespace, world.without)],
             )
         else:
             reading = collect(files or ("-",), world.exclude)
@@ -111,7 +111,7 @@ def explain(
     return result
 
 
-def from_cluster(source: Source, names: Sequence[str], namespace: str, without: tuple[str, ...] = ()) -> Json:
+def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, without: tuple[str, ...] = ()) -> Json:
     """One object of a cluster, named as ``KIND NAME``, with its pods, their events, and what to run next."""
     if len(names) != 2:
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
@@ -143,10 +143,13 @@ def _words(resource: CustomResource) -> set[str]:
 
 
 def _from_cluster(
-    source: Source, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
+    source: ObjectSource, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
 ) -> Json:
     objects = Store(
-        {(outer_key(item), inner_key(item)): item for item in on_cluster.readable_objects(source, resource, namespace)}
+        {
+            (outer_key(item), inner_key(item)): item
+            for item in on_cluster.readable_objects(source, resource, document, namespace)
+        }
     )
     objects[outer_key(document), inner_key(document)] = document
     everything = {key: _manifest(item) for key, item in objects.items()}
@@ -277,7 +280,7 @@ def _values(kind: AnyKind, parent: Json, world: _World) -> list[Origin]:
     result = origins(cluster, kind, parent, settings, world.attributions)
     if kind.offline.explain is None:
         return result
-    request = kind.request(cluster.request(kind, parent))
+    request = request_of(kind, parent, cluster)
     resource, _ = kind.decode(request.parent)
     sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
     return [Origin(o.path, o.value, sources[o.path]) if o.path in sources and o.source in VAGUE else o for o in result]

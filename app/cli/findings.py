@@ -90,7 +90,6 @@ def _ignored(line: str) -> list[str]:
 
 
 def ids_in(text: str) -> list[str]:
-    """The ids of a comment or annotation."""
     return text.replace(",", " ").split()
 
 

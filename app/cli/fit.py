@@ -19,18 +19,18 @@ from dataclasses import asdict
 
 import click
 
-from app.cli import options, printing
+from app.cli import CommandError, options, printing
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
-from app.cli.offline import holding, in_cluster, served
+from app.cli.offline import holding, in_cluster, request_of, served
 from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.kube.quantity import is_quantity
 from app.settings import Settings
 from app.workload.gpumodels import GPU_MODELS, gpu_model
@@ -53,21 +53,18 @@ def command(
     gpu: str,
 ) -> int:
     """Print an answer for each object that names a model."""
-    try:
-        memory = _memory_of(gpu, gpu_memory)
-        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        options.warn("fit", reading.findings)
-        answers = list(_answers(reading.manifests, others.manifests, world, memory))
-    except ManifestError as error:
-        return options.fail("fit", error)
+    memory = _memory_of(gpu, gpu_memory)
+    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    options.warn("fit", reading.findings)
+    answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", reading.manifests, world.without)
     if not answers:
-        return options.fail("fit", "no object that names a model, such as an InferenceService")
+        raise CommandError("no object that names a model, such as an InferenceService")
     if output == "json":
         click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in answers]), nl=False)
     else:
         printing.echo(line for head, fit in answers for line in _text(head, fit))
-    return 1 if any(fit.answer is Answer.DOES_NOT_FIT for _, fit in answers) else 0
+    return 1 if any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
 
 
 _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
@@ -109,8 +106,11 @@ def _answers(
 
 
 def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = "") -> Fit | None:
-    """Return whether an object's model fits; ``None`` for an object without a model, or with errors."""
-    request = kind.request(cluster.request(kind, document))
+    """Return whether an object's model fits; ``None`` for an object without a model, or with errors.
+
+    Raises :class:`ManifestError` for a malformed object that its hook reads.
+    """
+    request = request_of(kind, document, cluster)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return None

@@ -18,7 +18,7 @@ import click
 from app import images
 from app.cli import options, printing
 from app.cli.files import collect
-from app.cli.manifests import Manifest, ManifestError
+from app.cli.manifests import Manifest
 from app.cli.offline import settled
 from app.cli.origins import TEMPLATES
 from app.cli.sets import split
@@ -30,13 +30,9 @@ from app.kube.base import Json
 @options.output("text", "json")
 @options.offline
 def command(*, files: tuple[str, ...], output: str, world: options.World) -> int:
-    """Print each image once."""
-    try:
-        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        options.warn("images", reading.findings)
-        started = list(_started([*reading.manifests, *others.manifests], world)) if files else images.default_images()
-    except ManifestError as error:
-        return options.fail("images", error)
+    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    options.warn("images", reading.findings)
+    started = list(_started([*reading.manifests, *others.manifests], world)) if files else images.default_images()
     names = list(dict.fromkeys([*images.INSTALLATION, *started]))
     loose = [name for name in names if not is_pinned(name)]
     if output == "json":

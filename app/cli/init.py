@@ -16,10 +16,10 @@ import click
 
 from app.cli import options
 from app.kube.field import go_quote
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.kube.names import is_dns1035_label
 from app.workload.gpumodels import GPU_MODELS, GPUModel, gpu_model
-from app.workload.memory import GPU_COUNTS, Question, Use, judge
+from app.workload.memory import GPU_COUNTS, Question, Usage, judge
 
 CONTEXT = 8192
 """Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""
@@ -86,13 +86,13 @@ def _sized(request: Request, gpus: int | None) -> tuple[Request | None, str]:
     """Choose the number of GPUs, and explain it."""
     fits = {count: _fit(request, count) for count in ([gpus] if gpus else GPU_COUNTS)}
     largest = max(fits)
-    if fits[largest].answer is Answer.DOES_NOT_FIT:
+    if fits[largest].answer is FitAnswer.DOES_NOT_FIT:
         enough = " or ".join(fits[largest].enough)
         why = f"{fits[largest].why}{'; enough: ' if enough else ''}{enough}"
         return None, f"the model does not fit into {largest} x {request.gpu_name}: {why}"
-    count = next((count for count, fit in fits.items() if fit.answer is Answer.FITS), gpus or 1)
+    count = next((count for count, fit in fits.items() if fit.answer is FitAnswer.FITS), gpus or 1)
     fit = fits[count]
-    note = fit.why if fit.answer is Answer.FITS else f"whether it fits is not certain: {fit.why}"
+    note = fit.why if fit.answer is FitAnswer.FITS else f"whether it fits is not certain: {fit.why}"
     return replace(request, gpus=count, note=note), ""
 
 
@@ -107,7 +107,7 @@ def _fit(request: Request, gpus: int) -> Fit:
             size=0,
             parameters=0,
             shape=None,
-            use=Use(context=CONTEXT, usual_share=share),
+            use=Usage(context=CONTEXT, usual_share=share),
             gpus=gpus,
             memory=request.gpu.memory,
             memory_from=request.gpu.name,

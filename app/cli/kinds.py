@@ -29,7 +29,7 @@ _MODULES = {
 COMPONENTS = (
     *("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle"),
     "envoy-ai-gateway",
-    *("inference-objectives", "keda", "workload-variant-autoscaler"),
+    *("inference-objectives", "keda", "workload-variant-autoscaler", "resource-claims"),
 )
 """Kustomize components of child kinds that not every cluster has."""
 INSTALLATION = "installation"
@@ -136,11 +136,14 @@ def _without_group(api_version: str, kind: str) -> tuple[str, str]:
     intended = kinds.get(closest_name(kind, kinds), "")
     if not intended:
         return "", ""
-    served = " and ".join(versions_of(intended))
+    versions = versions_of(intended)
     head = f'"{api_version}" has no such kind' if api_version else "Required value"
     if kind == intended:
-        return "apiVersion", f"{head}: {kind} is served as {served}"
-    return "apiVersion", f'{head}: "{kind}" is taken for {intended}; write kind: {intended} and apiVersion: {served}'
+        return "apiVersion", f"{head}: {kind} is served as {' and '.join(versions)}"
+    return (
+        "apiVersion",
+        f'{head}: "{kind}" is taken for {intended}; write kind: {intended} and apiVersion: {versions[0]}',
+    )
 
 
 def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:

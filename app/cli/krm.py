@@ -15,7 +15,7 @@ import orjson
 from app.cli import options
 from app.cli.files import collect
 from app.cli.findings import Finding
-from app.cli.manifests import ManifestError, Reading
+from app.cli.manifests import Reading
 from app.cli.offline import served
 from app.cli.render import answers_of
 from app.cli.validate import all_findings
@@ -38,7 +38,7 @@ def command(*, world: options.World) -> int:
         findings = all_findings(reading, others, world.namespace, world.without)
         ours = [manifest for manifest in reading.manifests if served(manifest)]
         answers = answers_of([*reading.manifests, *others], ours, world.namespace, world.without)
-    except (ManifestError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         return options.fail("krm", error)
     items = [manifest.document for manifest in reading.manifests]
     children = {_key(child): child for answer in answers for child in answer["children"]}
@@ -52,9 +52,9 @@ def command(*, world: options.World) -> int:
 
 
 def _key(item: Json) -> bytes:
-    metadata = item.get("metadata") or {}
-    kind = outer_key(item) if item.get("kind") and item.get("apiVersion") else ""
-    return orjson.dumps([kind, metadata.get("namespace"), metadata.get("name")])
+    metadata = item.get("metadata")
+    names = [metadata.get("namespace"), metadata.get("name")] if isinstance(metadata, dict) else []
+    return orjson.dumps([outer_key(item) if item.get("kind") and item.get("apiVersion") else "", names])
 
 
 def _result(finding: Finding) -> Json:

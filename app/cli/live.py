@@ -13,26 +13,29 @@ from collections.abc import AsyncIterator, Iterable
 from functools import cache
 from typing import Any, Protocol
 
+from app.cli import CommandError
 from app.cli.kinds import SERVED, find
+from app.cli.offline import direct
+from app.cli.simulate import Cluster
+from app.cli.store import owner
 from app.cli.world import is_namespaced, plural, related_keys
 from app.kube.base import Json
 from app.kube.resource import CustomResource
+from app.settings import Settings
 
 
-class Unreadable(Exception):
+class Unreadable(CommandError):
     """The cluster cannot be read; the message has the reason and a remedy."""
 
 
-class Source(Protocol):
-    """A source of objects."""
-
+class ObjectSource(Protocol):
     def objects(
         self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
     ) -> list[Json] | None:
         """Every object of a kind, of one namespace or of all; ``None`` where the kind or the right to read it lacks."""
 
 
-class Cluster:
+class LiveCluster:
     """The cluster of the kubeconfig's context, or the one that this pod runs in."""
 
     def __init__(self, context: str | None = None) -> None:
@@ -100,7 +103,7 @@ class Cluster:
             await client.aclose()
 
 
-def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Any:
+def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> object:
     """Return lightkube's class of a kind. It refuses to make a second class of one kind, so each is made once."""
     with _MAKING:
         return _create_class(api_version, kind, plural, namespaced)
@@ -126,17 +129,18 @@ def served() -> list[CustomResource]:
     return [kind.resource for kind in loaded if kind is not None]
 
 
-def of_kind(source: Source, resource: CustomResource, namespace: str | None) -> list[Json] | None:
+def of_kind(source: ObjectSource, resource: CustomResource, namespace: str | None) -> list[Json] | None:
     """The objects of one of our kinds; ``None`` where the kind is not installed or may not be read."""
     return source.objects(
         resource.api_version, resource.kind, resource.plural, namespace, namespaced=resource.namespaced
     )
 
 
-def readable_objects(source: Source, resource: CustomResource, namespace: str) -> list[Json]:
-    """Return the pods and all objects of a namespace that an object's hooks may read: the input of ``explain``.
+def readable_objects(source: ObjectSource, resource: CustomResource, document: Json, namespace: str) -> list[Json]:
+    """Return the pods and all objects that an object's hooks may read: the input of ``explain``.
 
-    An object may lead to another of its family, so all kinds of the family and their children are read too.
+    An object may lead to another of its family, so all kinds of the family and their children are read too: of the
+    namespace, and of each other one that the customize hook names.
     """
     family = [item for item in served() if item.family == resource.family]
     documents = [document for item in family for document in of_kind(source, item, namespace) or ()]
@@ -151,7 +155,23 @@ def readable_objects(source: Source, resource: CustomResource, namespace: str) -
         if key not in ours:
             namespaced = is_namespaced(api_version, name)
             documents += source.objects(api_version, name, resources, namespace, namespaced=namespaced) or ()
+    for api_version, resources, other in _selected_elsewhere(document, documents, namespace):
+        for name in {name for version, name, listed in kinds.values() if (version, listed) == (api_version, resources)}:
+            documents += source.objects(api_version, name, resources, other) or ()
     return documents
+
+
+def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: str) -> set[tuple[str, str, str]]:
+    """Return version, plural and namespace of the rules that name another namespace.
+
+    The rules are those of the customize hooks of an object and of those among ``documents`` that it owns.
+    """
+    cluster, uid = Cluster(direct(Settings())), document["metadata"]["uid"]
+    parents = [document, *(one for one in documents if owner(one) == uid)]
+    kinds = [(kind, one) for one in parents if (kind := find(one["apiVersion"], one["kind"])) is not None]
+    rules = [rule for kind, one in kinds for rule in cluster.rules(kind, one)]
+    selected = {(rule["apiVersion"], rule["resource"], rule.get("namespace") or namespace) for rule in rules}
+    return {rule for rule in selected if rule[2] != namespace}
 
 
 def ready(document: Json) -> Json:

@@ -31,7 +31,6 @@ EXIT_STATUS = {
 
 @click.command(help=doc(__doc__))
 def command() -> int:
-    """Print the page."""
     click.echo("\n".join(_page()))
     return 0
 

@@ -8,21 +8,20 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import Any
 
 import yaml
 
+from app.cli import CommandError
 from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
 from app.kube import field
 from app.kube.base import Json
+from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-
-class ManifestError(Exception):
+class ManifestError(CommandError):
     """A file or document that cannot be read as manifests; the message has the place and the reason."""
 
     def __init__(self, problem: str, file: str = "", line: int = 1, column: int = 1) -> None:
@@ -165,23 +164,11 @@ def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
 
 
 def _compose(text: str, file: str) -> list[yaml.Node]:
-    """Parse the documents of a YAML stream. Raise :class:`ManifestError` for one that is too deep or too large.
-
-    libyaml builds nested nodes recursively in C, without a limit, so depth and size are checked on its events first.
-    """
-    depth = values = 0
-    for event in yaml.parse(text, LOADER):
-        if isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.DocumentStartEvent):
-            values = 0
-        elif isinstance(event, yaml.NodeEvent):
-            values += 1
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            if depth > MAX_DOCUMENT_DEPTH + 1:
-                raise _wrong(event, file, TOO_DEEP)
-            if values > MAX_DOCUMENT_VALUES:
-                raise _wrong(event, file, TOO_MANY)
+    """Parse the documents of a YAML stream. Raise :class:`ManifestError` for one that is too deep or too large."""
+    try:
+        check_bounds(text)
+    except ExcessError as error:
+        raise _wrong(error.event, file, error.reason) from None
     return list(yaml.compose_all(text, Loader=LOADER))
 
 
@@ -240,10 +227,6 @@ def _typed(document: Json, node: yaml.Node, file: str) -> Json:
 
 
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
-
-
-TOO_DEEP = f"nested too deeply; must have at most {MAX_DOCUMENT_DEPTH} levels"
-TOO_MANY = f"too many values (aliases that multiply?); must have at most {MAX_DOCUMENT_VALUES}"
 
 
 def _wrong(node: yaml.Node | yaml.Event, file: str, problem: str) -> ManifestError:

@@ -22,6 +22,7 @@ from app.cli.simulate import Cluster, Send
 from app.cli.world import inner_key, outer_key, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
+from app.hooks.protocol import AnyRequest
 from app.kube import field
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
@@ -36,7 +37,7 @@ EVERY_SECONDS = 0.1
 AFTER_SECONDS = 1.0
 
 
-class Meter:
+class ProgressMeter:
     """A progress line on standard error, erased at the end; not shown in a pipe, or in the first second."""
 
     def __init__(self) -> None:
@@ -104,7 +105,7 @@ def settled(
 ) -> Cluster:
     """A cluster in memory that holds the objects of files and everything they lead to."""
     cluster = holding(manifests, namespace, without, settings)
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         cluster.settle(meter.tick)
     return cluster
 
@@ -127,6 +128,14 @@ def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> S
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
     return send
+
+
+def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
+    """Return the decoded request to a sync hook. Raise :class:`ManifestError` for a malformed object in it."""
+    try:
+        return kind.request(cluster.request(kind, document))
+    except ProtocolError as error:
+        raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
 
 @cache
@@ -161,7 +170,6 @@ def in_cluster(manifest: Manifest, namespace: str) -> Json:
 
 
 def served(manifest: Manifest) -> AnyKind | None:
-    """Return the served kind of the object, if it has one."""
     return find(manifest.api_version, manifest.kind)
 
 

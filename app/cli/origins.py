@@ -54,6 +54,7 @@ TEMPLATES = {
 EXPLAINED = TEMPLATES | {
     "HorizontalPodAutoscaler": ("spec",),
     "InferenceObjective": ("spec",),
+    "ResourceClaimTemplate": ("spec",),
     "ScaledObject": ("spec",),
     "VariantAutoscaling": ("spec",),
 }

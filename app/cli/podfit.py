@@ -18,13 +18,13 @@ from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
 from app.hooks.reader import read
 from app.kube.base import Json
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.gpumodels import node_gpu_memory
-from app.workload.memory import Question, Use, judge
+from app.workload.memory import Question, Usage, judge
 
 ENGINES = {
     "vllm": "vllm",
@@ -38,7 +38,7 @@ ENGINES = {
 _MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "-m", "--served-model-name")
 _EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
 """The variable with arguments that KServe's presets read."""
-_ORDER = (Answer.DOES_NOT_FIT, Answer.CANNOT_KNOW, Answer.FITS)
+_ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 
 
@@ -132,7 +132,7 @@ def _model_names(model: str, words: Sequence[str], options: Mapping[str, str]) -
     return tuple(dict.fromkeys(filter(None, names)))
 
 
-def _use(engine: str, options: Mapping[str, str]) -> Use:
+def _use(engine: str, options: Mapping[str, str]) -> Usage:
     """Return the memory use of an engine, by the fields that stand for its options."""
     spec: Json = {"modelRef": "model", "runtime": engine}
     for path, flag in RUNTIMES[engine].flags.items():

@@ -25,13 +25,11 @@ def descendants(objects: Store, parent: Json) -> list[Json]:
 
 
 def pods_of(objects: Store, workloads: list[Json]) -> list[Json]:
-    """The pods that Deployments, Jobs and LeaderWorkerSets select, by name."""
     results = {inner_key(pod): pod for workload in workloads for pod in selected(objects, workload)}
     return [results[key] for key in sorted(results)]
 
 
 def selected(objects: Store, workload: Json) -> list[Json]:
-    """The pods that one workload selects."""
     labels, namespace = _labels(workload), workload["metadata"].get("namespace")
     groups = [objects.labelled("Pod.v1", label, value) for label, value in labels.items()]
     return [
@@ -43,7 +41,6 @@ def selected(objects: Store, workload: Json) -> list[Json]:
 
 
 def _labels(workload: Json) -> dict[str, str]:
-    """The labels of a workload's pods; empty for an object that has none."""
     if workload["kind"] == "LeaderWorkerSet":
         return {LWS_NAME: workload["metadata"]["name"]}
     if workload["kind"] not in ("Deployment", "Job", "StatefulSet"):

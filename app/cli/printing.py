@@ -13,8 +13,8 @@ from collections.abc import Iterable
 import click
 import orjson
 
-_WORKFLOW_COMMAND = re.compile(r"^(\s*):(?=:)|(?<=#)#(?=\[)")
-"""Workflow commands of GitHub Actions in the log of a job: ``::`` at the beginning of a line, ``##[`` anywhere."""
+_WORKFLOW_COMMAND = re.compile(r"^(\s*):(?=:)|(?<=#)#(?=\[|vso\[)")
+"""Commands in the log of a job: ``::`` at the beginning of a line and ``##[`` of GitHub, ``##vso[`` of Azure."""
 _PLURALS = {"kustomize patch": "kustomize patches"}
 
 
@@ -33,14 +33,12 @@ def _escape(char: str) -> str:
 
 
 def lines(texts: Iterable[str]) -> str:
-    """Return the strings, each as one line."""
     return "".join(f"{escaped(text)}\n" for text in texts)
 
 
 def as_json(value: object) -> str:
-    """Return indented JSON in which every character is printable."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    return "".join(f"{line if line.isprintable() else ''.join(map(_printable, line))}\n" for line in text.split("\n"))
+    """Return indented JSON that is printable. Its strings can have the escapes of any line."""
+    return lines(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode().split("\n"))
 
 
 def counted(count: int, noun: str) -> str:
@@ -49,5 +47,4 @@ def counted(count: int, noun: str) -> str:
 
 
 def echo(texts: Iterable[str], *, err: bool = False) -> None:
-    """Print the strings, each as one line."""
     click.echo(lines(texts), nl=False, err=err)

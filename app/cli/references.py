@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.cli.kinds import SERVED, find
 from app.cli.simulate import Cluster
@@ -31,15 +31,18 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[
     for (resource, name), places in namespaces.items():
         target = _kind_of(resource)
         held = {} if target in excluded else cluster.objects.of_kind(target)
-        if all((target, inner) in cluster.installed for inner in held) or any(
-            (f"{place}/{name}" if place else name) in held for place in places
-        ):
+        if any((f"{place}/{name}" if place else name) in held for place in places) or not is_dns1123_subdomain(name):
             continue
-        if not is_dns1123_subdomain(name):
-            continue
+        near = closest_name(name, _names_in(held, places))
+        if not near and all((target, inner) in cluster.installed for inner in held):
+            continue  # the cluster may have others
         path = place(document, target.partition(".")[0], name)
         if path is not None:
-            yield path, _words(target.partition(".")[0], name, places, list(held))
+            yield path, _words(target.partition(".")[0], name, places, list(held), near)
+
+
+def _names_in(held: Iterable[str], namespaces: Sequence[str]) -> tuple[str, ...]:
+    return tuple(key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in namespaces)
 
 
 def _kind_of(resource: str) -> str:
@@ -53,19 +56,15 @@ def _kind_of(resource: str) -> str:
     return ""
 
 
-def _words(kind: str, name: str, places: list[str], held: list[str]) -> str:
+def _words(kind: str, name: str, places: list[str], held: list[str], near: str) -> str:
     """``held`` are the names that there are, with their namespaces."""
-    names_there = tuple(key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in places)
     elsewhere = [key.rpartition("/")[0] for key in held if key.rpartition("/")[2] == name]
     words = f"{kind} {go_quote(name)} is not among the files"
     if elsewhere:
         return f"{words} in namespace {places[0]}; there is one in {elsewhere[0]}"
-    near = closest_name(name, names_there)
-    return (
-        f"{words}; did you mean {go_quote(near)}?"
-        if near
-        else f"{words}, which have {', '.join(sorted(names_there)[:5])}"
-    )
+    if near:
+        return f"{words}; did you mean {go_quote(near)}?"
+    return f"{words}, which have {', '.join(sorted(_names_in(held, places))[:5])}"
 
 
 _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 
 import click
 
-from app.cli import options, printing
+from app.cli import CommandError, options, printing
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.kinds import find
-from app.cli.manifests import Manifest, ManifestError
+from app.cli.live import ready
+from app.cli.manifests import Manifest
 from app.cli.offline import desired, identity, served, settled
 from app.cli.printing import escaped
 from app.cli.sets import split
@@ -42,19 +43,14 @@ def command(
     world: options.World,
     status: bool,
 ) -> int:
-    """Print the children of each served object."""
-    try:
-        reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-        selected = [manifest for manifest in reading.manifests if served(manifest)]
-        errors = [
-            f for f in all_findings(reading, others.manifests, world.namespace, world.without) if f.level == "error"
-        ]
-        options.warn("render", errors)
-        if not selected:
-            return options.fail("render", "no object of a kind that is served")
-        answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
-    except ManifestError as error:
-        return options.fail("render", error)
+    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    selected = [manifest for manifest in reading.manifests if served(manifest)]
+    findings = all_findings(reading, others.manifests, world.namespace, world.without)
+    errors = [finding for finding in findings if finding.level == "error"]
+    options.warn("render", errors)
+    if not selected:
+        raise CommandError("no object of a kind that is served")
+    answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
     tell_assumptions("render", reading.manifests, world.without)
     unmade = [] if errors else list(_without_children(answers))
     options.warn("render", unmade)
@@ -65,9 +61,9 @@ def command(
 def _without_children(answers: list[Json]) -> Iterator[str]:
     """Why an object has no children: the first cause in its Ready condition. A stopped one shall have none."""
     for answer in answers:
-        ready: Json = next((c for c in answer["status"].get("conditions") or () if c["type"] == "Ready"), {})
-        if not answer["children"] and ready.get("status") == "False" and ready.get("reason") != "Stopped":
-            yield f"{answer['file']}: {answer['parent']} has no children: {first_cause(ready)}"
+        condition = ready(answer)
+        if not answer["children"] and condition.get("status") == "False" and condition.get("reason") != "Stopped":
+            yield f"{answer['file']}: {answer['parent']} has no children: {first_cause(condition)}"
 
 
 def answers_of(

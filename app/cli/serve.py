@@ -4,7 +4,6 @@ Every flag can be given as an environment variable too: MODELHOOKS_ and its name
 """
 
 import gc
-from typing import Any
 
 import click
 
@@ -27,7 +26,7 @@ def command(**flags: str | None) -> int:
 
     from app.settings import Settings
 
-    options_set: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    options_set: dict[str, object] = {name: value for name, value in flags.items() if value is not None}
     try:
         settings = Settings(**options_set)
     except ValidationError as error:

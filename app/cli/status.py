@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import click
 
 from app.cli import options, printing
-from app.cli.live import Cluster, Source, Unreadable, of_kind, ready, served
+from app.cli.live import LiveCluster, ObjectSource, Unreadable, of_kind, ready, served
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 
@@ -26,18 +26,15 @@ EVERY_SECONDS = 2.0
 @options.output("text", "json")
 def command(*, namespace: str | None, context: str | None, watch: bool, output: str) -> int:
     """Print a row per object; 0 when all are ready, 1 when one is not, 2 when the cluster cannot be read."""
-    try:
-        source = Cluster(context)
-        rows = list_rows(source, namespace)
-        click.echo(_json(rows) if output == "json" else table(rows), nl=False)
-        while watch:
-            time.sleep(EVERY_SECONDS)
-            before, rows = rows, list_rows(source, namespace)
-            changed = [row for row in rows if row not in before]
-            if changed:
-                click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
-    except Unreadable as error:
-        return options.fail("status", error)
+    source = LiveCluster(context)
+    rows = list_rows(source, namespace)
+    click.echo(_json(rows) if output == "json" else table(rows), nl=False)
+    while watch:
+        time.sleep(EVERY_SECONDS)
+        before, rows = rows, list_rows(source, namespace)
+        changed = [row for row in rows if row not in before]
+        if changed:
+            click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
     return 0 if all(row.ready == "True" for row in rows) else 1
 
 
@@ -56,12 +53,12 @@ class Row:
 ObjectRow = tuple[CustomResource, Json, "Row"]
 
 
-def list_rows(source: Source, namespace: str | None) -> list[Row]:
+def list_rows(source: ObjectSource, namespace: str | None) -> list[Row]:
     """Return every served object; raise :class:`Unreadable` where none of the kinds is installed or may be read."""
     return [row for _, _, row in rows_with_objects(source, namespace)]
 
 
-def rows_with_objects(source: Source, namespace: str | None) -> list[ObjectRow]:
+def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[ObjectRow]:
     """As :func:`list_rows`, with the objects."""
     held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
     if all(objects is None for _, objects in held):
@@ -69,12 +66,12 @@ def rows_with_objects(source: Source, namespace: str | None) -> list[ObjectRow]:
     return [row for resource, objects in held if objects for row in _rows(source, resource, objects)]
 
 
-def _rows(source: Source, resource: CustomResource, objects: list[Json]) -> Iterator[ObjectRow]:
+def _rows(source: ObjectSource, resource: CustomResource, objects: list[Json]) -> Iterator[ObjectRow]:
     for document in objects:
         yield resource, document, row_with_cause(source, resource, document, objects)
 
 
-def row_with_cause(source: Source, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
+def row_with_cause(source: ObjectSource, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
     """Return the row of an object. ``others`` of its kind show whether the service answers, if it has no status."""
     row = row_of(resource, document)
     if ready(document):
@@ -83,7 +80,6 @@ def row_with_cause(source: Source, resource: CustomResource, document: Json, obj
 
 
 def row_of(resource: CustomResource, document: Json) -> Row:
-    """Return the row of an object by its own status."""
     metadata = document["metadata"]
     name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
     condition = ready(document)
@@ -101,7 +97,7 @@ def first_cause(condition: Json) -> str:
     return lines[0] if lines else str(condition.get("reason", ""))
 
 
-def _unanswered(source: Source, resource: CustomResource, *, anyone: bool) -> str:
+def _unanswered(source: ObjectSource, resource: CustomResource, *, anyone: bool) -> str:
     """Return why the object has no status yet."""
     if anyone:
         return "not answered yet"

@@ -56,7 +56,6 @@ class Translation:
 
 
 def family_of(manifest: Manifest) -> str:
-    """The family of an object's kind; empty for any other object."""
     if find(manifest.api_version, manifest.kind) is None:
         return ""
     group = manifest.api_version.partition("/")[0]
@@ -142,7 +141,6 @@ class _Conversion:
     # Reading.
 
     def _facts(self) -> dict[str, _Fact]:
-        """Read the facts of the objects by the tables; the first path with a value counts."""
         facts: dict[str, _Fact] = {}
         for field_ in self.source.fields:
             document = self.read.get(field_.part, {})
@@ -230,7 +228,6 @@ class _Conversion:
             self.added.append(("model", ("metadata", "name"), name))
 
     def _write(self, name: str, fact: _Fact) -> None:
-        """Write a fact to the field of the other family."""
         if name in self.placed:
             return
         if name in self.target.implied:
@@ -415,7 +412,7 @@ def _overlap(keys: Keys, other: Keys) -> bool:
     return plain[:length] == other[:length]
 
 
-def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, Any, str]]:
+def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, object, str]]:
     """The lost leaves, with the largest part in place of leaves that are lost together and for one reason."""
     causes = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
     if len(set(causes)) == 1 and causes[0] is not None and len(keys) > 1:

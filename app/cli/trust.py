@@ -37,7 +37,6 @@ class SecretName:
 
     @property
     def path(self) -> str:
-        """Path on the API server."""
         return f"/api/v1/namespaces/{self.namespace}/secrets/{self.name}"
 
 
@@ -69,7 +68,6 @@ class Clients:
 
     @property
     def webhook_configuration_path(self) -> str:
-        """Path of the ValidatingWebhookConfiguration on the API server."""
         return f"/apis/{ADMISSION_API}/validatingwebhookconfigurations/{self.webhook_configuration}"
 
     @property
@@ -79,7 +77,6 @@ class Clients:
 
     @property
     def composite_controller_paths(self) -> list[str]:
-        """Path of the CompositeControllers."""
         return [f"/apis/{METACONTROLLER_API}/compositecontrollers/{name}" for name in self.composite_controllers]
 
     @property
@@ -107,13 +104,11 @@ def bundle_from_texts(held: Mapping[str, str]) -> Bundle | None:
 
 
 def bundle_of(secret: Json) -> Bundle | None:
-    """The bundle in a Secret as the API server answers it."""
     data = secret.get("data") or {}
     return bundle_from_texts({key: _decoded(data[key]) for key in SECRET_KEYS if key in data})
 
 
 def secret(name: SecretName, bundle: Bundle) -> Json:
-    """The Secret as a manifest."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",

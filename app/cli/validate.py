@@ -19,27 +19,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-import msgspec
 
-from app.cli import options
+from app.cli import CommandError, options
 from app.cli.catalogue import tell_assumptions
 from app.cli.files import HELM_TEMPLATE, PATCH, collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading
-from app.cli.offline import findings_of, holding, identity, in_cluster, served
+from app.cli.offline import findings_of, holding, identity, in_cluster, request_of, served
 from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.podfit import pods_fit
 from app.cli.printing import counted
 from app.cli.references import dangling
 from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.errors import ProtocolError
 from app.hooks.kind import AnyKind
 from app.kube import field
 from app.kube.base import Json
-from app.kube.fit import Answer
+from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.settings import Settings
 
@@ -65,13 +63,10 @@ def command(
     fix: bool,
 ) -> int:
     """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
-    try:
-        if fix and "-" in files:
-            return options.fail("validate", "--fix writes files, and cannot write standard input")
-        others = collect(world.related, world.exclude)
-        reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
-    except ManifestError as error:
-        return options.fail("validate", error)
+    if fix and "-" in files:
+        raise CommandError("--fix writes files, and cannot write standard input")
+    others = collect(world.related, world.exclude)
+    reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
     result = all_findings(reading, others.manifests, world.namespace, world.without)
     if strict:
         result = [replace(f, level="error") if f.id == "dangling-reference" else f for f in result]
@@ -225,8 +220,8 @@ def _together(
 ) -> Iterator[Finding]:
     document = in_cluster(manifest, namespace)
     try:
-        request = kind.request(cluster.request(kind, document))
-    except (msgspec.DecodeError, ManifestError, ProtocolError):
+        request = request_of(kind, document, cluster)
+    except ManifestError:
         return  # its metadata is of a wrong type, which is a finding already, or that of an object it reads
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
@@ -250,7 +245,7 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
     """Yield a warning about a model that does not fit into the GPUs that the pods select."""
     fit = pods_fit(cluster, kind, document)
-    if fit is None or fit.answer is not Answer.DOES_NOT_FIT:
+    if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
         return
     path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
     advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""

@@ -8,7 +8,10 @@ from typing import Any
 
 import yaml
 
+from app.cli.printing import escaped, lines
+
 _NUMBER_LIKE = re.compile(r"[-+.]?[0-9][0-9a-fA-FxXoOeE_.:+-]*")
+_STRING = "tag:yaml.org,2002:str"
 _BOOLEAN_LIKE = frozenset({"y", "Y", "n", "N"})
 """YAML 1.1 booleans that PyYAML reads and writes as text, but the YAML library of kubectl does not."""
 
@@ -31,25 +34,31 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         style = '"'
     elif "\n" in text:
         style = "|"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    return dumper.represent_scalar(_STRING, text, style=style)
 
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(tuple, lambda dumper, items: dumper.represent_list(list(items)))
 
 
+class _QuotingDumper(_Dumper):
+    """Every string in double quotes, so that its lines can have escapes."""
+
+
+_QuotingDumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(_STRING, text, style='"'))
+
+
 def dump(document: object) -> str:
-    """One document, ending in a newline. Characters that cannot be printed are escaped."""
-    text = _dump(document, unicode=True)
-    return text if text.replace("\n", "").isprintable() else _dump(document, unicode=False)
+    """One document, ending in a newline. What :func:`app.cli.printing.escaped` would change is escaped in quotes."""
+    text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, width=110, **_FORM)
+    if all(escaped(line) == line for line in text.split("\n")):
+        return text
+    return lines(yaml.dump(document, Dumper=_QuotingDumper, width=_UNFOLDED, **_FORM).splitlines())
 
 
-def _dump(document: object, *, unicode: bool) -> str:
-    return yaml.dump(
-        document, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=unicode, width=110
-    )
+_FORM: Any = {"sort_keys": False, "default_flow_style": False}
+_UNFOLDED = 2**31 - 1
 
 
 def dump_all(documents: Sequence[object]) -> str:
-    """Several documents in one stream, with a separator between them."""
     return "---\n".join(dump(document) for document in documents)

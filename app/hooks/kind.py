@@ -26,7 +26,7 @@ from app.hooks.protocol import (
     SyncResponse,
     check_envelope,
 )
-from app.hooks.reader import Fault, Reading, read
+from app.hooks.reader import ReadFault, Reading, read
 from app.hooks.template import inputs, keep_templates, noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
@@ -229,7 +229,7 @@ Validated = tuple[KubeModel | None, list[fields.Error]]
 def _validated(kind: AnyKind, text: bytes, metadata: ObjectMeta, settings: Settings) -> Validated:
     """Decode and validate a spec. The result depends on the arguments only, so it may be cached."""
     reading = kind.read(text)
-    if reading.fault is Fault.JSON:
+    if reading.fault is ReadFault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None or reading.errors:
         return reading.spec, reading.errors
@@ -248,7 +248,7 @@ def answer_customize(kind: AnyKind, body: bytes, settings: Settings) -> bytes:
         return response.encode_related([])
     parent = _upgraded(kind, request.parent)
     reading = kind.read(parent.spec)
-    if reading.fault is Fault.JSON:
+    if reading.fault is ReadFault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None:
         return response.encode_related([])

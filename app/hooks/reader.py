@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from app.hooks.memo import remembered
 from app.kube.base import KubeModel
+from app.kube.boundedyaml import LOADER, check_bounds
 from app.kube.decode import SPEC, decode_document
 from app.kube.field import Advice, Error, invalid, required
 from app.kube.modelfields import check_embedded, unknown_fields
@@ -28,7 +29,7 @@ ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
 
 
-class Fault(Enum):
+class ReadFault(Enum):
     """Reason why a spec is not decoded. Parents never have one; reviews and related objects may."""
 
     DEPTH = f"is nested deeper than {MAX_DEPTH} levels"
@@ -47,7 +48,7 @@ class Reading(Generic[ModelT]):
     errors: list[Error] = field(default_factory=list)
     fits: bool = False
     """True if the embedded types are valid too, so that rules may rely on them."""
-    fault: Fault | None = None
+    fault: ReadFault | None = None
     doubts: list[Advice] = field(default_factory=list)
     """Unknown fields of embedded types."""
     text: bytes = b""
@@ -68,10 +69,10 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> Readi
         if errors := excess(text, SPEC):
             return Reading(type_, errors=errors)
         if depth_exceeds(text):
-            return Reading(type_, errors=[_too_deep(text)], fault=Fault.DEPTH)
+            return Reading(type_, errors=[_too_deep(text)], fault=ReadFault.DEPTH)
         document = orjson.loads(text)
     except (orjson.JSONDecodeError, msgspec.DecodeError) as error:  # half a surrogate, 1e400: not skipped any more
-        return Reading(type_, errors=[invalid(SPEC, "…", f"not valid JSON: {error}")], fault=Fault.JSON)
+        return Reading(type_, errors=[invalid(SPEC, "…", f"not valid JSON: {error}")], fault=ReadFault.JSON)
     spec, errors = decode_document(document, type_)
     wrong, doubts = ([], []) if spec is None else check_embedded(spec, SPEC)
     errors += wrong
@@ -90,7 +91,7 @@ def _is_sound(reading: Reading[Any]) -> bool:
     return reading.spec is not None and not reading.errors
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(LOADER):  # type: ignore[misc]  # chosen when it is imported
     """YAML without merge keys (``<<``): ten lines with them can make more values than memory holds."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -106,6 +107,7 @@ def read_yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
 
 def _yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
     try:
+        check_bounds(text)
         return of(_Loader(text).get_single_data())
     except (yaml.YAMLError, ValueError, RecursionError):
         return "is not valid YAML, or has merge keys (<<)"

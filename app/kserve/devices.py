@@ -1,39 +1,133 @@
-"""Annotations that ask for devices by dynamic resource allocation, as in KServe v0.20.
+"""Devices that annotations ask for, by dynamic resource allocation, as in KServe v0.20. Source: KS-3.17.
 
-No claim is made for them here, but what v0.20 refuses is refused.
+The annotations make a ResourceClaimTemplate, and each pod of the model servers gets a claim by it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from app.kserve.names import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, Names, component_labels
+from app.kserve.spec.complete import MODEL_SERVERS
 from app.kube import field
+from app.kube.base import Json
+from app.kube.field import Advice, advice
+from app.kube.merge import find, replaced
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObjectMeta
 
 _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
 _POSITIVE = re.compile(r"0*[1-9][0-9]*")
-ANNOTATIONS = field.Path("metadata").child("annotations")
+_ANNOTATIONS = field.Path("metadata").child("annotations")
+CLAIM = "managed-device"
+"""Name of the claim in pods, and of the request in the template."""
+COMPONENT = "resource-claims"
+NO_CLAIM = (
+    f"annotations {_PREFIX}… have no effect, because ResourceClaimTemplates are not declared to Metacontroller: "
+    f"install the component {COMPONENT}, with Kubernetes 1.34 or newer, or claim devices in template.resourceClaims"
+)
+SOURCE = str(_ANNOTATIONS.key(_CLASS))
 
 
-def device_annotations(metadata: ObjectMeta) -> list[str]:
-    """Return the annotations that ask for devices."""
-    return sorted(key for key in metadata.annotations or {} if key.startswith(_PREFIX))
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """Devices for each pod."""
+
+    device_class: str
+    count: int
+    selector: str
+    """An expression in CEL; empty for any device of the class."""
+
+
+# Rules.
 
 
 def check(metadata: ObjectMeta) -> Iterator[field.Error]:
-    """Validate the annotations."""
     annotations = metadata.annotations or {}
-    if not device_annotations(metadata):
+    if not _given(metadata):
         return
     device_class, count = annotations.get(_CLASS, ""), annotations.get(_COUNT)
     if not device_class:
-        yield field.required(ANNOTATIONS.key(_CLASS), "name the DeviceClass that devices are claimed of")
+        yield field.required(_ANNOTATIONS.key(_CLASS), "name the DeviceClass that devices are claimed of")
     elif not is_dns1123_subdomain(device_class):
-        yield field.invalid(ANNOTATIONS.key(_CLASS), device_class, "must be the name of a DeviceClass")
+        yield field.invalid(_ANNOTATIONS.key(_CLASS), device_class, "must be the name of a DeviceClass")
     if count is not None and not _POSITIVE.fullmatch(count):
-        yield field.invalid(ANNOTATIONS.key(_COUNT), count, "must be a positive number")
+        yield field.invalid(_ANNOTATIONS.key(_COUNT), count, "must be a positive number")
     if not annotations.get(_SELECTOR, "-").strip():
-        yield field.invalid(ANNOTATIONS.key(_SELECTOR), annotations[_SELECTOR], "must be a CEL expression")
+        yield field.invalid(_ANNOTATIONS.key(_SELECTOR), annotations[_SELECTOR], "must be a CEL expression")
+
+
+def device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
+    """Say what the annotations need in the cluster, and which have no meaning."""
+    if device_request(metadata) is not None:
+        text = f"needs Kubernetes 1.34 or newer and the component {COMPONENT}; without them no devices are claimed"
+        yield advice(_ANNOTATIONS.key(_CLASS), text)
+    known = (_CLASS, _COUNT, _SELECTOR)
+    for key in _given(metadata):
+        if key not in known:
+            yield advice(_ANNOTATIONS.key(key), f"accepted, no effect; use {', '.join(known)}", "no-effect")
+
+
+def _given(metadata: ObjectMeta) -> list[str]:
+    return sorted(key for key in metadata.annotations or {} if key.startswith(_PREFIX))
+
+
+# Claims.
+
+
+def device_request(metadata: ObjectMeta) -> DeviceRequest | None:
+    """Return the devices that the annotations ask for, if they are valid."""
+    if not _given(metadata) or any(check(metadata)):
+        return None
+    annotations = metadata.annotations or {}
+    return DeviceRequest(annotations[_CLASS], int(annotations.get(_COUNT, "1")), annotations.get(_SELECTOR, ""))
+
+
+def with_claims(document: Json, names: Names) -> Json:
+    """Claim the devices for the model servers of a spec. A claim of the same name in a pod is the user's own."""
+    for path in MODEL_SERVERS:
+        if (pod := find(document, path)) is not None:
+            document = replaced(document, path, _claiming(pod, names.claim_template))
+    return document
+
+
+def _claiming(pod: Json, template: str) -> Json:
+    return {
+        **pod,
+        "containers": [_with_claim(c) if c.get("name") == MAIN else c for c in pod.get("containers") or ()],
+        "resourceClaims": _extended(pod.get("resourceClaims"), {"name": CLAIM, "resourceClaimTemplateName": template}),
+    }
+
+
+def _with_claim(container: Json) -> Json:
+    resources = container.get("resources") or {}
+    return {**container, "resources": {**resources, "claims": _extended(resources.get("claims"), {"name": CLAIM})}}
+
+
+def _extended(claims: list[Json] | None, claim: Json) -> list[Json]:
+    present = claims or []
+    return present if any(item.get("name") == CLAIM for item in present) else [*present, claim]
+
+
+def claim_template(request: DeviceRequest, names: Names, namespace: str) -> Json:
+    """Build the ResourceClaimTemplate, with the values that the API server would add."""
+    exactly: Json = {
+        "deviceClassName": request.device_class,
+        "allocationMode": "ExactCount",
+        "count": request.count,
+    }
+    if request.selector:
+        exactly["selectors"] = [{"cel": {"expression": request.selector}}]
+    return {
+        "apiVersion": CLAIM_TEMPLATE_API,
+        "kind": "ResourceClaimTemplate",
+        "metadata": {
+            "name": names.claim_template,
+            "namespace": namespace,
+            "labels": component_labels(names.service, COMPONENT_WORKLOAD),
+        },
+        "spec": {"spec": {"devices": {"requests": [{"name": CLAIM, "exactly": exactly}]}}},
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from app.kserve.lora import is_loaded
 from app.kserve.modeluri import parse
@@ -15,8 +14,6 @@ from app.kube.base import Json
 
 TLS_SETTING = "enableLLMInferenceServiceTLS"
 NO_TLS = f"{TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
-NO_CLAIM = "no ResourceClaimTemplate is made; claim devices in template.resourceClaims"
-
 NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 
 _SIDECARS = {
@@ -27,7 +24,7 @@ _SIDECARS = {
 """Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
 
 
-def plugins_without_server(config: Any, pod: Json | None) -> Iterator[str]:
+def plugins_without_server(config: object, pod: Json | None) -> Iterator[str]:
     """Yield a problem for each plugin whose server is not a container of the endpoint picker's pod."""
     names = {container.get("name") for container in (pod or {}).get("containers") or ()}
     if names - {MAIN, TOKENIZER}:

@@ -56,6 +56,8 @@ Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "
 CORSMethod = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"]
 PortNumber = Annotated[Int32, Field(ge=1, le=65535)]
 
+MAX_RULES, MAX_MATCHES, MAX_ALL_MATCHES, MAX_HEADERS = 16, 64, 128, 16
+"""Rules of a route, matches of a rule, matches of all rules, headers that a filter sets."""
 ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -117,10 +119,8 @@ class HTTPHeader(KubeModel):
 
 
 class HTTPHeaderFilter(KubeModel):
-    """Headers to change."""
-
     set: list[HTTPHeader] | None = Field(
-        None, description="Headers to write over.", max_length=16, json_schema_extra=BY_NAME
+        None, description="Headers to write over.", max_length=MAX_HEADERS, json_schema_extra=BY_NAME
     )
     add: list[HTTPHeader] | None = Field(
         None, description="Headers to append a value to.", max_length=16, json_schema_extra=BY_NAME
@@ -158,8 +158,6 @@ class HTTPRequestMirrorFilter(KubeModel):
 
 
 class HTTPPathModifier(KubeModel):
-    """Rewriting of a path."""
-
     constraints: ClassVar[tuple[Rule, ...]] = (
         *_chosen("type", "ReplaceFullPath", "replaceFullPath", "ReplaceFullPath"),
         *_chosen("type", "ReplacePrefixMatch", "replacePrefixMatch", "ReplacePrefixMatch"),
@@ -409,8 +407,6 @@ def milliseconds(duration: str | None) -> int:
 
 
 class HTTPRouteTimeouts(KubeModel):
-    """Timeouts of requests."""
-
     constraints = (
         Rule(
             "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
@@ -517,7 +513,7 @@ class HTTPRouteRule(KubeModel):
     matches: list[HTTPRouteMatch] | None = Field(
         None,
         description="Requests that the rule is for: those that any of these fits.",
-        max_length=64,
+        max_length=MAX_MATCHES,
         json_schema_extra=ATOMIC | {"default": DEFAULT_MATCHES},
     )
     filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = Field(
@@ -531,22 +527,19 @@ class HTTPRouteRule(KubeModel):
     session_persistence: SessionPersistence | None = Field(None, description="Keeps clients at their backend.")
 
 
-MATCHES = 128
-"""Of all rules of a route together."""
 ROUTE_RULES = Rules(
     (
         Rule(
-            " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(16)) + f" <= {MATCHES}",
-            f"all rules together have at most {MATCHES} matches",
-            lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MATCHES,
+            " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(MAX_RULES))
+            + f" <= {MAX_ALL_MATCHES}",
+            f"all rules together have at most {MAX_ALL_MATCHES} matches",
+            lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MAX_ALL_MATCHES,
         ),
     )
 )
 
 
 class HTTPRouteSpec(KubeModel):
-    """Content of an HTTPRoute."""
-
     parent_refs: list[ParentReference] | None = Field(
         None, description="Gateways that serve the route.", max_length=32, json_schema_extra=ATOMIC
     )
@@ -559,6 +552,6 @@ class HTTPRouteSpec(KubeModel):
     rules: Annotated[list[HTTPRouteRule] | None, ROUTE_RULES] = Field(
         None,
         description="What happens to requests, first match first. A list that the API server filled in counts as none.",
-        max_length=16,
+        max_length=MAX_RULES,
         json_schema_extra=ATOMIC | {"default": DEFAULT_RULES},
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
+from app.kserve import devices
 from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
@@ -19,7 +20,16 @@ from app.kserve.llminferenceserviceconfig import checks as config_checks
 from app.kserve.llminferenceserviceconfig import sync as config
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.names import GATEWAY_API, GROUP, OBJECTIVE_API, POOL_API, SCALED_OBJECT_API, VARIANT_API, VERSION
+from app.kserve.names import (
+    CLAIM_TEMPLATE_API,
+    GATEWAY_API,
+    GROUP,
+    OBJECTIVE_API,
+    POOL_API,
+    SCALED_OBJECT_API,
+    VARIANT_API,
+    VERSION,
+)
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
 from app.kube.resource import (
     AUTOSCALERS,
@@ -86,6 +96,13 @@ _SERVICE = CustomResource(
             OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", optional=True, component=OBJECTIVE_COMPONENT
         ),
         ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", optional=True, component=VARIANT_COMPONENT),
+        ChildKind(
+            CLAIM_TEMPLATE_API,
+            "ResourceClaimTemplate",
+            "resourceclaimtemplates",
+            optional=True,
+            component=devices.COMPONENT,
+        ),
     ),
     related=(
         RelatedKind(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -37,8 +37,6 @@ class CacheClaim(KubeModel):
 
 
 class CacheFileSystem(KubeModel):
-    """A volume for key-value caches."""
-
     empty_dir: Json | None = Field(None, description="Storage of the node.")
     pvc: CacheClaim | None = Field(None, description="A PersistentVolumeClaim.")
 
@@ -96,7 +94,7 @@ def _exactly_one(path: field.Path, **choices: object) -> Iterator[field.Error]:
         yield field.invalid(path, present, f"must have only one of {names}")
 
 
-def _decoded(offloading: Any, path: field.Path = SPEC) -> tuple[KVCacheOffloading | None, list[field.Error]]:
+def _decoded(offloading: object, path: field.Path = SPEC) -> tuple[KVCacheOffloading | None, list[field.Error]]:
     return decode_document(offloading, KVCacheOffloading, path) if isinstance(offloading, dict) else (None, [])
 
 
@@ -148,7 +146,7 @@ def _source(files: CacheFileSystem) -> Json:
 # The server's flag.
 
 
-def transfer_flag(offloading: Any) -> str:
+def transfer_flag(offloading: object) -> str:
     """Return vLLM's flag for a shell script, to stand between double quotes; empty without host memory."""
     size, settings = _host_memory(offloading)
     if settings is None or not size:
@@ -166,7 +164,7 @@ def transfer_flag(offloading: Any) -> str:
     return f"{FLAG} '{text}'"
 
 
-def _host_memory(offloading: Any) -> tuple[int, KVCacheOffloading | None]:
+def _host_memory(offloading: object) -> tuple[int, KVCacheOffloading | None]:
     settings, _ = _decoded(offloading)
     try:
         return int(parse(str(settings.cpu))) if settings is not None else 0, settings

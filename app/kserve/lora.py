@@ -47,12 +47,10 @@ def adapters(model: LLMModelSpec | None) -> list[Adapter]:
 
 
 def names(model: LLMModelSpec | None) -> list[str]:
-    """Return the names of the adapters, sorted."""
     return sorted(str(entry["name"]) for _, entry in _entries(model) if entry.get("name"))
 
 
 def uris(model: LLMModelSpec | None) -> list[str]:
-    """Return the addresses of a model and of its adapters, as they are written."""
     listed = [entry.get("uri") for _, entry in _entries(model)]
     return [uri for uri in (model.uri if model is not None else None, *listed) if isinstance(uri, str)]
 

@@ -25,6 +25,7 @@ OBJECTIVE_API = f"{POOL_GROUP_ALPHA}/v1alpha2"
 AUTOSCALER_API = AUTOSCALERS.api_version
 SCALED_OBJECT_API = "keda.sh/v1alpha1"
 VARIANT_API = "llmd.ai/v1alpha1"
+CLAIM_TEMPLATE_API = "resource.k8s.io/v1"
 
 # Labels.
 
@@ -188,6 +189,11 @@ class Names:
         return self._child("-kserve-ca-bundle")
 
     @property
+    def claim_template(self) -> str:
+        """The ResourceClaimTemplate of the devices that annotations ask for."""
+        return self._child("-managed-dra")
+
+    @property
     def role(self) -> str:
         return self._child("-kserve-role")
 
@@ -247,7 +253,6 @@ _NO_LABEL = re.compile(r"[^a-z0-9-]")
 
 
 def base_labels(service: str) -> dict[str, str]:
-    """Return the labels of every object of a service."""
     return {NAME: service, PART_OF: PART_OF_VALUE}
 
 

@@ -85,14 +85,14 @@ class StorageInitializer(_Document):
             canonical(amount)
 
     @property
-    def resources(self) -> dict[str, Any]:
+    def resources(self) -> dict[str, object]:
         return {
             "requests": {"cpu": canonical(self.cpu_request), "memory": canonical(self.memory_request)},
             "limits": {"cpu": canonical(self.cpu_limit), "memory": canonical(self.memory_limit)},
         }
 
     @property
-    def modelcar_resources(self) -> dict[str, Any]:
+    def modelcar_resources(self) -> dict[str, object]:
         amounts = {"cpu": canonical(self.cpu_modelcar), "memory": canonical(self.memory_modelcar)}
         return {"requests": amounts, "limits": dict(amounts)}
 
@@ -144,7 +144,7 @@ class Prometheus(_Document):
     trigger_auth_kind: str = ""
 
 
-class Autoscaling(_Document):
+class AutoscalingConfig(_Document):
     """``autoscaling-wva-controller-config``: what ScaledObjects need (KS-5.3)."""
 
     prometheus: Prometheus = msgspec.field(default_factory=Prometheus)
@@ -169,7 +169,7 @@ class OperatorConfig(msgspec.Struct, frozen=True):
         default_factory=lambda: StorageInitializer(uid_modelcar=1010)
     )
     credentials: Credentials = msgspec.field(default_factory=Credentials)
-    autoscaling: Autoscaling = msgspec.field(default_factory=Autoscaling)
+    autoscaling: AutoscalingConfig = msgspec.field(default_factory=AutoscalingConfig)
 
     @property
     def gateway(self) -> tuple[str, str]:
@@ -182,7 +182,7 @@ DOCUMENTS: Mapping[str, type[_Document]] = {
     "ingress": Ingress,
     "storageInitializer": StorageInitializer,
     "credentials": Credentials,
-    AUTOSCALING_KEY: Autoscaling,
+    AUTOSCALING_KEY: AutoscalingConfig,
     "scheduler": Scheduler,
 }
 """The keys of the ConfigMap that are read."""

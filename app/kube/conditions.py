@@ -37,8 +37,10 @@ def seconds_since(text: str | None, now: datetime) -> float | None:
 MESSAGE_MAX = 32768
 """Maximum length of a condition's message, in characters."""
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that move a terminal's cursor, or turn the direction of text."""
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Characters that move a terminal's cursor, turn the direction of text, end a line, or are invisible."""
 
 
 def _escaped(match: re.Match[str]) -> str:

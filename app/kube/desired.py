@@ -39,7 +39,6 @@ class VolumeMount(Desired):
     name: str
     mount_path: str
     read_only: bool | None = None
-    sub_path: str | None = None
 
 
 class ResourceRequirements(Desired):
@@ -66,7 +65,6 @@ class Container(Desired):
     liveness_probe: Json | None = None
     readiness_probe: Json | None = None
     security_context: Json | None = None
-    image_pull_policy: str | None = None
     termination_message_policy: str | None = None
 
 
@@ -87,7 +85,6 @@ class PodSpec(Desired):
     affinity: Json | None = None
     topology_spread_constraints: list[Json] | None = None
     resource_claims: list[Json] | None = None
-    service_account_name: str | None = None
     automount_service_account_token: bool | None = None
 
 
@@ -110,9 +107,7 @@ class DeploymentSpec(Desired):
     replicas: int | None = None
     """``None`` leaves the number to an autoscaler (:func:`app.hooks.kept.desired_replicas`)."""
     strategy: Json | None = None
-    progress_deadline_seconds: int | None = None
     revision_history_limit: int | None = None
-    min_ready_seconds: int | None = None
 
 
 class Deployment(Desired, tag_field="kind", tag="Deployment"):
@@ -130,18 +125,15 @@ class ServicePort(Desired):
     port: int
     target_port: int | str
     protocol: str = msgspec.field(default_factory=lambda: "TCP")
-    app_protocol: str | None = None
     node_port: int | None = None
 
 
 class ServiceSpec(Desired):
-    """``cluster_ip`` is absent, or the string ``None`` of a headless Service: the cluster chooses addresses."""
+    """``clusterIP`` is absent: the cluster chooses addresses."""
 
     selector: dict[str, str] | None = None
     ports: list[ServicePort] | None = None
     type: str | None = None
-    cluster_ip: str | None = msgspec.field(default=None, name="clusterIP")
-    publish_not_ready_addresses: bool | None = None
 
 
 class Service(Desired, tag_field="kind", tag="Service"):
@@ -179,11 +171,10 @@ class HorizontalPodAutoscaler(Desired, tag_field="kind", tag="HorizontalPodAutos
 
 
 class JobSpec(Desired):
-    """Immutable in a cluster; ``active_deadline_seconds`` counts from the Job's start."""
+    """Immutable in a cluster."""
 
     template: PodTemplateSpec
     backoff_limit: int | None = None
-    active_deadline_seconds: int | None = None
     pod_failure_policy: Json | None = None
 
 

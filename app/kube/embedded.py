@@ -28,15 +28,9 @@ class _Type(NamedTuple):
 
 @cache
 def _type(name: str) -> _Type:
-    fields, required = {}, []
-    for entry in TYPES[name].split():
-        key, _, type_ = entry.partition(":")
-        if key.endswith("!"):
-            key = key[:-1]
-            required.append(key)
-        container, bare = (type_[:2], type_[2:]) if type_[:2] in ("[]", "{}") else ("", type_)
-        fields[key] = _Field(bare, container)
-    return _Type(fields, tuple(required))
+    declared = TYPES[name].items()
+    fields = {key: _Field(part.type, part.container) for key, part in declared}
+    return _Type(fields, tuple(key for key, part in declared if part.required))
 
 
 class TypeCheck:

@@ -195,6 +195,13 @@ def go_quote(text: str) -> str:
     return '"' + _UNPRINTABLE.sub(_escape, text) + '"'
 
 
+def one_line(text: str) -> str:
+    """Return the text with line ends and other unprintable characters escaped as by :func:`go_quote`."""
+    return (
+        text if text.isprintable() else "".join(char if char.isprintable() else go_quote(char)[1:-1] for char in text)
+    )
+
+
 def _escape(match: re.Match[str]) -> str:
     char = match.group()
     if char in _ESCAPES:

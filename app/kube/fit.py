@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Answer(StrEnum):
+class FitAnswer(StrEnum):
     """The part of the answer that is certain."""
 
     FITS = "fits"
@@ -17,7 +17,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    answer: Answer
+    answer: FitAnswer
     why: str
     """In one sentence, without the answer."""
     rows: tuple[tuple[str, str, str], ...]

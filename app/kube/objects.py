@@ -129,8 +129,6 @@ class ContainerPart(Observed):
 
 
 class VolumePart(Observed):
-    """The name of a volume."""
-
     name: str = ""
 
 

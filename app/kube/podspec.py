@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from app.kube import embedded
 from app.kube.base import Json
-from app.kube.embedded_types import MERGE_KEYS as KEYS
 from app.kube.embedded_types import TYPES
 from app.kube.merge import OPEN, MergeRules
 from app.kube.quantity import canonical_value
@@ -21,8 +20,8 @@ _ENV = MergeRules(fields={"valueFrom": _ENV_SOURCE}, one_of=frozenset({"value", 
 
 def _lists(type_name: str, shapes: Mapping[str, MergeRules]) -> dict[str, tuple[str, MergeRules]]:
     """Return the lists of a type that merge by a key, with the rules of their items."""
-    keyed = (name.partition(".") for name in KEYS)
-    return {name: (KEYS[f"{owner}.{name}"], shapes.get(name, OPEN)) for owner, _, name in keyed if owner == type_name}
+    declared = TYPES[type_name].items()
+    return {name: (part.merge_key, shapes.get(name, OPEN)) for name, part in declared if part.merge_key}
 
 
 CONTAINER = MergeRules(

@@ -77,7 +77,7 @@ def _of_list(items: list[object], info: FieldInfo, path: field.Path) -> Iterator
             yield from violations(item, item_path)
 
 
-def broken(rules: Sequence[Rule], value: Any, path: field.Path, kind: str = "object") -> Iterator[field.Error]:
+def broken(rules: Sequence[Rule], value: object, path: field.Path, kind: str = "object") -> Iterator[field.Error]:
     """Yield the errors of broken rules. As in the API server, messages do not repeat objects and lists."""
     for rule in rules:
         if not rule.holds(value):

@@ -41,7 +41,6 @@ class ModelClaims(KubeModel):
 
     @property
     def names(self) -> list[str]:
-        """Names of the claimed OpenModels, the main model first."""
         return [model.name for model in main_first(self.models or [])]
 
 

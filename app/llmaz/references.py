@@ -35,7 +35,7 @@ class Obstacle(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ClaimedModel:
     name: str
     family: str
     source: Source
@@ -49,7 +49,7 @@ class Model:
         return self.source.name if isinstance(self.source, source.Ollama) else self.name
 
 
-def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[Model] | Cause:
+def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[ClaimedModel] | Cause:
     """Return the models of these names in order, or why the first of them cannot be used."""
     claimed = []
     for name in names:
@@ -64,14 +64,14 @@ def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> lis
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class LoadedRuntime:
     """An engine that Playgrounds can use."""
 
     spec: BackendRuntimeSpec
     handlers: dict[str, Json]
 
 
-def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime | Cause:
+def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> LoadedRuntime | Cause:
     """Return the BackendRuntime of that name, or why it cannot be used."""
     resource = get(group, name)
     if resource is None:
@@ -82,7 +82,7 @@ def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> Runtime |
     return usable
 
 
-def _model(resource: RelatedResource, raw: bytes) -> Model | str:
+def _model(resource: RelatedResource, raw: bytes) -> ClaimedModel | str:
     name = resource.metadata.name
     reading = read_related(raw, OpenModelSpec)
     spec, errors = reading.spec, reading.errors
@@ -100,7 +100,7 @@ def _model(resource: RelatedResource, raw: bytes) -> Model | str:
     if bad:
         return field.aggregate(bad)
     created = _utc(spec.created_at or resource.metadata.creation_timestamp)
-    return Model(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created)
+    return ClaimedModel(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created)
 
 
 def _utc(time: str | None) -> str | None:
@@ -108,7 +108,7 @@ def _utc(time: str | None) -> str | None:
     return None if moment is None else rfc3339(moment)
 
 
-def _runtime(raw: bytes) -> Runtime | str:
+def _runtime(raw: bytes) -> LoadedRuntime | str:
     reading = read_related(raw, BackendRuntimeSpec)
     spec, errors = reading.spec, reading.errors
     if spec is not None and not errors:
@@ -121,10 +121,10 @@ def _runtime(raw: bytes) -> Runtime | str:
         "livenessProbe": spec.liveness_probe,
         "readinessProbe": spec.readiness_probe,
     }
-    return Runtime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
+    return LoadedRuntime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
 
 
-def unloadable(models: list[Model], settings: Settings, *, skip: bool) -> Cause | None:
+def unloadable(models: list[ClaimedModel], settings: Settings, *, skip: bool) -> Cause | None:
     """Return a cause if no loader can fetch one of the models, so that its pods would never start."""
     for model in models if not skip else ():
         problem = _unloadable(model.source, models, settings)
@@ -133,7 +133,7 @@ def unloadable(models: list[Model], settings: Settings, *, skip: bool) -> Cause 
     return None
 
 
-def _unloadable(weights: Source, models: list[Model], settings: Settings) -> str:
+def _unloadable(weights: Source, models: list[ClaimedModel], settings: Settings) -> str:
     if isinstance(weights, ObjectStore) and weights.protocol != "oss" and not settings.llmaz_object_loader_image:
         return (
             f"the loader cannot fetch from {weights.protocol}; let the engine do it, with the annotation "
@@ -149,7 +149,7 @@ def _unloadable(weights: Source, models: list[Model], settings: Settings) -> str
     return f"its files would be in one directory with those of OpenModel {other}" if other else ""
 
 
-def mounts_images(models: list[Model], settings: Settings) -> bool:
+def mounts_images(models: list[ClaimedModel], settings: Settings) -> bool:
     """True if models in images are mounted; with a loaded model beside them they are copied.
 
     Engines mount the directory of loaded models read-only, so nothing can be mounted inside it.
@@ -157,7 +157,7 @@ def mounts_images(models: list[Model], settings: Settings) -> bool:
     return settings.llmaz_image_volumes and all(isinstance(model.source, Host | Image) for model in models)
 
 
-def notes(models: list[Model], *, skip: bool) -> Iterator[str]:
+def notes(models: list[ClaimedModel], *, skip: bool) -> Iterator[str]:
     """Return warnings about models that engines fetch themselves."""
     for model in models if skip else ():
         weights = model.source

@@ -27,8 +27,6 @@ class HPATrigger(KubeModel):
 
 
 class ScaleTrigger(KubeModel):
-    """Trigger of autoscaling."""
-
     hpa: HPATrigger | None = Field(default=None, description="Settings of a HorizontalPodAutoscaler.")
 
 

@@ -54,8 +54,6 @@ JOB_USER = 100
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file to download, with its source, path and conditions."""
-
     source: Source
     path: str
     """Path of the file in the pod that serves it."""

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -39,7 +39,7 @@ _CLOSE = (b"connection", b"close")
 class HookRoute(APIRoute):
     """A route whose endpoint gets the raw request and makes the answer itself, without a model in between."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         """Return the endpoint, without FastAPI's parsing and validation around it."""
         return self.endpoint
 
@@ -110,7 +110,7 @@ class Answer(Response):
         self._load.holders.discard(self)
 
 
-class Fault(Exception):
+class UnhandledError(Exception):
     """A bug (the cause): answered 500 without details, after which Metacontroller changes no child."""
 
     def __init__(self, body: bytes) -> None:
@@ -163,7 +163,7 @@ class Endpoint(Generic[AnsweredT]):
         except (Refusal, ProtocolError, Disconnected):
             raise
         except Exception as fault:
-            raise Fault(body) from fault
+            raise UnhandledError(body) from fault
         finally:
             reader.release()
             load.in_flight -= 1

@@ -27,7 +27,7 @@ from app.limits import (
 )
 from app.server.fairqueue import FairQueue
 from app.server.metrics import CONNECTIONS_REFUSED
-from app.server.protocol import LimitedProtocol, Rank, Stage
+from app.server.protocol import Activity, LimitedProtocol, Rank
 from app.server.worker import Worker
 
 PAUSE_SECONDS = 0.5
@@ -53,7 +53,7 @@ class Handshake:
 
     def rank(self, now: float) -> Rank:
         """Rank it like an open connection that sent no request."""
-        return now - self.since < NEWCOMER_SECONDS, Stage.SILENT, self.since
+        return now - self.since < NEWCOMER_SECONDS, Activity.SILENT, self.since
 
     def abort(self) -> None:
         """End the handshake and close the socket."""

@@ -3,7 +3,7 @@
 from prometheus_client import Counter, Gauge
 from prometheus_fastapi_instrumentator.metrics import Info, latency, requests
 
-from app.admission.protocol import Answer
+from app.admission.protocol import ReviewAnswer
 from app.hooks.protocol import SyncAnswer
 from app.kube.resource import CustomResource
 from app.server.endpoint import Report
@@ -35,11 +35,11 @@ STATUS_VALUES = Counter(
 )
 
 
-def reviewed(kind: str) -> Report[Answer]:
+def reviewed(kind: str) -> Report[ReviewAnswer]:
     """Return the report that counts reviews of a kind. The log gets the verdict and the uid of a denial."""
     warnings = WARNINGS.labels(kind)
 
-    def report(answer: Answer) -> dict[str, str] | None:
+    def report(answer: ReviewAnswer) -> dict[str, str] | None:
         if answer.warnings:
             warnings.inc(answer.warnings)
         if answer.allowed:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from app.errors import ProtocolError, ResponseError
 from app.server.body import Load, Refusal
 from app.server.caller import Disconnected
-from app.server.endpoint import Answer, Fault, Header
+from app.server.endpoint import Answer, Header, UnhandledError
 from app.server.logs import Log
 
 CLIENT_GONE = 499
@@ -43,7 +43,7 @@ def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
         unread = request.method in ("POST", "PUT", "PATCH")
         return problem(request, fault.status_code, fault.detail.lower(), *headers, unread=unread)
 
-    async def internal(request: Request, fault: Fault) -> Response:
+    async def internal(request: Request, fault: UnhandledError) -> Response:
         """Log where a bug occurred and the object of the request; the caller gets an id to search for."""
         identifier, cause = uuid4().hex[:12], fault.__cause__
         assert isinstance(cause, Exception)
@@ -57,7 +57,7 @@ def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
         ProtocolError: malformed,
         Disconnected: gone,
         HTTPException: not_routed,
-        Fault: internal,
+        UnhandledError: internal,
     }
 
 

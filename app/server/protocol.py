@@ -7,7 +7,6 @@ Without them a client that sends nothing, or one byte per second, or never reads
 import asyncio
 import time
 from enum import IntEnum
-from typing import Any
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -29,7 +28,7 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-class Stage(IntEnum):
+class Activity(IntEnum):
     """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
 
     SILENT = 0
@@ -41,7 +40,7 @@ class Stage(IntEnum):
     """A complete request is worked on, or its answer is not read."""
 
 
-Rank = tuple[bool, Stage, float]
+Rank = tuple[bool, Activity, float]
 """Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its stage,
 and the time when that stage began."""
 
@@ -77,16 +76,20 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         if self.caller.answered or now - self._opened >= NEWCOMER_SECONDS:
             return False, self._stage, self._since
-        return True, Stage.ANSWERING if self._stage is Stage.ANSWERING else Stage.SILENT, self._opened
+        return (
+            True,
+            Activity.ANSWERING if self._stage is Activity.ANSWERING else Activity.SILENT,
+            self._opened,
+        )
 
     @property
-    def _stage(self) -> Stage:
+    def _stage(self) -> Activity:
         cycle: RequestResponseCycle | None = self.cycle
         if not self._in_head or self._head_bytes:
-            return Stage.INCOMPLETE
+            return Activity.INCOMPLETE
         if cycle is not None and not cycle.response_complete:
-            return Stage.ANSWERING
-        return Stage.RESTING if self._asked else Stage.SILENT
+            return Activity.ANSWERING
+        return Activity.RESTING if self._asked else Activity.SILENT
 
     def abort(self) -> None:
         """Close the connection at once, without waiting for the client to read."""
@@ -96,18 +99,18 @@ class LimitedProtocol(HttpToolsProtocol):
             self._running.disconnected = True
         self.transport.abort()
 
-    async def _run(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _run(self, scope: object, receive: object, send: object) -> None:
         """Run the application, unless the connection was closed before the request had its turn."""
         if not self.transport.is_closing():
             await self.app(scope, receive, send)
         elif self._running is not None:
             self._running.disconnected = True
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ARG002 - uvicorn's signature
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: object) -> None:  # noqa: ARG002 - uvicorn's signature
         self._running = cycle
         super()._start_asgi_task(cycle, self._run)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn narrows it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
         self._arm(HEAD_SECONDS)
@@ -121,7 +124,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unread.cancel()
         super().connection_lost(exc)
         self.pipeline.clear()
-        self.cycle = self._running = None  # type: ignore[assignment] # they refer to this object: free it at once
+        self.cycle = self._running = None  # type: ignore[assignment]  # frees this object
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:

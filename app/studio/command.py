@@ -17,7 +17,7 @@ import uvicorn
 
 from app.cli import options
 from app.cli.files import collect
-from app.cli.live import Cluster, Unreadable
+from app.cli.live import LiveCluster, Unreadable
 from app.cli.manifests import ManifestError
 from app.studio.guard import Guard, new_token
 from app.studio.live import Live
@@ -37,7 +37,7 @@ def command(*, files: tuple[str, ...], live: bool, context: str | None, port: in
     """Serve until interrupted; 2 when a file or the cluster cannot be read, or the port is taken."""
     try:
         documents = _documents(files)
-        cluster = Live(Cluster(context)) if live else None
+        cluster = Live(LiveCluster(context)) if live else None
         listening = socket.create_server((LOOPBACK, port))
     except (ManifestError, Unreadable) as error:
         return options.fail("studio", error)

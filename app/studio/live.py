@@ -13,7 +13,7 @@ from fastapi.sse import EventSourceResponse
 
 from app.cli import live as clusters
 from app.cli.kinds import find
-from app.cli.live import Source
+from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
@@ -37,7 +37,7 @@ _WRITTEN_BY_USERS = ("name", "namespace", "labels", "annotations")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Watched(Source, Protocol):
+class Watched(ObjectSource, Protocol):
     """A source of objects and of their changes."""
 
     context: str
@@ -135,7 +135,7 @@ class Live:
 
     def _simulated_cluster(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
         """Return the part of the cluster that the object's hooks read."""
-        related = clusters.readable_objects(self._source, resource, namespace)
+        related = clusters.readable_objects(self._source, resource, document, namespace)
         objects = Store({(outer_key(item), inner_key(item)): item for item in [*related, document]})
         return Cluster(direct(Settings()), objects=objects)
 

@@ -112,9 +112,6 @@ port_name = matching(
 )
 label_value = matching(is_label_value, "must be a label value")
 relative_path = matching(lambda path: not leaves_its_root(path), "must be a relative path without '..'")
-relative_file = matching(
-    lambda path: not leaves_its_root(path), "must be a relative path without '..', for example app.env"
-)
 ip = matching(_is_ip_address, "must be an IP address")
 port_number = between(1, 65535)
 user_id = between(0, 2**31 - 1)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.workload.gpumodels import GPU_MODELS
 
 GIB = 2**30
@@ -51,7 +51,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class Usage:
     """Use of the memory of GPUs by a server, as far as its options describe it."""
 
     context: int | None = None
@@ -88,7 +88,7 @@ class Question:
     """Bytes of the weights."""
     parameters: int
     shape: Shape | None
-    use: Use
+    use: Usage
     gpus: int
     memory: int
     """Bytes of one GPU."""
@@ -100,7 +100,7 @@ class Question:
 def judge(question: Question) -> Fit:
     """Return the verdict, which is CANNOT_KNOW unless it is certain, and GPUs that would be enough."""
     fit = _verdict(question)
-    if fit.answer is Answer.FITS or not fit.rows or not question.gpus:
+    if fit.answer is FitAnswer.FITS or not fit.rows or not question.gpus:
         return fit
     return replace(fit, enough=tuple(_enough(question)))
 
@@ -114,7 +114,7 @@ def _enough(question: Question) -> Iterator[str]:
     for count in GPU_COUNTS:
         for index, gpu in enumerate(GPU_MODELS[:previous]):
             other = replace(question, gpus=count, memory=gpu.memory, use=replace(question.use, gpus=None))
-            if _verdict(other).answer is Answer.FITS:
+            if _verdict(other).answer is FitAnswer.FITS:
                 yield f"{count} x {gpu.name}"
                 previous = index
                 break
@@ -123,7 +123,7 @@ def _enough(question: Question) -> Iterator[str]:
 def _verdict(question: Question) -> Fit:
     use = question.use
     if use.unknown:
-        return Fit(Answer.CANNOT_KNOW, use.unknown, ())
+        return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
     amounts = weights(question), cache(question), _overhead(question)
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, amounts, strict=True))
     least = sum(part.least for part in amounts)
@@ -131,9 +131,9 @@ def _verdict(question: Question) -> Fit:
     total = Amount(least, most, f"without {use.more}" if use.more else "")
     rows = (*rows, ("needed", str(total), total.how))
     if not question.gpus:
-        return Fit(Answer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
+        return Fit(FitAnswer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
     if not question.memory:
-        return Fit(Answer.CANNOT_KNOW, f"it needs {total}; {question.memory_field}", rows)
+        return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}; {question.memory_field}", rows)
     used = min(use.gpus or question.gpus, question.gpus)
     available = used * question.memory
     rows = (
@@ -155,13 +155,13 @@ def _compared(question: Question, total: Amount, available: int, rows: tuple[tup
         rows = (*rows, ("usable", f"{_gib(usable)} GiB", share + ("" if use.share else ", the server's default")))
         capacity = f"{_gib(usable)} GiB of {capacity}"
     if total.most is not None and total.most <= usable:
-        return Fit(Answer.FITS, f"it needs at most {_gib(total.most)} GiB, and has {capacity}", rows)
+        return Fit(FitAnswer.FITS, f"it needs at most {_gib(total.most)} GiB, and has {capacity}", rows)
     if total.least <= available * (use.share or 1.0):
-        return Fit(Answer.CANNOT_KNOW, f"it needs {total}, and has {capacity}", rows)
+        return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}, and has {capacity}", rows)
     why = f"it needs at least {_gib(total.least)} GiB, and has {capacity}"
     if use.elsewhere:
-        return Fit(Answer.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
-    return Fit(Answer.DOES_NOT_FIT, why, rows)
+        return Fit(FitAnswer.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
+    return Fit(FitAnswer.DOES_NOT_FIT, why, rows)
 
 
 # Weights: the size of the file where it is known, else parameters times bits, by what the names say.
@@ -187,7 +187,7 @@ def weights(question: Question) -> Amount:
 
 def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, gpus: int, memory: int) -> str:
     """Return why the weights cannot fit on the GPUs, judged by names alone; empty if they may."""
-    use, available = Use(), gpus * memory
+    use, available = Usage(), gpus * memory
     weight = weights(Question(names, formats, gguf, 0, 0, None, use, gpus, memory, ""))
     if weight.least <= available:
         return ""

@@ -33,7 +33,6 @@ from app.workload.fieldrules import (
     one_of,
     port_name,
     port_number,
-    relative_file,
     relative_path,
     user_id,
 )
@@ -82,7 +81,7 @@ RULES: dict[str, Rule] = {
     "EnvVar.valueFrom": containers.variable_source,
     "EnvVarSource.fieldRef": containers.field_reference,
     "EnvVarSource.resourceFieldRef": containers.resource_reference,
-    "FileKeySelector.path": relative_file,
+    "FileKeySelector.path": volumes.file_path,
     "ConfigMapKeySelector": _KEY_REFERENCE,
     "ConfigMapKeySelector.key": _KEY,
     "ConfigMapKeySelector.name": object_name,

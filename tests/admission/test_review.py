@@ -210,11 +210,16 @@ def test_deep_nesting_is_a_users_mistake() -> None:
     assert causes(ask(body({"size": "small", "env": [deep]}))) == [("spec.env", "FieldValueInvalid")]
 
 
-def test_control_characters_are_refused_and_quoted() -> None:
-    """They would reach somebody's terminal."""
-    answer = ask(body({"size": "small", "env": [{"name": "A", "value": "\x1b[31m"}]}))
+@pytest.mark.parametrize("evil", ["\x1b[31m", "\x9b31m", "a\x07\n::error::x", "\x00\u202e\u2028"])
+def test_control_characters_are_refused_and_quoted(evil: str) -> None:
+    """They would reach somebody's terminal, from a value and from the name of a field."""
+    answer = ask(body({"size": "small", "env": [{"name": "A", "value": evil}]}))
     assert causes(answer) == [("spec.env[0].value", "FieldValueInvalid")]
-    assert "\x1b" not in answer["status"]["message"]
+    assert evil not in answer["status"]["message"]
+    (place, _), *_ = causes(ask(body({"size": "small", evil: evil})))
+    status = ask(body({"size": {evil: evil}, evil: evil}))["status"]
+    words = [place, status["message"], *(cause[key] for cause in status["details"]["causes"] for key in cause)]
+    assert all(word.isprintable() for word in words)
 
 
 @pytest.mark.parametrize("spec", [None, "x", [], 5])

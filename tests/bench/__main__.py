@@ -19,7 +19,8 @@ import threading
 import time
 import timeit
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -107,8 +108,8 @@ def _slope() -> None:
     assert kind is not None
     settings, now = Settings(), utc_now()
     few, many = payloads.inference_service_sync(10), payloads.inference_service_sync(110)
-    ours = [_time(lambda body=body: answer_sync(kind, body, settings, now).body) for body in (few, many)]
-    plain = [_time(lambda body=body: orjson.loads(body)) for body in (few, many)]
+    ours = [_time(partial(answer_sync, kind, body, settings, now)) for body in (few, many)]
+    plain = [_time(partial(orjson.loads, body)) for body in (few, many)]
     ratio = (ours[1] - ours[0]) / (plain[1] - plain[0])
     print(f"slope per observed pod {ratio:.2f} x orjson.loads of the same bytes (target 0.35)", flush=True)
 
@@ -209,8 +210,8 @@ def _insist(port: int, path: str, body: bytes, clients: int) -> None:
         thread.join()
 
 
-def _time(call: object) -> float:
-    return min(timeit.repeat(call, number=20, repeat=7)) / 20  # type: ignore[arg-type]
+def _time(call: Callable[[], object]) -> float:
+    return min(timeit.repeat(call, number=20, repeat=7)) / 20
 
 
 def _memory(requests: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import subprocess
 import sys
@@ -123,6 +124,10 @@ def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[
             {"apiVersion": "", "kind": "Playgroud"},
             '"Playgroud" is taken for Playground; write kind: Playground and api',
         ),
+        (
+            {"apiVersion": "", "kind": "LLMInferenceServce"},
+            "write kind: LLMInferenceService and apiVersion: serving.kserve.io/v1alpha2\n",
+        ),
         ({"apiVersion": "v1", "kind": "LLMInferenceService"}, "is served as serving.kserve.io/v1alpha2"),
         ({"apiVersion": ""}, "Required value: InferenceService is served as inference.llmkube.dev/v1alpha1"),
         ({"kind": ""}, "Required value: inference.llmkube.dev has Model, InferenceService"),
@@ -194,6 +199,17 @@ def test_a_reference_is_found_at_its_field(command: Command, path: str, document
     file = command.file("all.yaml", model(), OPEN_MODEL, document)
     found = [f for f in command("validate", file, "--output", "json").findings if f["id"] == "dangling-reference"]
     assert [finding["path"] for finding in found] == [path]
+
+
+@pytest.mark.parametrize(("backend", "near"), [("vlmm", "vllm"), ("mine", "")])
+def test_a_misspelt_object_of_the_installation_is_corrected(command: Command, backend: str, near: str) -> None:
+    """The cluster may have others, so no other name is doubted."""
+    playground = copy.deepcopy(REFERENCES["spec.modelClaim.modelName"])
+    del playground["metadata"]["labels"]
+    playground["spec"] = {"modelClaim": {"modelName": "opt"}, "backendRuntimeConfig": {"backendName": backend}}
+    found = command("validate", command.file("all.yaml", OPEN_MODEL, playground), "--output", "json").findings
+    messages = [finding["message"] for finding in found if finding["path"] == "spec.backendRuntimeConfig.backendName"]
+    assert messages == ([f'BackendRuntime "{backend}" is not among the files; did you mean "{near}"?'] if near else [])
 
 
 def test_a_repository_is_not_among_the_files(command: Command) -> None:
@@ -364,6 +380,18 @@ def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch:
     assert [item["metadata"]["name"] for item in answer["items"] if item["kind"] == "Deployment"] == ["s"]
     (error,) = (one for one in answer["results"] if one["severity"] == "error")
     assert (error["field"], error["tags"]) == ({"path": "spec.replicas"}, {"id": "invalid-value"})
+
+
+@pytest.mark.parametrize("metadata", [None, "x", 7, [], [{}]], ids=str)
+def test_a_krm_function_reports_metadata_of_another_type(
+    command: Command, monkeypatch: pytest.MonkeyPatch, metadata: object
+) -> None:
+    items = [model(metadata=metadata)]
+    text = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    result = command("krm")
+    assert result.status == 1
+    assert yaml.safe_load(result.out)["items"] == items
 
 
 def test_reports_a_template_error_at_its_config(command: Command) -> None:

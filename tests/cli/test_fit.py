@@ -126,6 +126,15 @@ def test_the_status_of_a_model_counts(command: Command) -> None:
     assert "  weights          10.0 GiB" in result.out
 
 
+@pytest.mark.parametrize("spec", [7, {"accessModes": "x"}, {"storageClassName": []}], ids=str)
+def test_a_malformed_claim_among_the_files_is_named(command: Command, spec: Json | int) -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": spec}
+    asked = model(spec={"source": "pvc://c/m.gguf"})
+    result = command("fit", command.file("all.yaml", asked, service(), claim))
+    assert result.status == 2
+    assert "PersistentVolumeClaim" in result.err
+
+
 def test_related_objects_are_not_judged(command: Command) -> None:
     services, models = command.file("s.yaml", service()), command.file("m.yaml", large())
     assert command("fit", services, "--with", models).status == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import lupa  # type: ignore[import-untyped]
+import lupa  # type: ignore[import-untyped]  # it has no types
 import pytest
 
 from app.cli.files import read

@@ -69,6 +69,7 @@ def test_a_file_without_end_is_refused(command: Command) -> None:
 
 
 EVIL = "a\x1b[2J\x1b]0;pwn\a\n::error file=x::pwned%0A\r]]>&<script>\0\u202e\u009b31m\n---\nkind: EVIL\n#"
+PRINTABLE = "::error::a\n  ::error file=x::pwned\n##[error]x ##vso[task.setvariable]y\n"
 FORMS = [
     *(["validate", "--output", form] for form in ("text", "json", "sarif", "github", "junit")),
     *([name] for name in ("render", "explain", "fit")),
@@ -77,25 +78,38 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=" ".join)
-def test_no_name_controls_a_terminal_or_adds_a_line(command: Command, form: list[str]) -> None:
+@pytest.mark.parametrize("form", [*FORMS, ["convert", "--to", "llmkube"]], ids=" ".join)
+@pytest.mark.parametrize("evil", [EVIL, PRINTABLE], ids=["unprintable", "printable"])
+def test_no_name_controls_a_terminal_or_adds_a_line(command: Command, form: list[str], evil: str) -> None:
     documents = [
-        model(EVIL),
-        model(spec={"source": "https://models.example.com/m.gguf", EVIL: 1}),
-        service({EVIL: 1, "modelRef": EVIL, "image": EVIL}),
-        service(metadata={"name": "t", "namespace": EVIL, "labels": {EVIL: EVIL}}),
-        {"apiVersion": EVIL, "kind": EVIL},
-        {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": EVIL},
+        model(),
+        service({"env": [{"name": "A", "value": evil}], "extraArgs": [evil], "nodeSelector": {evil: evil}}),
+        model(evil),
+        model(spec={"source": "https://models.example.com/m.gguf", evil: 1}),
+        service({evil: 1, "modelRef": evil, "image": evil}),
+        service(metadata={"name": "t", "namespace": evil, "labels": {evil: evil}}),
+        {"apiVersion": evil, "kind": evil},
+        {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": evil},
     ]
-    result = command(*form, command.file("a.yaml", *documents))
+    result = command(*form, command.file("all.yaml", *documents))
     printed = result.out + result.err
     assert printed
     assert printed.replace("\n", "").isprintable()
-    assert not re.search(r"^\s*::error file=x|^kind: EVIL", printed, re.MULTILINE)
+    assert not re.search(
+        r"^\s*::error (?!file=\S+all.yaml)|^\s*::error::|^kind: EVIL|##(vso)?\[", printed, re.MULTILINE
+    )
     if form[-1] == "junit":
         ET.fromstring(result.out)  # noqa: S314 - our own output
     if form[-1] in ("json", "sarif"):
         assert orjson.loads(result.out)
+
+
+@pytest.mark.parametrize("arguments", [["man"], ["schema", "Model"], ["convert", "--to"]], ids=" ".join)
+def test_an_argument_is_one_line(command: Command, arguments: list[str]) -> None:
+    printed = command(*arguments, EVIL).err
+    assert EVIL.partition("\x1b")[0] in printed
+    assert printed.replace("\n", "").isprintable()
+    assert "\n::" not in printed
 
 
 def test_the_name_of_a_file_is_one_line(command: Command) -> None:
@@ -118,8 +132,9 @@ def test_lines(text: str, expected: str) -> None:
     assert escaped(text) == expected
 
 
-def test_json_and_yaml_keep_their_values() -> None:
-    document = {EVIL: [EVIL, {"a": "ä"}]}
+@pytest.mark.parametrize("evil", [EVIL, PRINTABLE, "\U000e0001", "word " * 40 + "::error::x"])
+def test_json_and_yaml_keep_their_values(evil: str) -> None:
+    document = {evil: [evil, {"a": "ä"}]}
     for text, decode in ((as_json(document), orjson.loads), (dump(document), yaml.safe_load)):
         assert decode(text) == document
         assert text.replace("\n", "").isprintable()

@@ -1,4 +1,4 @@
-"""Every command answers for every example of which a field is absent, null or an empty object.
+"""Every command answers for every example of which a field is absent, null or of another type.
 
 Commands that refuse files with errors get the objects that have none.
 """
@@ -26,6 +26,7 @@ from tests.cli.files import Command
 Place = tuple[str | int, ...]
 NAMES = [name for kinds in SERVED.values() for name in kinds]
 COMMANDS = (["fit"], *(["convert", "--to", family] for family in FAMILIES))
+REPLACEMENTS: Json = {"null": None, "{}": {}, "[]": [], "a string": "x"}
 EXPLAINED = 4
 """The number of objects of each kind that are explained: for each, all its fields are tried."""
 
@@ -47,7 +48,7 @@ def mutated(document: Json, place: Place, how: str) -> Json:
     if how == "absent":
         del holder[last]
     else:
-        holder[last] = None if how == "null" else {}
+        holder[last] = copy.copy(REPLACEMENTS[how])
     return new
 
 
@@ -60,7 +61,7 @@ def mutants(kind: str) -> list[Json]:
                 continue
             for place in places(document):
                 shape = tuple("*" if isinstance(key, int) else key for key in place)
-                for how in ("absent", "null", "{}"):
+                for how in ("absent", *REPLACEMENTS):
                     if (*shape, how) not in found:
                         found[*shape, how] = mutated(document, place, how)
     for number, document in enumerate(found.values()):
@@ -89,7 +90,9 @@ def errors(document: Json) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_a_field_that_is_absent_null_or_empty(command: Command, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_field_that_is_absent_or_of_another_type(
+    command: Command, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     objects, others = mutants(kind), context(kind)
     valid = [document for document in objects if not errors(document)]
     assert len(objects) > len(valid) > 20

@@ -108,7 +108,7 @@ def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, str
     """On a terminal, and the line goes away in the end; never in a pipe."""
     monkeypatch.setattr(offline, "AFTER_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", stream)
-    with offline.Meter() as meter:
+    with offline.ProgressMeter() as meter:
         meter.tick(1)
     assert ("1 syncs, round 1" in stream.getvalue()) is shown
     assert stream.getvalue().endswith("\r\x1b[K") is shown

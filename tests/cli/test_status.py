@@ -135,6 +135,20 @@ def test_explains_an_object_with_its_events() -> None:
     assert any(row["source"] == "spec.image" for row in found["values"])
 
 
+def test_explains_an_object_by_what_it_refers_to_in_other_namespaces() -> None:
+    head = {"apiVersion": "serving.kserve.io/v1alpha2"}
+    spec = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": "shared"}]}
+    asked = held({**head, "kind": "LLMInferenceService", "metadata": {"name": "s"}, "spec": spec})
+    template = {"containers": [{"name": "main", "image": "engine:7"}]}
+    kind = "LLMInferenceServiceConfig"
+    config = held({**head, "kind": kind, "metadata": {"name": "shared"}, "spec": {"template": template}})
+    config["metadata"]["namespace"] = "kserve"
+    cluster = Held({"llminferenceservices": [asked], "llminferenceserviceconfigs": [config]})
+    values = from_cluster(cluster, ("llminferenceservice", "s"), "team")["values"]
+    sources = {str(row["value"]): row["source"] for row in values}
+    assert sources["engine:7"] == "LLMInferenceServiceConfig/shared spec.template.containers[0].image"
+
+
 @pytest.mark.parametrize(("status", "cause"), [({}, "not answered yet"), (None, "changed a moment ago")])
 def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json | None, cause: str) -> None:
     """Never by what would be once everything runs."""

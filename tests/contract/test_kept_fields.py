@@ -113,7 +113,7 @@ def test_a_forged_record_is_not_sent(family: str, kind: str, forged: Change) -> 
     for noted in (True, False):
         world, identity, planned = _settled(family, kind)
         world.put(_forged(world.objects[identity], kind, forged, recorded=True, noted=noted))
-        _run(world, identity)
+        _assert_nothing_forged_is_sent(world, identity)
         assert _without_account(_template(world.objects[identity], kind)) == _without_account(planned)
 
 
@@ -122,7 +122,7 @@ def test_a_forged_record_is_not_sent(family: str, kind: str, forged: Change) -> 
 def test_what_was_made_beforehand_is_not_sent(family: str, kind: str, forged: Change) -> None:
     world, identity, _ = _settled(family, kind)
     world.put(_forged(world.objects[identity], kind, forged, recorded=False, noted=False))
-    _run(world, identity)
+    _assert_nothing_forged_is_sent(world, identity)
 
 
 @cases
@@ -135,7 +135,7 @@ def test_a_forged_record_is_not_sent_while_the_spec_is_invalid(family: str, kind
     world.put(apply.with_record(copy.deepcopy(intact), record))
     parent = _owner(world, intact)
     world.put({**parent, "spec": {**parent["spec"], "replicas": -1}})
-    _run(world, identity)
+    _assert_nothing_forged_is_sent(world, identity)
     assert _template(world.objects[identity], kind) == planned
 
 
@@ -211,7 +211,7 @@ def _forged(item: Json, kind: str, change: Change, *, recorded: bool, noted: boo
     return apply.with_record(forged, record) if recorded else forged
 
 
-def _run(world: World, identity: Key) -> None:
+def _assert_nothing_forged_is_sent(world: World, identity: Key) -> None:
     """As long as anything changes. No answer has a word of the forger's in such a workload."""
     world.answers.clear()
     world.run()

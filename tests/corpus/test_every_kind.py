@@ -64,13 +64,11 @@ def _below(shape: FieldType, here: tuple[Step, ...]) -> Iterator[tuple[Step, ...
 
 def _embedded(type_name: str, here: tuple[Step, ...], levels: int) -> Iterator[tuple[Step, ...]]:
     """The fields of one of Kubernetes' own types, as the table has them."""
-    for entry in TYPES.get(type_name, "").split():
-        name, _, inner = entry.replace("!", "").partition(":")
-        container, bare = (inner[:2], inner[2:]) if inner[:2] in ("[]", "{}") else ("", inner)
-        below = (*here, name, *({"[]": (0,), "{}": ("key",)}.get(container, ())))
+    for name, part in TYPES.get(type_name, {}).items():
+        below = (*here, name, *({"[]": (0,), "{}": ("key",)}.get(part.container, ())))
         yield below
         if levels > 1:
-            yield from _embedded(bare, below, levels - 1)
+            yield from _embedded(part.type, below, levels - 1)
 
 
 def put(document: Any, path: tuple[Step, ...], value: Any) -> Any:

@@ -302,4 +302,4 @@ def test_the_table_of_embedded_types_is_what_the_api_server_serves(control_plane
     """Admission judges pods by it; `python -m tools.embedded_types` writes it anew."""
     documents = (control_plane.client.get(f"/openapi/v3/{name}").json() for name in embedded_types.DOCUMENTS)
     schemas = {name: schema for document in documents for name, schema in document["components"]["schemas"].items()}
-    assert embedded_types.MODULE.read_text() == embedded_types.module(schemas)
+    assert embedded_types.TABLE.read_text() == embedded_types.table(schemas)

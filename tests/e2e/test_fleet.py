@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -47,7 +48,7 @@ def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
             documents = [*fleet.shared, *fleet.services(NUMBER)]
             cluster.kubectl("apply", "-n", fleet.namespace, "-f", "-", input=yaml.safe_dump_all(documents))
         for fleet in FLEETS.values():
-            wait_until(lambda fleet=fleet: _are_ready(cluster, fleet, 1), f"services of {fleet.family}", 300)  # type: ignore[misc]
+            wait_until(partial(_are_ready, cluster, fleet, 1), f"services of {fleet.family}", 300)
         yield installed
 
 
@@ -161,7 +162,7 @@ def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
             name, header = service["metadata"]["name"], {"Content-Type": "application/merge-patch+json"}
             cluster.client.patch(f"{path}/{name}", content=change, headers=header).raise_for_status()
     for fleet in FLEETS.values():
-        wait_until(lambda fleet=fleet: _are_ready(cluster, fleet, 2), f"the rollout of {fleet.family}", 300)  # type: ignore[misc]
+        wait_until(partial(_are_ready, cluster, fleet, 2), f"the rollout of {fleet.family}", 300)
     writes = _writes(cluster)[before:]
     _assert_that_statuses_tell_news(writes)
     assert _children(writes) == {("update", "deployments"): 3 * NUMBER, ("update", "services"): 2 * NUMBER}

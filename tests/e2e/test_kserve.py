@@ -151,6 +151,35 @@ def test_multi_node(gateway: Installation, namespace: str) -> None:
     assert item["spec"]["leaderWorkerTemplate"]["size"] == 2
 
 
+def test_devices_are_claimed(gateway: Installation, namespace: str) -> None:
+    """The scheduler gives each pod devices of the class; another number makes another ResourceClaimTemplate."""
+    cluster = gateway.cluster
+    (node,) = cluster.get("nodes")["items"]
+    architecture = {"architecture": {"string": "Hopper"}}
+    pool = {"name": "gpus", "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": f"gpu-{number}", "attributes": architecture} for number in range(2)]
+    spec = {"driver": "gpu.nvidia.com", "nodeName": node["metadata"]["name"], "pool": pool, "devices": devices}
+    driver: list[dict[str, Any]] = [
+        {"kind": "DeviceClass", "metadata": {"name": "gpu.nvidia.com"}, "spec": {}},
+        {"kind": "ResourceSlice", "metadata": {"name": "gpus"}, "spec": spec},
+    ]
+    for item in driver:
+        cluster.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "resource.k8s.io/v1", **item}))
+    apply(cluster, namespace, EXAMPLES / "devices.yaml")
+    wait_ready(cluster, namespace, "claimed-chat")
+    (claim,) = cluster.get("resourceclaims", "-n", namespace)["items"]
+    assert len(claim["status"]["allocation"]["devices"]["results"]) == 2
+    key = "serving.kserve.io/exp-dra-device-count"
+    cluster.kubectl("annotate", SERVICES, "claimed-chat", "-n", namespace, "--overwrite", f"{key}=1")
+
+    def is_new() -> bool:
+        items = cluster.get("resourceclaimtemplates", "-n", namespace)["items"]
+        return [i["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] for i in items] == [1]
+
+    wait_until(is_new, "a ResourceClaimTemplate for one device", 30)
+    wait_ready(cluster, namespace, "claimed-chat")
+
+
 def test_a_shared_config_reaches_its_users(gateway: Installation, namespace: str) -> None:
     """Once, and only what it changes rolls."""
     cluster = gateway.cluster

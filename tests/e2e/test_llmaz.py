@@ -210,7 +210,7 @@ def test_a_changed_flavor_reaches_every_user(cluster: ControlPlane, namespace: s
     flavors["flavors"][0]["limits"] = {"nvidia.com/gpu": 2}
     apply(cluster, namespace, model("shared", inferenceConfig=flavors))
     for name in ("one", "two"):
-        wait_until(lambda name=name: gpus(cluster, namespace, name) == "2", f"two GPUs of {name}", 30)  # type: ignore[misc]
+        wait_until(lambda: gpus(cluster, namespace, name) == "2", f"two GPUs of {name}", 30)  # noqa: B023
     assert gpus(cluster, namespace, "three") == ""
     assert revision(cluster, namespace, "three") == "1"
 

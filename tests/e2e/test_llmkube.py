@@ -273,7 +273,7 @@ def test_scaling_by_the_scale_subresource(installation: Installation, namespace:
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
     for count, phase in ((2, "Ready"), (0, "Stopped")):
         cluster.kubectl("scale", "-n", namespace, "inferenceservice/smollm-chat", f"--replicas={count}")
-        wait_until(lambda phase=phase: _phase(cluster, namespace) == phase, f"phase {phase}", 60)  # type: ignore[misc]
+        wait_until(lambda: _phase(cluster, namespace) == phase, f"phase {phase}", 60)  # noqa: B023
         assert cluster.get("deployment", "smollm-chat", "-n", namespace)["spec"]["replicas"] == count
 
 

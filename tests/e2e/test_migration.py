@@ -134,10 +134,10 @@ def _shell(cluster: ControlPlane, script: str) -> str:
 
 def _crd(group: str, kind: str) -> Json:
     plural = f"{kind.lower()}s"
-    names = {"kind": kind, "plural": plural, "singular": kind.lower()}
+    names: dict[str, object] = {"kind": kind, "plural": plural, "singular": kind.lower()}
     versions = ["v1alpha1"]
     if group == "serving.kserve.io":
-        names["shortNames"] = ["llmisvc"]  # type: ignore[assignment]
+        names["shortNames"] = ["llmisvc"]
         versions = ["v1alpha1", "v1alpha2"]
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 def forget() -> None:
     """As in a process that just started."""
-    MEMO.__init__()  # type: ignore[misc]
+    MEMO.__init__()  # type: ignore[misc]  # on purpose
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.families import KINDS
 from app.hooks.kind import Kind
-from app.hooks.reader import Fault, read, read_related
+from app.hooks.reader import ReadFault, read, read_related, read_yaml
 from app.kube.objects import ObjectMeta
-from app.limits import MAX_DEPTH, MAX_SPEC_BYTES, MAX_SPEC_VALUES, MAX_STRING_BYTES
+from app.limits import MAX_DEPTH, MAX_DOCUMENT_DEPTH, MAX_SPEC_BYTES, MAX_SPEC_VALUES, MAX_STRING_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, name_of
 from tests.widgets import WidgetSpec
@@ -59,15 +59,25 @@ def test_depth() -> None:
     assert errors(nested(MAX_DEPTH - 1)) == []
     for depth in (MAX_DEPTH, 1000, 5000):
         found = read(nested(depth), WidgetSpec)
-        assert (found.fault, found.spec, found.document) == (Fault.DEPTH, None, None)
+        assert (found.fault, found.spec, found.document) == (ReadFault.DEPTH, None, None)
         assert "nested too deeply" in str(found.errors[0])
+
+
+@pytest.mark.parametrize("nested", ["[" * 201 + "]" * 201, "- " * 201 + "x", "[" * 5000 + "]" * 5000], ids=len)
+def test_depth_of_yaml(nested: str) -> None:
+    """It is checked before PyYAML, whose time for nested brackets is quadratic, builds anything."""
+    assert read_yaml("[" * MAX_DOCUMENT_DEPTH + "]" * MAX_DOCUMENT_DEPTH, lambda document: str(type(document))) == LIST
+    assert str(read_yaml(f"a: {nested}", repr)).startswith("is not valid YAML")
+
+
+LIST = str(list)
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_STRING_BYTES + b'\\ud800"'])
 def test_what_no_json_has(value: bytes) -> None:
     """A decoder that skips it does not see it; the reader does."""
     found = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
-    assert (found.fault, found.spec) == (Fault.JSON, None)
+    assert (found.fault, found.spec) == (ReadFault.JSON, None)
     assert "not valid JSON" in str(found.errors[0])
 
 

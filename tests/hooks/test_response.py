@@ -52,12 +52,13 @@ def test_what_is_refused(children: list[Any]) -> None:
     ("text", "shown"),
     [
         ("a\x1b[31m\x00\x9b", r"a\x1b[31m\x00\x9b"),
-        ("a\u202eb\u2066", r"a\u202eb\u2066"),
+        ("a\u202eb\u2066\u200f", r"a\u202eb\u2066\u200f"),
+        ("a\u2028b\ufeff\U000e0041", r"a\u2028b\ufeff\U000e0041"),
         ("a\r\nb\tc é", "a\\r\nb\tc é"),
         ("x" * 100_000, "x" * (MESSAGE_MAX - 1) + "…"),
         ("\x00" * 20_000, r"\x00" * (MESSAGE_MAX // 4 - 1) + r"\x0…"),
     ],
-    ids=["terminal", "direction", "line ends", "long", "long when escaped"],
+    ids=["terminal", "direction", "invisible", "line ends", "long", "long when escaped"],
 )
 def test_strings_of_a_status_can_be_shown(text: str, shown: str) -> None:
     """Names and messages of other objects are in it, and `kubectl` prints them as they are."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.cli.kinds import find_version
 from app.conversion import ConversionError
 from app.hooks.kind import answer_sync
 from app.kserve.conversion import OBSOLETE, PRESERVED_PORTS, V1ALPHA1, V1ALPHA2, convert
@@ -17,6 +18,7 @@ from app.kube.base import Json
 from app.settings import Settings
 from tests.builders import NOW
 from tests.contract.test_conversions import semantic
+from tests.hookcalls import admit, condition, sync
 from tests.kserve.objects import SERVICE_KIND, Cluster, config, service
 
 
@@ -307,3 +309,15 @@ def test_a_parent_that_cannot_be_converted_is_judged_as_it_is() -> None:
     status = json.loads(answer_sync(SERVICE_KIND, json.dumps(request).encode(), Settings(), NOW).body)["status"]
     (ready,) = [c for c in status["conditions"] if c["type"] == "Ready"]
     assert "spec.router" in ready["message"]
+
+
+def test_a_picker_that_v1alpha1_admits_is_valid_in_the_other_version() -> None:
+    """v1alpha2's schema requires a port of it, but an object that is stored keeps its children."""
+    spec = {"selector": {"app": "x"}, "targetPortNumber": 8000, "extensionRef": {"name": "picker"}}
+    written = older(service(router=pool(**spec)))
+    stored = convert(written, V1ALPHA2)
+    for document in (written, stored):
+        kind = find_version(document["apiVersion"], document["kind"])
+        assert kind is not None
+        assert admit(kind, document).errors == []
+    assert condition(sync(SERVICE_KIND, stored), "Ready")["reason"] != "InvalidSpec"

@@ -391,7 +391,7 @@ def picked(config: Any, *containers: str) -> Json:
             service(notes={"serving.kserve.io/exp-dra-device-class": "gpu"}),
             {},
             "DevicesNotSupported",
-            "exp-dra-device-class has no effect",
+            "annotations serving.kserve.io/exp-dra-… have no effect",
         ),
         (service(router=picked(PREDICTOR)), {}, None, ""),
         (service(router=picked(PREDICTOR, "predictor")), {}, None, ""),

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.settings import Settings
-from app.workload.memory import GIB, Question, Shape, Use, judge, parameters, quantization, shape_of, too_large
+from app.workload.memory import GIB, Question, Shape, Usage, judge, parameters, quantization, shape_of, too_large
 from tests.contract.recordings import cases
 from tests.llmkube.inferenceservice.world import KIND, model, service
 from tests.llmkube.objects import model as written
@@ -28,7 +28,7 @@ ROWS = re.findall(r"^\| `(.+?)` \| (\S+) \| ([\d.]+ to [\d.]+ GB) \| ([\d.]+) GB
 
 def question(name: str, tokens: int = 4096, **known: Any) -> Question:
     given = {"names": (name,), "formats": (name,), "gguf": True, "size": 0, "parameters": 0, "shape": None}
-    here = {"use": Use(context=tokens), "gpus": 1, "memory": 24 * GIB, "memory_from": "the test"}
+    here = {"use": Usage(context=tokens), "gpus": 1, "memory": 24 * GIB, "memory_from": "the test"}
     return Question(**{**given, **here, **known})
 
 
@@ -96,31 +96,33 @@ def test_the_arithmetic_of_the_cache() -> None:
     exact = question("x", 131072, size=GIB, shape=Shape(32, 8, 128))
     row = judge(exact).rows[1]
     assert row[1] == "16.0 GiB"
-    halved = judge(question("x", 131072, size=GIB, shape=Shape(32, 8, 128), use=Use(131072, ("q8_0", "q4_0")))).rows[1]
+    halved = judge(question("x", 131072, size=GIB, shape=Shape(32, 8, 128), use=Usage(131072, ("q8_0", "q4_0")))).rows[
+        1
+    ]
     assert halved[1] == "6.5 GiB"
 
 
-def answer(**known: Any) -> Answer:
+def answer(**known: Any) -> FitAnswer:
     return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **known})).answer
 
 
 def test_only_certain_answers() -> None:
-    assert answer() is Answer.FITS
-    assert answer(size=30 * GIB) is Answer.DOES_NOT_FIT
-    assert answer(size=22 * GIB) is Answer.CANNOT_KNOW
-    assert answer(size=30 * GIB, gpus=2) is Answer.FITS
-    assert answer(gpus=0) is Answer.CANNOT_KNOW
-    assert answer(memory=0) is Answer.CANNOT_KNOW
-    assert answer(size=0) is Answer.CANNOT_KNOW
-    assert answer(shape=None) is Answer.CANNOT_KNOW
-    assert answer(shape=None, size=30 * GIB) is Answer.DOES_NOT_FIT
-    assert answer(size=30 * GIB, use=Use(elsewhere="experts are in main memory")) is Answer.CANNOT_KNOW
-    assert answer(use=Use(context=4096, more="a draft")) is Answer.CANNOT_KNOW
-    assert answer(size=20 * GIB, use=Use(context=4096, share=0.5)) is Answer.DOES_NOT_FIT
-    assert answer(size=22 * GIB, use=Use(context=4096, usual_share=0.5)) is Answer.CANNOT_KNOW
-    assert answer(size=30 * GIB, gpus=2, use=Use(context=4096, gpus=1)) is Answer.DOES_NOT_FIT
-    assert answer(use=Use(unknown="own")) is Answer.CANNOT_KNOW
-    assert answer(use=Use(context=4096, cache=("odd", "odd"))) is Answer.FITS
+    assert answer() is FitAnswer.FITS
+    assert answer(size=30 * GIB) is FitAnswer.DOES_NOT_FIT
+    assert answer(size=22 * GIB) is FitAnswer.CANNOT_KNOW
+    assert answer(size=30 * GIB, gpus=2) is FitAnswer.FITS
+    assert answer(gpus=0) is FitAnswer.CANNOT_KNOW
+    assert answer(memory=0) is FitAnswer.CANNOT_KNOW
+    assert answer(size=0) is FitAnswer.CANNOT_KNOW
+    assert answer(shape=None) is FitAnswer.CANNOT_KNOW
+    assert answer(shape=None, size=30 * GIB) is FitAnswer.DOES_NOT_FIT
+    assert answer(size=30 * GIB, use=Usage(elsewhere="experts are in main memory")) is FitAnswer.CANNOT_KNOW
+    assert answer(use=Usage(context=4096, more="a draft")) is FitAnswer.CANNOT_KNOW
+    assert answer(size=20 * GIB, use=Usage(context=4096, share=0.5)) is FitAnswer.DOES_NOT_FIT
+    assert answer(size=22 * GIB, use=Usage(context=4096, usual_share=0.5)) is FitAnswer.CANNOT_KNOW
+    assert answer(size=30 * GIB, gpus=2, use=Usage(context=4096, gpus=1)) is FitAnswer.DOES_NOT_FIT
+    assert answer(use=Usage(unknown="own")) is FitAnswer.CANNOT_KNOW
+    assert answer(use=Usage(context=4096, cache=("odd", "odd"))) is FitAnswer.FITS
 
 
 CARD: Json = {"accelerator": "cuda", "gpu": {"count": 1, "memory": "24Gi"}}
@@ -147,7 +149,7 @@ def _related(document: Json) -> Any:
 @pytest.mark.parametrize("runtime", ["llamacpp", "vllm", "sglang", "tgi"])
 def test_a_model_that_is_too_large(runtime: str) -> None:
     fit = asked(runtime=runtime)
-    assert fit.answer is Answer.DOES_NOT_FIT
+    assert fit.answer is FitAnswer.DOES_NOT_FIT
     assert "and has 24.0 GiB" in fit.why or "GiB of 24.0 GiB" in fit.why
 
 
@@ -170,7 +172,7 @@ def test_a_model_that_is_too_large(runtime: str) -> None:
 )
 def test_nobody_can_know(spec: Json) -> None:
     """Something of it may be elsewhere, or the server is one that nobody knows."""
-    assert asked(**spec).answer is Answer.CANNOT_KNOW
+    assert asked(**spec).answer is FitAnswer.CANNOT_KNOW
 
 
 def test_what_the_model_says_of_itself_counts() -> None:
@@ -178,16 +180,16 @@ def test_what_the_model_says_of_itself_counts() -> None:
     status = {"sourceContentLength": 4 * GIB, "gguf": told}
     fit = asked("https://example.com/model.gguf", status)
     assert fit.rows[0][1:] == ("4.0 GiB", "the size of the file")
-    assert fit.answer is Answer.FITS
+    assert fit.answer is FitAnswer.FITS
     larger = asked("https://example.com/model.gguf", {**status, "sourceContentLength": 40 * GIB})
-    assert larger.answer is Answer.DOES_NOT_FIT
+    assert larger.answer is FitAnswer.DOES_NOT_FIT
     part = asked("https://example.com/m-00001-of-00003.gguf", status)
-    assert part.answer is Answer.CANNOT_KNOW
+    assert part.answer is FitAnswer.CANNOT_KNOW
     several = _staged_model()
-    assert several.answer is Answer.CANNOT_KNOW
+    assert several.answer is FitAnswer.CANNOT_KNOW
     layers = {**CARD, "gpu": {**CARD["gpu"], "layers": 10}}
-    assert asked(hardware=layers).answer is Answer.CANNOT_KNOW
-    assert asked(hardware={"accelerator": "metal"}).answer is Answer.CANNOT_KNOW
+    assert asked(hardware=layers).answer is FitAnswer.CANNOT_KNOW
+    assert asked(hardware={"accelerator": "metal"}).answer is FitAnswer.CANNOT_KNOW
 
 
 def _staged_model() -> Fit:
@@ -218,10 +220,10 @@ def test_models_that_are_clearly_too_large_are_warned_of_at_apply() -> None:
 
 def test_who_says_how_large_a_gpu_is() -> None:
     bare: Json = {"accelerator": "cuda", "gpu": {"count": 1}}
-    assert asked(hardware=bare).answer is Answer.CANNOT_KNOW
+    assert asked(hardware=bare).answer is FitAnswer.CANNOT_KNOW
     assert "hardware.gpu.memory" in asked(hardware=bare).why
     own = asked(hardware=bare, resources={"gpuMemory": "24Gi"})
-    assert (own.answer, own.rows[-1][2]) == (Answer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
+    assert (own.answer, own.rows[-1][2]) == (FitAnswer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
 
 
 def test_every_upstream_sample_fits() -> None:
@@ -235,4 +237,4 @@ def test_every_upstream_sample_fits() -> None:
             found = decode(_related({**related, "status": {}})) if related else None
             if document["kind"] == "InferenceService" and found is not None:
                 fit = fit_with(InferenceServiceSpec.model_validate(document["spec"]), found, Settings())
-                assert fit.answer is not Answer.DOES_NOT_FIT, (case["name"], fit)
+                assert fit.answer is not FitAnswer.DOES_NOT_FIT, (case["name"], fit)

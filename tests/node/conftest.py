@@ -13,9 +13,11 @@ import pytest
 
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.metacontroller import start_metacontroller
-from tests.node import machine, prepare, samples
+from tests.node import hub, machine, prepare, samples
 from tests.node.files import FileServer
+from tests.node.images import ROOT
 from tests.node.node import USERS, Node
+from tests.node.pages import Reader, environment
 from tests.node.report import step
 from tests.node.samples import model, service
 from tests.node.volumes import Provisioner
@@ -79,6 +81,7 @@ def world() -> Iterator[World]:
             "--horizontal-pod-autoscaler-downscale-stabilization=30s",
         ),
     )
+    authority = hub.read_authority(prepared.authority)
     models, host_model = (machine.SERVED / name / "tiny.gguf" for name in ("models", "host-models/tiny"))
     for copy in (models, host_model):
         copy.parent.mkdir(parents=True)
@@ -88,11 +91,12 @@ def world() -> Iterator[World]:
             opened.enter_context(cluster)
         node = opened.enter_context(Node(cluster, machine.SERVED / "node", prepared.programs, folder.name))
         with step("images loaded"):
-            node.load(prepared.tools, prepared.present.archive)
+            node.load(prepared.tools)
         with step("cluster DNS started"):
             node.start_dns()
         volumes = opened.enter_context(Provisioner(cluster, machine.SERVED / "volumes"))
         files = opened.enter_context(FileServer(machine.ADDRESS, models.parent))
+        opened.enter_context(hub.serve(machine.ADDRESS, prepared.model, authority, machine.SERVED / "hub"))
         metacontroller = opened.enter_context(start_metacontroller(cluster, machine.SERVED / "metacontroller"))
         yield World(cluster, node, volumes, files, metacontroller, prepared, host_model)
         metacontroller.process.check()
@@ -134,12 +138,29 @@ def upgrade(world: World) -> Upgrade:
 
 
 @pytest.fixture(scope="session")
-def installed(world: World, upgrade: Upgrade) -> World:
-    """The same with this tree's release installed."""
+def shell(world: World) -> dict[str, str]:
+    """The variables of a shell for the commands of pages."""
+    return environment(world.cluster, world.node, world.prepared.present, machine.SERVED / "pages")
+
+
+@pytest.fixture(scope="session")
+def readme(shell: dict[str, str]) -> Iterator[Reader]:
+    """A reader of what the README says about a first model."""
+    _, _, section = (ROOT / "README.md").read_text().partition("## Serve a model in five minutes\n")
+    with Reader(section.partition("\n## ")[0], shell) as reader:
+        yield reader
+
+
+@pytest.fixture(scope="session")
+def installed(world: World, upgrade: Upgrade, readme: Reader) -> World:
+    """The same with this tree's release installed, as the README says where nothing of ours is there."""
     with step("quickstart rolled out"):
-        world.install(world.prepared.present.tree)
         if upgrade.pods:
+            world.install(world.prepared.present.tree)
             world.roll_out("restart")
+        else:
+            readme.read(1)
+            world.wait_for_webhooks()
     return world
 
 

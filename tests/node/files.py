@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import ssl
 import threading
 import time
 from dataclasses import dataclass
@@ -28,13 +29,17 @@ class Asked:
 class FileServer:
     """Serves the files of a directory, as long as it is entered, and remembers what it was asked."""
 
-    def __init__(self, address: str, folder: Path) -> None:
+    def __init__(self, address: str, folder: Path, port: int = 0) -> None:
         self.asked: list[Asked] = []
-        self._server = _Server((address, 0), _Handler)
+        self._server = _Server((address, port), _Handler)
         self.url = f"http://{address}:{self._server.server_port}"
         self._server.folder = folder
         self._server.asked = self.asked
         self._thread = threading.Thread(target=self._server.serve_forever, name="files", daemon=True)
+
+    def use_tls(self, context: ssl.SSLContext) -> None:
+        """Speak HTTPS; before it is entered."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

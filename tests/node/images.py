@@ -25,6 +25,9 @@ COREDNS = "registry.k8s.io/coredns/coredns:v1.15.0"
 ADAPTER = "registry.k8s.io/prometheus-adapter/prometheus-adapter:v0.12.0"
 PROMETHEUS = "node.test/prometheus:1"
 LLAMA = default_images.LLAMACPP
+METACONTROLLER = "docker.io/metacontrollerio/metacontroller:v4.17.2"
+LOADER = f"docker.io/{default_images.MODEL_LOADER}"
+INITIALIZER = f"docker.io/{default_images.STORAGE_INITIALIZER}"
 ENGINE = "node.test/vllm:1"
 """llama.cpp's server behind the few arguments of vLLM that KServe's presets write."""
 
@@ -58,6 +61,21 @@ done
 exec llama-server --model "$model" --alias "$name" --host 0.0.0.0 --port "$port" --ctx-size 512 --threads 1 --metrics
 """
 
+_LOADER = """\
+#!/bin/sh
+# One file of a repository of the Hub, as llmaz' loader leaves it
+set -eu
+exec curl -fsSL --output "/workspace/models/$MODEL_FILENAME" \
+  "https://huggingface.co/$MODEL_ID/resolve/$REVISION/$MODEL_FILENAME"
+"""
+
+_INITIALIZER = """\
+#!/bin/sh
+# hf://REPOSITORY DIRECTORY: the model of a repository of the Hub
+set -eu
+exec curl -fsSL --output "$2/model.gguf" "https://huggingface.co/${1#hf://}/resolve/main/model.gguf"
+"""
+
 _PYTHON_SUITE = "trixie"  # its Python is the Dockerfile's 3.13
 _PYTHON = ("ca-certificates", "coreutils", "dash", "python3.13-venv")
 
@@ -71,14 +89,18 @@ CMD ["python3"]
 """
 
 
-def make_tools(path: Path, programs: Sequence[Path], workdir: Path) -> None:
-    """Write the archive of all images but the product's; ``programs`` are CoreDNS and the metrics adapter."""
+def make_tools(path: Path, programs: Sequence[Path], authority: str, workdir: Path) -> None:
+    """Write the archive of all images but the product's; ``programs`` are CoreDNS and the metrics adapter.
+
+    ``authority`` is the certificate of an authority that the images trust besides this machine's.
+    """
     root, built = workdir / "root", workdir / "built"
     debian.unpack(_TOOLS_SUITE, _TOOLS, root, workdir / "apt")
     _add_applets(root)
     (root / "etc" / "passwd").write_text(_PASSWD)
-    _add_certificates(root)
-    _add_program(root / "usr" / "local" / "bin" / "vllm", _VLLM)
+    _add_certificates(root, authority)
+    for name, script in (("vllm", _VLLM), ("loader", _LOADER), ("initializer", _INITIALIZER)):
+        _add_program(root / "usr" / "local" / "bin" / name, script)
     (root / "app").mkdir()
     (root / "app" / "llama-server").symlink_to("/usr/bin/llama-server")
     (built / "usr" / "bin").mkdir(parents=True)
@@ -90,7 +112,11 @@ def make_tools(path: Path, programs: Sequence[Path], workdir: Path) -> None:
         [
             Image(PAUSE, [root], {**environment, "Entrypoint": ["/usr/bin/sleep", "2147483647"]}),
             Image(Settings().llmkube_init_container_image, [root], {**environment, "User": "curl_user"}),
-            Image(LLAMA, [root], {**environment, "Entrypoint": ["/app/llama-server"]}),
+            Image(LLAMA, [root], {**environment, "Entrypoint": ["/app/llama-server"], "WorkingDir": "/app"}),
+            Image(LOADER, [root], {**environment, "Entrypoint": ["/usr/local/bin/loader"]}),
+            Image(INITIALIZER, [root], {**environment, "Entrypoint": ["/usr/local/bin/initializer"]}),
+            # Like pause, but with arguments that are not sleep's.
+            Image(METACONTROLLER, [root], {**environment, "Entrypoint": ["/usr/bin/sh", "-c", "exec sleep infinity"]}),
             Image(ENGINE, [root], {**environment, "User": "1000"}),
             Image(PROMETHEUS, [root], {**environment, "Entrypoint": ["/usr/bin/prometheus"], "User": "65534"}),
             Image(COREDNS, [root, built], {**environment, "Entrypoint": ["/usr/bin/coredns"]}),
@@ -170,13 +196,12 @@ def _add_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def _add_certificates(root: Path) -> None:
+def _add_certificates(root: Path, authority: str = "") -> None:
     """Trust whom this machine trusts: the package's script that would collect certificates does not run."""
     source = Path("/", _CERTIFICATES)
-    if source.is_file():
-        target = root / _CERTIFICATES
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+    target = root / _CERTIFICATES
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text((source.read_text() if source.is_file() else "") + authority)
 
 
 def _pip_configuration() -> str:

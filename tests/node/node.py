@@ -63,11 +63,15 @@ class Node:
     def load(self, *archives: Path) -> None:
         """Put the images of docker archives where the kubelet finds them."""
         for archive in archives:
-            self._ctr("images", "import", "--local", str(archive))
+            self._run_ctr(self.load_command(archive))
+
+    def load_command(self, archive: Path) -> list[str]:
+        """The command that loads an archive."""
+        return self._ctr_command("images", "import", "--local", str(archive))
 
     def tag(self, image: str, name: str) -> None:
         """Give an image another name."""
-        self._ctr("images", "tag", "--force", image, name)
+        self._run_ctr(self._ctr_command("images", "tag", "--force", image, name))
 
     def start_dns(self) -> None:
         """CoreDNS as a Deployment behind the Service that pods are told of, and the machine's own resolver."""
@@ -118,7 +122,7 @@ class Node:
         config = self.workdir / "containerd.toml"
         config.write_text(_containerd_config(self.workdir, self._programs, networks))
         containerd = self._run("containerd", "--config", str(config))
-        containerd.wait_ready(lambda: self._ctr("version", check=False).returncode == 0)
+        containerd.wait_ready(lambda: self._run_ctr(self._ctr_command("version"), check=False).returncode == 0)
 
     def _start_kubelet(self) -> None:
         # Pods that use the node's own resolver would otherwise ask it for names of the cluster, in a circle.
@@ -179,8 +183,10 @@ class Node:
         conditions = {condition["type"]: condition["status"] for condition in node["status"].get("conditions", [])}
         return conditions.get("Ready") == "True" and not node["spec"].get("taints")
 
-    def _ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        command = [str(self._programs / "ctr"), "--address", _SOCKET, "--namespace", "k8s.io", *arguments]
+    def _ctr_command(self, *arguments: str) -> list[str]:
+        return [str(self._programs / "ctr"), "--address", _SOCKET, "--namespace", "k8s.io", *arguments]
+
+    def _run_ctr(self, command: list[str], *, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if check and done.returncode:
             raise RuntimeError(f"{' '.join(command)}: code {done.returncode}\n{done.stderr}{done.stdout}")

@@ -17,7 +17,7 @@ from types import ModuleType
 import yaml
 
 from tests.e2e import binaries
-from tests.node import archive, debian, images, programs
+from tests.node import archive, debian, hub, images, programs
 from tests.node.images import ROOT, Builder
 from tests.node.report import step
 
@@ -39,11 +39,15 @@ class Release:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where everything is: a folder of programs, an archive of images, a GGUF file, and the releases."""
+    """Where everything is: a folder of programs, an archive of images, a GGUF file, and the releases.
+
+    ``authority`` has the certificate and the key of the authority that the images trust.
+    """
 
     programs: Path
     tools: Path
     model: Path
+    authority: Path
     present: Release
     previous: Release | None
 
@@ -58,9 +62,12 @@ def prepare(folder: Path) -> Prepared:
         adapter = programs.adapter()
     cache = binaries.cache_home() / "node"
     with binaries.locked(cache / "prepare.lock"):
+        authority = _kept(cache / "authority.json", hub.make_authority)
+        certificate = hub.read_authority(authority).certificate
         with step("images of tools made"):
-            path = cache / f"tools-{_digest(built.name, adapter.parent.name, archive, debian, images)}.tar"
-            tools = _kept(path, lambda path, scratch: images.make_tools(path, [built / "coredns", adapter], scratch))
+            path = cache / f"tools-{_digest(built.name, adapter.parent.name, certificate, archive, debian, images)}.tar"
+            made = [built / "coredns", adapter]
+            tools = _kept(path, lambda path, scratch: images.make_tools(path, made, certificate, scratch))
         with step("model made"):
             model = _kept(cache / f"tiny-{_digest(_REQUIREMENTS, _MODEL_SCRIPT)}.gguf", _make_model)
         builder = Builder(cache / "buildah")
@@ -75,7 +82,7 @@ def prepare(folder: Path) -> Prepared:
         if commit := _previous_commit():
             with step(f"image of {commit} built"):
                 previous = _release(builder, base, _checkout(commit, folder / "previous"), folder / "previous.tar")
-    return Prepared(built, tools, model, present, previous)
+    return Prepared(built, tools, model, authority, present, previous)
 
 
 def write(prepared: Prepared, path: Path) -> None:
@@ -88,7 +95,8 @@ def read(path: Path) -> Prepared:
     noted = json.loads(path.read_text())
     present, previous = (_release_of(noted[name]) for name in ("present", "previous"))
     assert present is not None
-    return Prepared(Path(noted["programs"]), Path(noted["tools"]), Path(noted["model"]), present, previous)
+    built, tools, model, authority = (Path(noted[name]) for name in ("programs", "tools", "model", "authority"))
+    return Prepared(built, tools, model, authority, present, previous)
 
 
 def _release_of(noted: dict[str, str] | None) -> Release | None:

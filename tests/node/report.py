@@ -33,9 +33,14 @@ def step(what: str) -> Iterator[None]:
     """The same, noted for `table`."""
     with timed(what) as began:
         yield
+    note(what, time.monotonic() - began)
+
+
+def note(what: str, seconds: float) -> None:
+    """Add a row to `table`."""
     if path := os.environ.get(STEPS):
         with Path(path).open("a", encoding="utf-8") as notes:
-            notes.write(f"{time.monotonic() - began:.0f}\t{what}\n")
+            notes.write(f"{seconds:.0f}\t{what}\n")
 
 
 def table(notes: Path) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import ssl
 import subprocess
 import sys
 import tarfile
@@ -18,10 +19,11 @@ import yaml
 
 from tests.e2e import binaries
 from tests.node import __main__ as command
-from tests.node import archive, images, machine, prepare, programs, report
+from tests.node import archive, hub, images, machine, pages, prepare, programs, report
 from tests.node.archive import Image
 from tests.node.clean import clean, started
 from tests.node.files import Asked, FileServer
+from tests.node.pages import Reader
 from tests.node.prepare import Prepared, Release
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says of processes")
@@ -145,7 +147,9 @@ def test_reports_a_machine_without_cgroup_delegation(tmp_path: Path, monkeypatch
 def test_what_is_prepared_is_read_as_it_was_written(tmp_path: Path) -> None:
     release = Release(Path("tree"), Path("image.tar"))
     for previous in (None, release):
-        prepared = Prepared(Path("programs"), Path("tools.tar"), Path("tiny.gguf"), release, previous)
+        prepared = Prepared(
+            Path("programs"), Path("tools.tar"), Path("tiny.gguf"), Path("authority"), release, previous
+        )
         prepare.write(prepared, tmp_path / "prepared.json")
         assert prepare.read(tmp_path / "prepared.json") == prepared
 
@@ -171,3 +175,44 @@ def test_every_program_has_its_module() -> None:
     for module, package in (programs.PACKAGES | programs.ADAPTER).values():
         pins = (binaries.TOOLS / module / "go.mod").read_text()
         assert package == "." or re.search(rf"^(tool |\t){re.escape(package)}$", pins, re.MULTILINE)
+
+
+def test_a_page_is_read_as_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In order, block after block; another output than the page's, or an unexpected exit code, is an error."""
+    page = "```sh\necho 'a\nb'\nsleep 60 &\necho c; echo d 1>&2\n```\n\n```text\na\n…\nc…\n```\n\n```sh\nfalse\n```\n"
+    with Reader(page, os.environ) as reader:
+        reader.read(1)
+        with pytest.raises(AssertionError, match=r"false: code 1"):
+            reader.read()
+    assert "$ false" in capsys.readouterr().err
+    other = Reader("```sh\necho other\n```\n\n```text\nsame\n```\n", os.environ)
+    with pytest.raises(AssertionError, match=r"printed:\nother"):
+        other.read()
+    with Reader("```sh\nfalse examples/rejected/x.yaml\n```\n", os.environ) as reader:
+        reader.read()
+
+
+def test_what_pages_reach_for_is_played(tmp_path: Path) -> None:
+    """The release of Metacontroller that our manifests name, and no command line but those of the pages."""
+    pages.add_repository(tmp_path / "github")
+    git = ["git", "-c", f"url.file://{tmp_path}/github/.insteadOf=https://github.com/"]
+    (resource,) = yaml.safe_load((images.ROOT / "manifests/metacontroller/kustomization.yaml").read_text())["resources"]
+    repository, _, release = resource.partition("//manifests/production?ref=")
+    listed = subprocess.run([*git, "ls-remote", repository, release], capture_output=True, text=True, check=True)
+    assert listed.stdout.endswith(f"refs/tags/{release}\n")
+    pages.add_script(tmp_path / "kind", {"create cluster": "echo made"})
+    made = subprocess.run([tmp_path / "kind", "create", "cluster"], capture_output=True, text=True, check=True)
+    assert made.stdout == "made\n"
+    assert subprocess.run([tmp_path / "kind", "other"], capture_output=True, check=False).returncode == 1
+
+
+def test_the_hub_is_trusted_by_its_authority(tmp_path: Path) -> None:
+    (tmp_path / "tiny").write_bytes(b"weights")
+    hub.make_authority(tmp_path / "authority.json", tmp_path)
+    authority = hub.read_authority(tmp_path / "authority.json")
+    context = ssl.create_default_context(cadata=authority.certificate)
+    with hub.serve("127.0.0.1", tmp_path / "tiny", authority, tmp_path / "hub", port=0) as server:
+        url = server.url.replace("http://", "https://") + f"/owner/name/resolve/main/{hub.FILES[0]}"
+        with httpx.Client(verify=context, trust_env=False) as client:
+            answer = client.get(url, extensions={"sni_hostname": hub.NAME})
+    assert answer.content == b"weights"

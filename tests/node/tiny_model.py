@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-import gguf  # type: ignore[import-not-found] # in the environment of requirements/node.txt
-import numpy as np  # type: ignore[import-not-found] # as above
+import gguf  # type: ignore[import-not-found]  # in the environment of requirements/node.txt
+import numpy as np  # type: ignore[import-not-found]  # as above
 
 _WIDTH, _FEED_FORWARD, _LAYERS, _HEADS, _CONTEXT = 64, 128, 2, 4, 4096
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6

@@ -48,6 +48,10 @@ class World:
         self.cluster.kubectl("apply", "--server-side", "-k", tree / _OVERLAY)
         self.cluster.kubectl("-n", SYSTEM, "wait", "--for=condition=Complete", "job/modelhooks-certs", "--timeout=120s")
         self.roll_out("status")
+        self.wait_for_webhooks()
+
+    def wait_for_webhooks(self) -> None:
+        """Wait until the API server reaches them."""
         self.wait_for("webhooks answer", self._reviews, lambda reviewed: reviewed, 30)
 
     def _reviews(self) -> bool:

@@ -27,13 +27,13 @@ def examples() -> Iterator[tuple[str, list[str]]]:
 
 
 def pattern(lines: list[str]) -> re.Pattern[str]:
-    """The output as a pattern: ``…`` alone on a line is any lines, at a line's end the rest of it."""
+    """The output as a pattern: ``…`` alone on a line is any lines, otherwise anything in that line."""
     parts = []
     for line in lines:
         if line == LEFT_OUT:
             parts.append(r"(?:.*\n)*?")
         else:
-            parts.append(re.escape(line.removesuffix(LEFT_OUT)) + (r".*\n" if line.endswith(LEFT_OUT) else r"\n"))
+            parts.append(re.escape(line).replace(LEFT_OUT, ".*") + r"\n")
     return re.compile("".join(parts))
 
 

@@ -122,7 +122,12 @@ def test_the_network_policy_admits_the_api_server_on_every_cluster() -> None:
     metacontroller = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "metacontroller"}}}
     assert policy["spec"]["ingress"] == [{"from": [metacontroller], "ports": port}, {"ports": port}]
     assert policy["spec"]["egress"] == []
-    assert "networkPolicy.podCIDRs" in (ROOT / "manifests" / "chart" / "templates" / "NOTES.txt").read_text()
+
+
+def test_the_notes_of_the_chart_begin_with_what_is_open() -> None:
+    first, _, _ = (ROOT / "manifests" / "chart" / "templates" / "NOTES.txt").read_text().partition("{{- end }}\n\n")
+    assert "{{- else -}}\nOPEN: every pod of the cluster may connect" in first
+    assert "Close it\nwith networkPolicy.podCIDRs" in first
 
 
 def test_environment_variables_are_settings() -> None:

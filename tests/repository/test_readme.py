@@ -25,16 +25,21 @@ LOCAL = re.compile(r"^(manifests|examples|crds|metacontroller|docs|tests)(/|$)")
 
 
 def commands(page: Path) -> Iterator[str]:
-    """The commands of a page's ``sh`` blocks, one per line; a quote that is open at a line's end goes on."""
+    """The commands of a page's ``sh`` blocks."""
     for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
-        pending = ""
-        for line in block.splitlines():
-            pending = f"{pending}\n{line}" if pending else line
-            if pending.count("'") % 2 == 0:
-                if pending.strip() and not pending.startswith("#"):
-                    yield pending
-                pending = ""
-        assert not pending, f"an open quote in {page.name}"
+        yield from block_commands(block)
+
+
+def block_commands(block: str) -> Iterator[str]:
+    """The commands of a block, one per line; a quote that is open at a line's end goes on."""
+    pending = ""
+    for line in block.splitlines():
+        pending = f"{pending}\n{line}" if pending else line
+        if pending.count("'") % 2 == 0:
+            if pending.strip() and not pending.startswith("#"):
+                yield pending
+            pending = ""
+    assert not pending, f"an open quote in {block}"
 
 
 SHARED_NAMES = {"inferenceservice", "inferenceservices", "model", "models"}
@@ -135,7 +140,9 @@ def _kind(arguments: list[str]) -> None:
 
 def _curl(arguments: list[str]) -> None:
     """A chat with an OpenAI-compatible server behind a forwarded port."""
-    address, flag, body = arguments
+    *options, address, flag, body = arguments
+    # The port may be forwarded a moment later.
+    assert options == ["-sS", "--retry", "5", "--retry-connrefused"]
     assert re.fullmatch(r"http://localhost:808\d/v1/chat/completions", address)
     assert flag == "--json"
     assert json.loads(body)["messages"][0]["role"] == "user"
@@ -260,7 +267,7 @@ def test_every_component_is_documented() -> None:
 
 def test_every_metric_is_documented() -> None:
     """Those of the service, and those of the component kube-state-metrics; no others."""
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = (ROOT / "docs" / "operations" / "metrics.md").read_text()
     config = (ROOT / "manifests/components/kube-state-metrics/custom-resource-state.yaml").read_text()
     of_models = {f"modelhooks_{name}" for name in re.findall(r"- name: (\w+)", config)}
     families = [m for m in vars(metrics).values() if isinstance(m, MetricWrapperBase)]
@@ -271,25 +278,42 @@ def test_every_metric_is_documented() -> None:
 
 def anchors(page: Path) -> set[str]:
     """The names by which a page's headings can be linked to."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {anchor(heading) for heading in re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)}
+
+
+def anchor(heading: str) -> str:
+    """The name of one heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def test_every_alert_is_documented() -> None:
     """With its severity."""
     (rule,) = yaml.safe_load_all((ROOT / "manifests/overlays/monitoring/prometheusrule.yaml").read_text())
     alerts = [(one["alert"], one["labels"]["severity"]) for group in rule["spec"]["groups"] for one in group["rules"]]
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = (ROOT / "docs" / "operations" / "metrics.md").read_text()
     assert re.findall(r"^\| `(Modelhooks\w+)` \| (\w+) \|", text, re.MULTILINE) == alerts
 
 
 def test_links_between_pages_lead_somewhere() -> None:
     """To a file, and to a heading of it where one is named."""
     for page in PAGES:
-        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+        for target, name in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
             there = page.parent / target if target else page
             assert there.exists(), f"{page.name}: {target}"
-            assert not anchor or anchor in anchors(there), f"{page.name}: {target}#{anchor}"
+            assert not name or name in anchors(there), f"{page.name}: {target}#{name}"
+
+
+@pytest.mark.parametrize("page", ["compatibility", "operations", "reference/kserve", "reference/llmkube"])
+def test_a_page_in_parts_lists_their_sections(page: str) -> None:
+    """Under the anchors that they had on that page, so that links from elsewhere still lead there."""
+    index = ROOT / "docs" / f"{page}.md"
+    folder = ROOT / "docs" / page
+    parts = sorted(folder.glob("*.md") if folder.is_dir() else folder.parent.glob(f"{folder.name}-*.md"))
+    assert parts
+    known = anchors(index) | {*re.findall(r'<a id="(.+?)"></a>', index.read_text())}
+    for part in parts:
+        sections = anchors(part) - {anchor(part.read_text().partition("\n")[0].removeprefix("# "))}
+        assert sections <= known, part.name
 
 
 OF_THE_TREE = re.compile(r"`((?:app|crds|examples|manifests|metacontroller|tests|tools)/[\w./<>*-]*)`")

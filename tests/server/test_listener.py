@@ -12,7 +12,7 @@ import pytest
 
 from app.limits import MAX_CONNECTIONS, NEWCOMER_SECONDS
 from app.server.listener import Listener
-from app.server.protocol import Rank, Stage
+from app.server.protocol import Activity, Rank
 from app.server.worker import Worker
 
 NUMBERS = itertools.count()
@@ -21,7 +21,9 @@ NUMBERS = itertools.count()
 class Connection:
     """An open connection, as the listener sees it."""
 
-    def __init__(self, opened: set[Connection], address: str, stage: Stage, age: float, *, new: bool = False) -> None:
+    def __init__(
+        self, opened: set[Connection], address: str, stage: Activity, age: float, *, new: bool = False
+    ) -> None:
         self.opened, self.address = opened, address
         self._rank = new, stage, time.monotonic() - age
         opened.add(self)
@@ -37,14 +39,14 @@ def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
     """The names of the connections that stay open when more come, of which each sends nothing."""
     first = next(iter(connections.values())).opened
     for _ in range(MAX_CONNECTIONS - len(first)):
-        Connection(first, f"address {next(NUMBERS)}", Stage.ANSWERING, 0)
+        Connection(first, f"address {next(NUMBERS)}", Activity.ANSWERING, 0)
 
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             listener = Listener(listening, cast("Any", None), first, None, Worker())
             for address in newcomers:
                 listener._waiting.put(address, (cast("Any", Accepted()), address))
-            listener._open = opened  # type: ignore[assignment,method-assign]
+            listener._open = opened  # type: ignore[assignment,method-assign]  # records it
             listener._admit()
             listener.close()
 
@@ -63,27 +65,29 @@ async def opened(_accepted: Any, _address: str) -> None:
     """Pretend to open a connection."""
 
 
-@pytest.mark.parametrize("stage", Stage)
-def test_the_address_with_the_most_gives_way(stage: Stage) -> None:
+@pytest.mark.parametrize("stage", Activity)
+def test_the_address_with_the_most_gives_way(stage: Activity) -> None:
     """Whatever it sent, and whatever the others did not."""
     connections: set[Connection] = set()
     crowd = {f"crowd {n}": Connection(connections, "10.0.0.1", stage, n) for n in range(5)}
-    others = {f"other {n}": Connection(connections, "10.0.0.2", Stage.SILENT, 100 + n) for n in range(4)}
+    others = {f"other {n}": Connection(connections, "10.0.0.2", Activity.SILENT, 100 + n) for n in range(4)}
     assert left({**crowd, **others}, ["10.0.0.3"]) == {*crowd, *others} - {"crowd 4"}
 
 
 def test_newcomers_count_for_their_address() -> None:
     """An address that has as many as another, and opens one more, makes room for it by itself."""
     connections: set[Connection] = set()
-    found = {f"{address} {n}": Connection(connections, address, Stage.RESTING, n) for address in "ab" for n in range(4)}
+    found = {
+        f"{address} {n}": Connection(connections, address, Activity.RESTING, n) for address in "ab" for n in range(4)
+    }
     assert left(found, ["b", "b"]) == set(found) - {"b 3", "b 2"}
 
 
 def test_in_a_crowd_the_newest_and_the_busiest_stay() -> None:
     """First those that sent nothing go, then those at rest, then incomplete requests; newcomers are the last."""
     connections: set[Connection] = set()
-    found = {stage.name: Connection(connections, "10.0.0.1", stage, 100 - stage) for stage in Stage}
-    found["NEW"] = Connection(connections, "10.0.0.1", Stage.SILENT, NEWCOMER_SECONDS / 2, new=True)
+    found = {stage.name: Connection(connections, "10.0.0.1", stage, 100 - stage) for stage in Activity}
+    found["NEW"] = Connection(connections, "10.0.0.1", Activity.SILENT, NEWCOMER_SECONDS / 2, new=True)
     names = list(found)
     for closed in range(1, len(names)):
         assert left({name: found[name] for name in names[closed - 1 :]}, ["10.0.0.1"]) == set(names[closed:])

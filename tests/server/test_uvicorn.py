@@ -64,7 +64,7 @@ def callbacks(protocol_class: type[HttpToolsProtocol]) -> list[str]:
     """The names of the methods that uvicorn or its parser calls for one request, in turn."""
     called: list[str] = []
 
-    class Recording(protocol_class):  # type: ignore[misc,valid-type]
+    class Recording(protocol_class):  # type: ignore[misc,valid-type]  # a class from a variable
         pass
 
     def record(name: str) -> None:

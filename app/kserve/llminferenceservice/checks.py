@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from app.hooks.sendable import clashes
-from app.kserve import devices, features, lora
+from app.kserve import devices, lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
 from app.kserve.llminferenceservice import merged, v1alpha1
@@ -94,7 +94,7 @@ def warnings(service: Service) -> list[field.Advice]:
         *_model_advice(spec),
         *_source_advice(spec),
         *_token_advice(service.metadata, spec),
-        *_device_advice(service.metadata),
+        *devices.device_advice(service.metadata),
         *lora.advice(spec),
         *_name_advice(service.metadata.name, spec),
     ]
@@ -256,6 +256,13 @@ def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
         detail = "ref and spec are mutually exclusive: reference a pool of your own, or describe the managed one"
         yield field.invalid(SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
+    yield from pool_contents(scheduler)
+
+
+def pool_contents(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
+    """Check the managed pool by the rules that its schema has as CEL; also of configs."""
+    if scheduler is not None and scheduler.pool is not None and scheduler.pool.spec is not None:
+        yield from violations(scheduler.pool.spec, SCHEDULER.child("pool", "spec"))
 
 
 # Updates.
@@ -326,11 +333,6 @@ def _token_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterat
             for container, variable, name in server_tokens(pod or {}):
                 at = path.child(key, "containers").index(container).child("env").index(variable)
                 yield advice(at, token_not_for_download(name, _CREDENTIALS))
-
-
-def _device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
-    for key in devices.device_annotations(metadata):
-        yield _no_effect(devices.ANNOTATIONS.key(key), features.NO_CLAIM)
 
 
 def _has_model(pod: Json | None) -> bool:

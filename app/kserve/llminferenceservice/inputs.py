@@ -5,8 +5,6 @@ They are objects as the API server stores them, so that a release cannot change 
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Raw
 
 from app.hooks.protocol import get
@@ -32,7 +30,7 @@ _REACH_PODS = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNO
 """Beginnings of the labels and annotations with a meaning for pods."""
 
 
-def template_inputs(service: Service, request: Request, settings: Settings) -> dict[str, Any]:
+def template_inputs(service: Service, request: Request, settings: Settings) -> dict[str, object]:
     """Return what the service refers to; nothing where its spec cannot be combined, because its children are kept."""
     metadata = service.metadata
     try:
@@ -71,7 +69,7 @@ def _operator_documents(context: ReconcileContext) -> dict[str, str]:
     return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
 
 
-def _account(context: ReconcileContext, name: str) -> list[Any]:
+def _account(context: ReconcileContext, name: str) -> list[object]:
     """Return the parts of a ServiceAccount that downloads use: annotations about S3, and names of Secrets."""
     account = context.account(name)
     if account is None or get(context.children.service_accounts, name, context.metadata.namespace) is not None:

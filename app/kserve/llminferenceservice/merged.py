@@ -306,7 +306,7 @@ def _ruled_route(route: Any) -> Any:
     return {**route, "http": ruled}
 
 
-def _ruled_scheduler(scheduler: Any) -> Any:
+def _ruled_scheduler(scheduler: object) -> object:
     if not isinstance(scheduler, dict):
         return scheduler
     return {"replicas": scheduler.get("replicas"), "config": scheduler.get("config")}

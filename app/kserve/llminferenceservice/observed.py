@@ -14,6 +14,7 @@ import msgspec
 
 from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
+from app.kserve.devices import DeviceRequest, device_request
 from app.kserve.llminferenceservice.types import (
     ConditionType,
     LLMInferenceServiceSpec,
@@ -23,6 +24,7 @@ from app.kserve.llminferenceservice.types import (
 from app.kserve.names import (
     API_VERSION,
     AUTOSCALER_API,
+    CLAIM_TEMPLATE_API,
     GATEWAY_API,
     GATEWAY_GROUP,
     GATEWAY_NAME_LABEL,
@@ -128,7 +130,7 @@ class ObservedPool(ObservedObject):
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
-class Listener(Observed):
+class GatewayListener(Observed):
     name: str = ""
     hostname: str | None = None
     port: int = 0
@@ -141,7 +143,7 @@ class GatewayAddress(Observed):
 
 
 class GatewaySpec(Observed):
-    listeners: list[Listener] | None = None
+    listeners: list[GatewayListener] | None = None
 
 
 class GatewayStatus(ConditionsStatus):
@@ -242,6 +244,9 @@ class Children(msgspec.Struct):
     )
     scaled_objects: ByName[ObservedConditions] = msgspec.field(name=f"ScaledObject.{SCALED_OBJECT_API}", default=None)
     variants: ByName[ObservedObject] = msgspec.field(name=f"VariantAutoscaling.{VARIANT_API}", default=None)
+    claim_templates: ByName[ObservedObject] = msgspec.field(
+        name=f"ResourceClaimTemplate.{CLAIM_TEMPLATE_API}", default=None
+    )
     objectives: ByName[ObservedObject] = msgspec.field(name=f"InferenceObjective.{OBJECTIVE_API}", default=None)
 
 
@@ -288,6 +293,11 @@ class ReconcileContext:
     def managed_accounts(self) -> bool:
         """Report whether ServiceAccounts, Roles and RoleBindings are declared."""
         return self.children.service_accounts is not None
+
+    @property
+    def device_request(self) -> DeviceRequest | None:
+        """Return the devices that annotations ask for; None if their ResourceClaimTemplate cannot be made."""
+        return device_request(self.metadata) if self.children.claim_templates is not None else None
 
     @property
     def ca_bundle(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.hooks.protocol import get, sorted_values
-from app.kserve import lora
+from app.kserve import devices, lora
 from app.kserve.features import NO_TLS
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
@@ -65,7 +65,15 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
         if (gateway.metadata.annotations or {}).get(MODEL_ROUTING) == "false"
     }
     return CombineInputs(
-        service.metadata, spec_layer, pins, prefix, operator, finder.config, finder.scheduler_config, excluded
+        service.metadata,
+        spec_layer,
+        pins,
+        prefix,
+        operator,
+        finder.config,
+        finder.scheduler_config,
+        excluded,
+        claims_devices=context.device_request is not None,
     )
 
 
@@ -143,7 +151,7 @@ def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -
     ]
 
 
-def _written(effective: Effective, path: Keyed, value: Any) -> str:
+def _written(effective: Effective, path: Keyed, value: object) -> str:
     """Return the layer that set a value, or the field that caused it; empty if neither did."""
     before, after = find(effective.untraced, path), find(effective.document, path)
     if path[-1] == "args":
@@ -153,13 +161,14 @@ def _written(effective: Effective, path: Keyed, value: Any) -> str:
     return effective.source(path) if before is not None else ""
 
 
-def _added(keyed: Keyed, value: Any, plan: PodPlan) -> str:
-    """Return the source of a value that was added to the pod."""
+def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
         return credential
     if any(name.startswith(TIER) for name in names):
         return "spec.kvCacheOffloading"
+    if devices.CLAIM in names or keyed[-1] == "claims":
+        return devices.SOURCE
     is_adapter = any(name.startswith((LORA_PATH, "lora-")) for name in names) or (
         keyed[-1] == "args" and (MAIN in names or value in plan.adapters)
     )

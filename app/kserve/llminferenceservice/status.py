@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from app.kserve import features, kvcache
-from app.kserve.devices import device_annotations
+from app.kserve.devices import NO_CLAIM, device_request
 from app.kserve.llminferenceservice.checks import MODEL_URI
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
     SCALING_CONDITIONS,
@@ -20,12 +21,10 @@ from app.kserve.llminferenceservice.types import (
     LLMInferenceServiceStatus,
     Reason,
 )
-from app.kserve.operator import OperatorConfig
 from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, WorkloadResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube import field
 from app.kube.conditions import since
-from app.kube.objects import ObjectMeta
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
@@ -94,15 +93,13 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
     return Outcome(pins, None, workloads, None, state)
 
 
-def features_state(metadata: ObjectMeta, spec: EffectiveSpec, operator: OperatorConfig) -> ConditionState | None:
+def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionState | None:
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
     scheduler = spec.router.scheduler if spec.router is not None else None
     config = scheduler.config if scheduler is not None else None
-    reported = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if operator.ingress.tls else []
-    reported += [
-        (Reason.DEVICES_NOT_SUPPORTED, f"annotation {key} has no effect: {features.NO_CLAIM}")
-        for key in device_annotations(metadata)
-    ]
+    reported = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if context.operator.ingress.tls else []
+    if context.children.claim_templates is None and device_request(context.metadata) is not None:
+        reported.append((Reason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
     if scheduler is not None and config is not None:
         problems = features.plugins_without_server(config.get("inline"), scheduler.template)
         reported += [(Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]

@@ -62,7 +62,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     router = replace(router, causes=[*router.causes, *picker_causes])
     children = as_json([*workloads.children, *router.children])
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
-    features = features_state(service.metadata, effective.spec, context.operator)
+    features = features_state(effective.spec, context)
     outcome = Outcome(
         pins,
         CONDITION_TRUE,

@@ -9,11 +9,19 @@ import msgspec
 from msgspec import Meta
 from pydantic import ConfigDict, Field
 
-from app.kserve.gatewayapi import GROUP_PATTERN, KIND_PATTERN, NAMESPACE_PATTERN, HTTPRouteSpec, PortNumber, SectionName
+from app.kserve.gatewayapi import (
+    ATOMIC,
+    GROUP_PATTERN,
+    KIND_PATTERN,
+    NAMESPACE_PATTERN,
+    HTTPRouteSpec,
+    PortNumber,
+    SectionName,
+)
 from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
-from app.kube.rules import Rule, cel
+from app.kube.rules import Rule, Rules, cel
 
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
@@ -380,8 +388,6 @@ class WorkloadSpec(KubeModel):
 
 
 class ObjectReference(KubeModel):
-    """An object of any namespace."""
-
     name: str | None = Field(None, description="Name of the object.", min_length=1, max_length=253)
     namespace: str | None = Field(
         None,
@@ -460,7 +466,7 @@ class EndpointPickerReference(EndpointPickerIdentity):
 
     model_config = ConfigDict(
         json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
-    )
+    )  # CEL only: objects of v1alpha1 have none, and are read in this form
 
     port: Annotated[Port | None, DEFAULTED] = Field(
         None, description="Port; 9002 when not set, which only v1alpha1 admits for a Service."
@@ -484,21 +490,23 @@ class PoolSelector(KubeModel):
     )
 
 
-PORTS: dict[str, Any] = {
-    "x-kubernetes-list-type": "atomic",
-    **cel(("self.all(a, self.exists_one(b, a.number == b.number))", "each port once")),
-}
+PORT_RULES = Rules(
+    (
+        Rule(
+            "self.all(a, self.exists_one(b, a.number == b.number))",
+            "each port once",
+            lambda ports: len({port.number for port in ports}) == len(ports),
+        ),
+    )
+)
 
 
 class InferencePoolSpec(KubeModel):
     """Content of the managed InferencePool, in the form of its v1."""
 
     selector: PoolSelector = Field(description="Which pods are in the pool.")
-    target_ports: list[Port] = Field(
-        description="Ports of the model server.",
-        min_length=1,
-        max_length=8,
-        json_schema_extra=PORTS,
+    target_ports: Annotated[list[Port], PORT_RULES] = Field(
+        description="Ports of the model server.", min_length=1, max_length=8, json_schema_extra=ATOMIC
     )
     app_protocol: AppProtocol | None = Field(
         None, description="Protocol of the model server: http, or kubernetes.io/h2c for HTTP/2 without TLS."
@@ -517,8 +525,6 @@ _NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tok
 
 
 class ConfigMapKey(KubeModel):
-    """A key of a ConfigMap."""
-
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
     name: Annotated[str, DEFAULTED] = Field("", description="Name of the ConfigMap.")
@@ -562,8 +568,6 @@ class SchedulerSpec(KubeModel):
 
 
 class RouterSpec(KubeModel):
-    """Routing of requests to the model."""
-
     route: RouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
     gateway: GatewaySpec | None = Field(None, description="The Gateway; empty for the default one.")
     ingress: Annotated[IngressSpec | None, no_effect("use route and gateway")] = Field(
@@ -600,8 +604,6 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 
 
 class ConditionType(StrEnum):
-    """Condition types of a service (KS-6)."""
-
     READY = "Ready"
     """The whole service: workloads and router."""
     WORKLOADS_READY = "WorkloadsReady"
@@ -651,8 +653,6 @@ TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.R
 
 
 class Reason(StrEnum):
-    """Why a service's condition is as it is (KS-6.8)."""
-
     MEMBER_DIVERGENCE = "MemberDivergence"
     """Another service of the group serves other models, and gets no requests."""
 
@@ -756,8 +756,6 @@ class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """A workload of the service."""
-
     kind: Annotated[str, Meta(description="Kind of the workload.")]
     name: Annotated[str, Meta(description="Name of the workload.")]
     api_group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
@@ -792,8 +790,6 @@ class RouterGateway(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
 
 class RouterScheduler(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The endpoint picker's pool and Service."""
-
     inference_pool: Annotated[ObjectIdentity | None, Meta(description="InferencePool of the service.")] = None
     service: Annotated[ObjectIdentity | None, Meta(description="Service of the endpoint picker.")] = None
 
@@ -817,8 +813,6 @@ class RouterMember(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tr
 
 
 class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """The routing group of the service."""
-
     name: Annotated[str, Meta(description="Name of the group.")]
     members: Annotated[list[RouterMember], Meta(description="Services that share the requests, by name.")] = (
         msgspec.field(default_factory=list)
@@ -826,8 +820,6 @@ class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tru
 
 
 class Router(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Routing of requests to the service."""
-
     gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = msgspec.field(
         default_factory=list
     )
@@ -852,8 +844,6 @@ class AppliedConfig(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
 
 class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Observed state of a service."""
-
     url: Annotated[
         str, Meta(description="URL that is reachable from outside; the service's own path is preferred.")
     ] = ""

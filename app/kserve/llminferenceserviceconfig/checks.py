@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
-from app.kserve.llminferenceservice.checks import merge_clashes, model_urls
+from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, pool_contents
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.names import COMPONENT, MODEL_URI, NAME
 from app.kserve.operator import OperatorConfig
@@ -77,7 +75,8 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
         errors.append(
             field.forbidden(SPEC.child("baseRefs"), f"configs do not nest; let services refer to {names} themselves")
         )
-    errors += merged.scheduler_replicas(spec.router.scheduler if spec.router is not None else None)
+    scheduler = spec.router.scheduler if spec.router is not None else None
+    errors += [*merged.scheduler_replicas(scheduler), *pool_contents(scheduler)]
     errors += merged.scaling(spec)
     errors += merged.reserved(spec)
     http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
@@ -136,7 +135,7 @@ def _dump(spec: LLMInferenceServiceConfigSpec) -> Json:
     return spec.model_dump(by_alias=True, exclude_none=True)
 
 
-def _is_within(part: Any, document: Any) -> bool:
+def _is_within(part: object, document: object) -> bool:
     """Report whether ``document`` contains everything in ``part``; lists count as one value."""
     if isinstance(part, dict) and isinstance(document, dict):
         return all(key in document and _is_within(item, document[key]) for key, item in part.items())

@@ -119,8 +119,8 @@ class ConfigPoolSelector(types.PoolSelector):
 @with_types(
     selector=ConfigPoolSelector | None,
     target_ports=(
-        list[types.Port] | None,
-        Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=types.PORTS),
+        Annotated[list[types.Port] | None, types.PORT_RULES],
+        Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=gatewayapi.ATOMIC),
     ),
     endpoint_picker_ref=ConfigEndpointPicker | None,
 )
@@ -154,8 +154,6 @@ class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
 
 
 class Reason(StrEnum):
-    """Why a config's ``Ready`` is as it is."""
-
     INVALID_SPEC = "InvalidSpec"
     """The spec breaks a rule, or one of its templates does not render."""
     RENDERED = "Rendered"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
 from app.kserve.names import (
     COMPONENT_ROUTER,
     MODEL_HEADER,
@@ -100,9 +101,6 @@ def inference_objective(objective: Objective, names: Names, namespace: str, pool
 
 # The route.
 
-_MAX_RULES, _MAX_MATCHES, _MAX_ALL_MATCHES, _MAX_HEADERS = 16, 64, 128, 16
-"""Of the Gateway API: rules of a route, matches of a rule, matches of a route, headers that one filter sets."""
-
 
 def with_objectives(route: Json, requested: Sequence[Objective], pool: str) -> Json:
     """The route that names the objectives of requests to the pool; those of adapters where there is room for all."""
@@ -127,7 +125,7 @@ def unnamed(route: Json, objectives: Iterable[Objective]) -> list[Objective]:
 def _has_room(rules: Sequence[Json]) -> bool:
     """Report whether a route may have so many rules and matches."""
     matches = [len(rule.get("matches") or ()) for rule in rules]
-    return len(rules) <= _MAX_RULES and max(matches, default=0) <= _MAX_MATCHES and sum(matches) <= _MAX_ALL_MATCHES
+    return len(rules) <= MAX_RULES and max(matches, default=0) <= MAX_MATCHES and sum(matches) <= MAX_ALL_MATCHES
 
 
 def _rules(rules: Iterable[Json], objectives: Sequence[Objective], pool: str) -> Iterator[Json]:
@@ -179,7 +177,7 @@ def _with_header(rule: Json, objective: str) -> Json:
     changed = [item.get("name") for key in ("set", "add") for item in modifier.get(key) or ()]
     changed += modifier.get("remove") or ()
     headers = list(modifier.get("set") or ())
-    if any(str(name).lower() == OBJECTIVE_HEADER for name in changed) or len(headers) >= _MAX_HEADERS:
+    if any(str(name).lower() == OBJECTIVE_HEADER for name in changed) or len(headers) >= MAX_HEADERS:
         return rule
     header = {"name": OBJECTIVE_HEADER, "value": objective}
     step = {"type": _MODIFIER, "requestHeaderModifier": {**modifier, "set": [*headers, header]}}

@@ -88,8 +88,8 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Set
 # Keeping.
 
 
-def kept_children(context: ReconcileContext, created: Iterable[Any] = ()) -> list[Any]:
-    """The observed children of the router as they are, but for those that were ``made`` anew."""
+def kept_children(context: ReconcileContext, created: Iterable[object] = ()) -> list[object]:
+    """The observed children of the router as they are, except those of ``created``."""
     present = {_identity(child) for child in created}
     return [
         keep_child(child)

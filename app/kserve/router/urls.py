@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.hooks.protocol import get, sorted_values
-from app.kserve.llminferenceservice.observed import Gateway, Listener, ParentReference, RouteRule, RouteSpec
+from app.kserve.gatewayapi import MAX_RULES
+from app.kserve.llminferenceservice.observed import Gateway, GatewayListener, ParentReference, RouteRule, RouteSpec
 from app.kserve.llminferenceservice.types import Address, ObjectIdentity
 from app.kserve.names import GATEWAY_GROUP, GATEWAY_NAME_LABEL
 from app.kube.names import is_dns1123_subdomain
@@ -40,7 +41,6 @@ class GatewayView:
     cluster_domain: str
 
     def gateway(self, reference: ParentReference, namespace: str) -> Gateway | None:
-        """The Gateway that a route of ``namespace`` refers to."""
         return get(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
 
 
@@ -88,7 +88,7 @@ def choose(addresses: Sequence[Address], own_path: str) -> str:
 # Listeners.
 
 
-def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Listener]:
+def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[GatewayListener]:
     """The listeners that serve the route, the preferred scheme first, then https, then http."""
     listeners = gateway.spec.listeners or []
     where = f"Gateway {gateway.metadata.namespace}/{gateway.metadata.name}"
@@ -105,8 +105,8 @@ def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Li
 
 
 def _external(
-    gateway: Gateway, listeners: Sequence[Listener], hostnames: Sequence[str], wildcard: str
-) -> list[tuple[Listener, str]]:
+    gateway: Gateway, listeners: Sequence[GatewayListener], hostnames: Sequence[str], wildcard: str
+) -> list[tuple[GatewayListener, str]]:
     values = [address.value for address in gateway.status.addresses or () if _is_host(address.value)]
     if not gateway.status.addresses:
         return []
@@ -132,7 +132,7 @@ def _is_host(text: str) -> bool:
         return False
 
 
-def _listener_host(listener: Listener, wildcard: str) -> list[str]:
+def _listener_host(listener: GatewayListener, wildcard: str) -> list[str]:
     name = listener.hostname or ""
     if not _is_host(name.removeprefix("*.")):
         return []
@@ -157,7 +157,7 @@ def _service_of(gateway: Gateway, services: Mapping[str, RelatedMeta] | None) ->
 # URLs.
 
 
-def _url(listener: Listener, host: str, path: str) -> str:
+def _url(listener: GatewayListener, host: str, path: str) -> str:
     scheme = _SCHEMES.get(listener.protocol)
     if scheme is None:  # chosen by its name
         raise URLError(f"no URL can be made for protocol {listener.protocol} of listener {listener.name}")
@@ -183,11 +183,7 @@ def _topmost(rules: Iterable[RouteRule]) -> list[str]:
             if match.path is not None:
                 hosts[bool(match.headers)].add("/" if match.path.value is None else match.path.value)
     topmost = {path for paths in hosts.values() for path in paths if not any(_below(path, o) for o in paths)}
-    return sorted(topmost)[:MAX_PATHS]
-
-
-MAX_PATHS = 16
-"""Paths of a route that addresses are made of: as many as it may have rules."""
+    return sorted(topmost)[:MAX_RULES]
 
 
 def _below(path: str, other: str) -> bool:

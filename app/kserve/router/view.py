@@ -144,7 +144,6 @@ class RouterView:
             raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
 
     def referenced_routes(self) -> list[ObservedRoute]:
-        """Return the HTTPRoutes in ``refs`` that exist."""
         routes = (get(self.related.routes, name, self.namespace) for name in self.route_refs)
         return [route for route in routes if route is not None]
 

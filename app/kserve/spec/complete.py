@@ -15,6 +15,9 @@ from app.kube.merge import find, replaced
 ROUTE = ("router", "route", "http", "spec")
 """Path of the managed HTTPRoute's spec."""
 
+MODEL_SERVERS = (("template",), ("worker",), ("prefill", "template"), ("prefill", "worker"))
+"""Paths of the model servers' pods."""
+
 FindSchedulerConfig = Callable[[str, str], str]
 """Text of a key of a ConfigMap (KS-2.5). Raises :class:`CombineError`."""
 
@@ -93,13 +96,7 @@ def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> J
     return replaced(document, ("router", "scheduler", "config"), {"inline": text})
 
 
-_PODS = (
-    ("template",),
-    ("worker",),
-    ("prefill", "template"),
-    ("prefill", "worker"),
-    ("router", "scheduler", "template"),
-)
+_PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 
 def without_certificates(document: Json, secret: str) -> Json:

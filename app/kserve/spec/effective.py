@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
+from app.kserve.devices import with_claims
 from app.kserve.kvcache import with_tiers
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
@@ -146,6 +147,8 @@ class CombineInputs:
     find_scheduler_config: FindSchedulerConfig
     without_model_routing: Collection[tuple[str, str]] = ()
     """Gateways, each by namespace and name."""
+    claims_devices: bool = False
+    """Report whether annotations ask for devices, and their claims can be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +185,9 @@ def merge_layers(inputs: CombineInputs) -> Merged:
 
 def combine(inputs: CombineInputs) -> Effective:
     """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
-    merged = merge_layers(inputs)
+    merged, names = merge_layers(inputs), Names(inputs.metadata.name)
     document, templated = rendered(merged.document, merged.layers, merged.data)
-    document = routed(document, Names(inputs.metadata.name))
+    document = routed(document, names)
     document = routed_by_model(
         document,
         merged.layers[-1].spec,
@@ -196,8 +199,10 @@ def combine(inputs: CombineInputs) -> Effective:
     if (route := find(document, ROUTE)) is not None:
         document = replaced(document, ROUTE, replaced_as_a_whole(route))
     document = with_scheduler_config(document, inputs.find_scheduler_config)
-    untraced = without_certificates(document, Names(inputs.metadata.name).certificates)
-    untraced = with_tiers(with_parallelism(untraced, merged.pipelines))
+    untraced = without_certificates(document, names.certificates)
+    untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not inputs.claims_devices))
+    if inputs.claims_devices:
+        untraced = with_claims(untraced, names)
     document = traced(untraced, inputs.metadata)
     return Effective(_typed(document), document, merged.layers, templated, _applied(merged), untraced)
 

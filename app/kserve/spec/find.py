@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import orjson
 
@@ -93,7 +92,7 @@ def annotated(layer: Layer, metadata: ObjectMeta) -> Layer:
     return layer if spec is layer.spec else replace(layer, spec=spec)
 
 
-def _layer(source: str, spec: Any, raw: bytes) -> Layer:
+def _layer(source: str, spec: object, raw: bytes) -> Layer:
     return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, raw)
 
 
@@ -147,7 +146,7 @@ def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str
     return [prefix + form]
 
 
-def _any(specs: Sequence[Json], *path: str) -> Any:
+def _any(specs: Sequence[Json], *path: str) -> object:
     """Return the value at ``path`` in any of the specs: a true value, else an empty one, else None."""
     first = None
     for spec in specs:

@@ -56,9 +56,9 @@ class Layer:
     """Of the config; empty for a built-in preset too."""
 
 
-def keyed(document: Any, segments: Sequence[str | int]) -> list[str | tuple[str, Any]]:
+def keyed(document: object, segments: Sequence[str | int]) -> list[str | tuple[str, object]]:
     """A path by positions as one by merge keys; it ends at a list that has none, which only one layer can have set."""
-    path: list[str | tuple[str, Any]] = []
+    path: list[str | tuple[str, object]] = []
     for segment in segments:
         if isinstance(segment, str):
             path.append(segment)

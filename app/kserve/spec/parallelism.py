@@ -36,12 +36,10 @@ class Demand:
 
     @property
     def gpus(self) -> int:
-        """GPUs of one pod."""
         return (self.tensor or 1) * self.copies
 
     @property
     def arguments(self) -> list[str]:
-        """Words for the server."""
         words = [EXPERT] if self.expert else []
         words += [TENSOR, str(self.tensor)] if self.tensor is not None else []
         return words + ([DATA, str(self.copies)] if self.copies > 1 else [])
@@ -58,21 +56,23 @@ def demand(parallelism: Mapping[str, Any] | None) -> Demand | None:
 # What is added.
 
 
-def with_parallelism(spec: Json, pipelines: Collection[str]) -> Json:
+def with_parallelism(spec: Json, pipelines: Collection[str], *, adds_gpus: bool = True) -> Json:
     """Add to the servers of a merged spec the arguments and GPUs that their parallelism needs.
 
     ``pipelines``: the workloads, ``""`` and ``prefill``, whose pods a built-in preset starts as a pipeline. Its script
-    has the arguments.
+    has the arguments. ``adds_gpus``: False if the pods get devices in another way.
     """
-    spec = _with_side(spec, scripted="" in pipelines)
+    spec = _with_side(spec, scripted="" in pipelines, adds_gpus=adds_gpus)
     if spec.get("prefill") is None:
         return spec
-    prefill = _with_side(spec["prefill"], scripted="prefill" in pipelines)
+    prefill = _with_side(spec["prefill"], scripted="prefill" in pipelines, adds_gpus=adds_gpus)
     return spec if prefill is spec["prefill"] else {**spec, "prefill": prefill}
 
 
-def _with_side(workload: Json, *, scripted: bool) -> Json:
+def _with_side(workload: Json, *, scripted: bool, adds_gpus: bool) -> Json:
     parallelism = workload.get("parallelism")
+    if scripted and not adds_gpus:
+        return workload
     if scripted:
         gpus = Demand((parallelism or {}).get("tensor")).gpus
         pods = {key: workload[key] for key in ("template", "worker") if workload.get(key) is not None}
@@ -84,7 +84,7 @@ def _with_side(workload: Json, *, scripted: bool) -> Json:
     if (_has_gpus(pod) and _count(server) != needs.gpus) or _sizes_passed(server) or not _takes_arguments(server):
         return workload
     replaced = _replaced(pod, with_arguments(server, needs.arguments))
-    return {**workload, "template": replaced if _has_gpus(pod) else _with_gpus(replaced, needs.gpus)}
+    return {**workload, "template": _with_gpus(replaced, needs.gpus) if adds_gpus and not _has_gpus(pod) else replaced}
 
 
 def main_container(pod: Json | None) -> Json:
@@ -124,7 +124,7 @@ def _has_gpus(pod: Json) -> bool:
     )
 
 
-def _devices(container: Json) -> dict[str, Any]:
+def _devices(container: Json) -> dict[str, object]:
     """Amounts of accelerators, by the resource's name."""
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
@@ -168,7 +168,7 @@ def _takes_arguments(container: Json) -> bool:
 # Conflicts.
 
 
-def contradictions(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
+def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn where a template without workers contradicts ``parallelism``, whose path is ``path``."""
     needs = demand(parallelism)
     if needs is None:
@@ -184,7 +184,7 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, Any] | None, path
             yield advice(path.child(name), text, "contradiction")
 
 
-def ignored_by_server(pod: Json | None, parallelism: Mapping[str, Any] | None, path: field.Path) -> Iterator[Advice]:
+def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn of arguments that are not added, because the template sets a part of them or does not start vLLM."""
     needs, server = demand(parallelism), main_container(pod)
     if needs is None or _count(server) == 0:

@@ -55,7 +55,7 @@ _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
 # Documents.
 
 
-def document_of(config: Any) -> Json | None:
+def document_of(config: object) -> Json | None:
     """Return an EndpointPickerConfig, which is an object or a string with one; ``None`` for anything else."""
     if isinstance(config, str):
         document = read_yaml(config, _encoded)
@@ -66,7 +66,7 @@ def document_of(config: Any) -> Json | None:
 _KIND = "EndpointPickerConfig"
 
 
-def _encoded(document: Any) -> bytes | str:
+def _encoded(document: object) -> bytes | str:
     """Encode a YAML document as JSON. Values are counted: aliases may stand for more of them than memory holds."""
     pending, count = [document], 0
     while pending:
@@ -82,12 +82,11 @@ def _encoded(document: Any) -> bytes | str:
 
 
 def plugins(document: Json | None) -> list[Json]:
-    """Return the plugins of a configuration."""
     listed = (document or {}).get("plugins")
     return [plugin for plugin in listed if isinstance(plugin, dict)] if isinstance(listed, list) else []
 
 
-def may_have_plugin(config: Any, type_: str) -> bool:
+def may_have_plugin(config: object, type_: str) -> bool:
     """Report whether a configuration has a plugin of a type, or cannot be read."""
     document = document_of(config)
     unknown = config is not None and document is None
@@ -105,7 +104,7 @@ class PickerConfig:
 
 
 def picker_config(
-    config: Any, picker: Picker, *, disaggregated: bool, adapters: bool, running: Sequence[str] = ()
+    config: object, picker: Picker, *, disaggregated: bool, adapters: bool, running: Sequence[str] = ()
 ) -> PickerConfig:
     """Return the configuration of a picker: ``config``, the effective ``config.inline``, or the default.
 
@@ -120,14 +119,14 @@ def picker_config(
     return PickerConfig(compact(_for_version(default, picker)), picker, chosen=False)
 
 
-def configuration(config: Any, picker: Picker) -> str:
+def configuration(config: object, picker: Picker) -> str:
     """Return a user's configuration for a picker; a string that needs no change is returned as it is."""
     document = document_of(config)
     changed = None if document is None else _for_tokenizer(_for_version(document, picker), picker)
     return config if isinstance(config, str) and changed == document else compact(changed or config)
 
 
-def compact(value: Any) -> str:
+def compact(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
@@ -223,7 +222,7 @@ def _in_tokens(plugin: Any) -> Iterator[Any]:
 _ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
 
 
-def _with_decider(plugin: Any) -> Iterator[Any]:
+def _with_decider(plugin: object) -> Iterator[object]:
     """Replace the threshold of tokens by the plugin that decides whether a request needs a prefill pod."""
     parameters = _parameters(plugin, "disagg-profile-handler")
     if not isinstance(plugin, dict) or plugin.get("type") != "disagg-profile-handler" or "deciders" in parameters:
@@ -242,12 +241,11 @@ def _with_decider(plugin: Any) -> Iterator[Any]:
 _HANDLER_PARAMETERS = ("threshold", "hashBlockSize", "deciderPluginName", "prefillProfile", "decodeProfile")
 
 
-def _unchanged(plugin: Any) -> Iterator[Any]:
+def _unchanged(plugin: object) -> Iterator[object]:
     yield plugin
 
 
 def _parameters(plugin: Any, type_: str) -> Json:
-    """Return the parameters of a plugin of a type; empty for others."""
     is_of_type = isinstance(plugin, dict) and plugin.get("type") == type_
     return _object(plugin.get("parameters")) if is_of_type else {}
 
@@ -305,7 +303,7 @@ def _for_tokenizer(document: Json, picker: Picker) -> Json:
     return {**document, "plugins": [_asking(plugin) for plugin in document["plugins"]]}
 
 
-def _asking(plugin: Any) -> Any:
+def _asking(plugin: object) -> object:
     if not isinstance(plugin, dict) or plugin.get("type") != PRECISE:
         return plugin
     parameters = _parameters(plugin, PRECISE)
@@ -314,5 +312,5 @@ def _asking(plugin: Any) -> Any:
     return {**plugin, "parameters": {**parameters, "indexerConfig": {**indexer, "tokenizersPoolConfig": pool}}}
 
 
-def _object(value: Any) -> Json:
+def _object(value: object) -> Json:
     return value if isinstance(value, dict) else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from app.kserve.arguments import has_flag, passes_arguments, word
 from app.kserve.names import MAIN
@@ -68,7 +67,7 @@ def _variables(tracing: Json, service: str, metadata: ObjectMeta) -> list[Json]:
         "k8s.pod.name": f"$({_POD})",
         "llmisvc.name": metadata.name,
     }
-    values: list[tuple[str, Any]] = [
+    values: list[tuple[str, object]] = [
         ("OTEL_SERVICE_NAME", service),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", tracing.get("exporterEndpoint")),
         ("OTEL_TRACES_EXPORTER", tracing.get("exporter")),

@@ -122,7 +122,6 @@ def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
 
 
 def pod_template(pod: PodPlan) -> Json:
-    """A pod template as Deployments and LeaderWorkerSets have it."""
     meta: Json = {"labels": pod.labels}
     if pod.annotations:
         meta["annotations"] = pod.annotations
@@ -130,7 +129,6 @@ def pod_template(pod: PodPlan) -> Json:
 
 
 def metadata(name: str, namespace: str, labels: dict[str, str], annotations: dict[str, str] | None = None) -> Json:
-    """An object's own metadata."""
     meta: Json = {"name": name, "namespace": namespace, "labels": labels}
     if annotations:
         meta["annotations"] = annotations

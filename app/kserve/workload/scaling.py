@@ -43,8 +43,6 @@ ACCELERATOR = "inference.optimization/acceleratorName"
 
 @dataclass(frozen=True, slots=True)
 class ScalingPlan:
-    """Scaling of one workload."""
-
     condition: str
     """Condition type that reports whether the autoscaler works."""
     variant: str

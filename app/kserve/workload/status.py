@@ -28,7 +28,6 @@ def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool =
 
 
 def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> ConditionState:
-    """Of a main or prefill LeaderWorkerSet."""
     available = find(workload.status.conditions, "Available") if workload is not None else None
     if workload is None or available is None:
         return fails(Reason.PROGRESSING, "the LeaderWorkerSet is not available yet")
@@ -49,7 +48,6 @@ def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
 
 
 def workload_parts(spec: EffectiveSpec, context: ReconcileContext) -> Workloads:
-    """Build ``status.workloads``."""
     names, prefill = context.names, spec.prefill
     prefill_names = (names.multi_node_prefill, names.prefill)
     return Workloads(

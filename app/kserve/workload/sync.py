@@ -5,9 +5,8 @@ Source: KS-3 and KS-6.2.
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.hooks.protocol import get, sorted_values
+from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
@@ -18,6 +17,7 @@ from app.kserve.workload.children import accounts, current, deployment, leader_w
 from app.kserve.workload.plan import WorkloadError, WorkloadPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans, scaling_state
 from app.kserve.workload.status import deployment_state, leader_worker_set_state
+from app.kube.base import Json
 from app.kube.objects import ObservedPod
 from app.workload.cause import Cause, Stage
 from app.workload.pods import LWS_NAME
@@ -39,7 +39,7 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadRe
     )
 
 
-def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[Any]:
+def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[object]:
     namespace = context.metadata.namespace
     installed = context.children.leader_worker_sets is not None
     return [
@@ -48,7 +48,18 @@ def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: Reconci
         workload_service(context.names, namespace, spec),
         *(child for account in plan.accounts for child in accounts(account, namespace)),
         *(ca_bundle_children(context) if plan.ca_bundle else []),
+        *_claim_templates(context),
     ]
+
+
+def _claim_templates(context: ReconcileContext) -> list[Json]:
+    """Return the template of the devices' claims. Its spec cannot change: another one is made after its deletion."""
+    if context.device_request is None:
+        return []
+    desired = claim_template(context.device_request, context.names, context.metadata.namespace)
+    observed = get(context.children.claim_templates, context.names.claim_template, context.metadata.namespace)
+    record = observed.record if observed is not None else None
+    return [desired] if record is None or record.get("spec") == desired["spec"] else []
 
 
 def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str, ConditionState]:

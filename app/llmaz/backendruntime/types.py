@@ -65,8 +65,6 @@ class RecommendedConfig(KubeModel):
 
 
 class BackendRuntimeSpec(KubeModel):
-    """One engine."""
-
     image: Annotated[str, honoured("together the container's image")] = Field(
         description="The engine's image, without a tag."
     )

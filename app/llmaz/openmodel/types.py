@@ -84,8 +84,6 @@ class InferenceConfig(KubeModel):
 
 
 class OpenModelSpec(KubeModel):
-    """One model."""
-
     family_name: Annotated[str, honoured("a label on pods; the object itself gets no label")] = Field(
         description="Family of the model, for example llama3. A label on every pod that serves the model."
     )

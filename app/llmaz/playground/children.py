@@ -14,7 +14,6 @@ GRACE_SECONDS = 130
 
 
 def service(plan: Plan) -> Json:
-    """Build the inference Service; the CRD's defaults complete it."""
     metadata: Json = {"name": plan.name, "namespace": plan.namespace}
     if plan.skip_annotation is not None:
         metadata["annotations"] = {SKIP_LOADER: plan.skip_annotation}

@@ -19,7 +19,7 @@ from app.llmaz.openmodel.types import Flavor
 from app.llmaz.playground.observed import Related
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason
 from app.llmaz.quantities import Resources, below
-from app.llmaz.references import Model, Runtime
+from app.llmaz.references import ClaimedModel, LoadedRuntime
 from app.llmaz.scaling import HPATrigger
 from app.llmaz.source import Ollama
 from app.settings import Settings
@@ -47,7 +47,7 @@ class Plan:
     flavors: list[str]
     replicas: int
     image: str
-    runtime: Runtime
+    runtime: LoadedRuntime
     args: list[str]
     env: list[Json]
     resources: dict[str, dict[str, str]]
@@ -73,7 +73,9 @@ def plan(playground: Playground, related: Related, settings: Settings) -> Plan |
     return _decide(playground, claimed_models, engine, skip=skip)
 
 
-def _decide(playground: Playground, claimed_models: list[Model], engine: Runtime, *, skip: bool) -> Plan | Cause:
+def _decide(
+    playground: Playground, claimed_models: list[ClaimedModel], engine: LoadedRuntime, *, skip: bool
+) -> Plan | Cause:
     """Build the plan of a Playground whose models and engine exist."""
     spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
     claims, config = spec.claims, spec.backend_runtime_config or _NO_CONFIG
@@ -121,7 +123,7 @@ def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
     return Cause(Stage.SPEC, text, Reason.PRESET_NOT_FOUND)
 
 
-def _values(models: list[Model], *, skip: bool) -> dict[str, str]:
+def _values(models: list[ClaimedModel], *, skip: bool) -> dict[str, str]:
     values = {arguments.MODEL_NAME: models[0].served_name, arguments.MODEL_PATH: models[0].source.path(skip=skip)}
     if len(models) > 1:
         values[arguments.DRAFT_MODEL_PATH] = models[1].source.path(skip=skip)
@@ -153,7 +155,7 @@ def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig 
     return Scaling(elastic.min_replicas, elastic.max_replicas, trigger.hpa)
 
 
-def _engine_notes(main: Model, config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
+def _engine_notes(main: ClaimedModel, config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
     """Warn of ollama sources with another engine, and of other sources with ollama (LZ-N18)."""
     protocol = Ollama.protocol
     is_ollama = protocol in config.backend_name or protocol in runtime.image

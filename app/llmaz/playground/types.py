@@ -93,13 +93,10 @@ class PlaygroundSpec(KubeModel):
 
     @property
     def backend(self) -> str:
-        """Name of the BackendRuntime."""
         return (self.backend_runtime_config or BackendRuntimeConfig()).backend_name
 
 
 class ConditionType(StrEnum):
-    """Condition types of a Playground."""
-
     PROGRESSING = PROGRESSING
     """The Service is being created or changed. Upstream never removes it; only an abort does."""
     AVAILABLE = "Available"

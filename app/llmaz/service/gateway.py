@@ -7,7 +7,7 @@ from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
 from app.llmaz import names
-from app.llmaz.references import Model
+from app.llmaz.references import ClaimedModel
 from app.llmaz.service.observed import Children, Related
 from app.llmaz.service.plan import Plan
 from app.settings import Settings
@@ -51,7 +51,7 @@ def _route(plan: Plan, settings: Settings) -> Json:
     return _object(plan, names.AI_GATEWAY_API, "AIGatewayRoute", {"parentRefs": [gateway], "rules": [rule]})
 
 
-def _backend_ref(plan: Plan, model: Model) -> Json:
+def _backend_ref(plan: Plan, model: ClaimedModel) -> Json:
     """Refer to the backend, with the engine's name of a model of ollama."""
     reference: Json = {"name": names.gateway_objects(plan.name), "priority": 0, "weight": 1}
     if model.served_name != model.name:

@@ -10,7 +10,7 @@ from app.llmaz import flavors, globalconfig, references
 from app.llmaz.flavors import Nodes
 from app.llmaz.globalconfig import GlobalConfig
 from app.llmaz.names import deployment_selector, leader_selector, skips_loader
-from app.llmaz.references import Model
+from app.llmaz.references import ClaimedModel
 from app.llmaz.service.observed import Children, Related
 from app.llmaz.service.types import Reason, RolloutStrategy, Service, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
@@ -38,7 +38,7 @@ class Plan:
     sub_groups: SubGroups | None
     """The observed subgroups, where they cannot change."""
     rollout: RolloutStrategy
-    models: list[Model]
+    models: list[ClaimedModel]
     """The main model first."""
     flavors: list[str]
     """Names of the claimed flavors."""
@@ -78,7 +78,7 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
 
 def _decide(
     service: Service,
-    models: list[Model],
+    models: list[ClaimedModel],
     config: GlobalConfig,
     observed: ObservedLeaderWorkerSet | None,
     settings: Settings,

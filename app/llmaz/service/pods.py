@@ -9,7 +9,7 @@ from app.kube.base import Json
 from app.kube.podspec import stored
 from app.llmaz import names
 from app.llmaz.flavors import add_affinity
-from app.llmaz.references import Model
+from app.llmaz.references import ClaimedModel
 from app.llmaz.service.plan import Plan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
@@ -59,7 +59,7 @@ def _runner(spec: Json) -> Json | None:
     return next((container for container in spec.get("containers", ()) if container["name"] == names.RUNNER), None)
 
 
-def _add_credentials(spec: Json, models: Iterable[Model]) -> None:
+def _add_credentials(spec: Json, models: Iterable[ClaimedModel]) -> None:
     """Add the credentials that the engine lacks to fetch the weights itself."""
     runner = _runner(spec)
     if runner is None:
@@ -103,7 +103,7 @@ def _add_volumes(spec: Json, plan: Plan) -> None:
         runner["volumeMounts"] = [*runner.get("volumeMounts", ()), *mounts]
 
 
-def _is_mounted(model: Model, plan: Plan) -> bool:
+def _is_mounted(model: ClaimedModel, plan: Plan) -> bool:
     return isinstance(model.source, Host) or (isinstance(model.source, Image) and plan.mounts_images)
 
 
@@ -161,7 +161,7 @@ _KEYS["gcs"] = _KEYS["s3"]
 """Variables and the keys of the Secret they come from."""
 
 
-def _credentials(model: Model) -> list[Json]:
+def _credentials(model: ClaimedModel) -> list[Json]:
     """Return the variables with credentials of a source; empty for models on nodes, in images and in engines."""
     source = model.source
     kind = "hub" if isinstance(source, Hub) else source.protocol if isinstance(source, ObjectStore) else ""
@@ -171,7 +171,7 @@ def _credentials(model: Model) -> list[Json]:
     ]
 
 
-def _loader(model: Model, plan: Plan, inherited: list[Json]) -> Json | None:
+def _loader(model: ClaimedModel, plan: Plan, inherited: list[Json]) -> Json | None:
     """Build the loader of the model, if it needs one; ``inherited`` is the environment of the first container."""
     source = model.source
     if isinstance(source, Image):
@@ -228,7 +228,7 @@ def _literal(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def _orders(model: Model) -> list[Json]:
+def _orders(model: ClaimedModel) -> list[Json]:
     """Return the loader's variables in upstream's order; an empty value is omitted, as the API server does."""
     source = model.source
     if isinstance(source, Hub):

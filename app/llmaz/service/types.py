@@ -103,8 +103,6 @@ class ServiceSpec(KubeModel):
 
 
 class ConditionType(StrEnum):
-    """Condition types of a Service."""
-
     AVAILABLE = "Available"
     """All replicas are ready with the present template."""
     PROGRESSING = PROGRESSING

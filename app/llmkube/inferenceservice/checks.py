@@ -16,7 +16,7 @@ from app.kube.decode import SPEC
 from app.kube.embedded import image_warnings
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
-from app.kube.fit import Answer
+from app.kube.fit import FitAnswer
 from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.rules import violations
@@ -110,7 +110,6 @@ def _image(spec: InferenceServiceSpec) -> Errors:
 
 
 def _resources(resources: ServiceResources, path: field.Path) -> Errors:
-    """Check the quantities and the GPU sharing (LK-V-I20, LK-V-I21)."""
     texts = {
         "cpu": (resources.cpu, "500m"),
         "memory": (resources.memory, "16Gi"),
@@ -128,7 +127,6 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
 
 
 def _speculation(spec: InferenceServiceSpec) -> Errors:
-    """Check the draft model (LK-V-I78, LK-V-I81)."""
     speculation, path = spec.speculative_decoding, SPEC.child("speculativeDecoding")
     if speculation is None:
         return []
@@ -447,7 +445,7 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
         advice(SPEC, cause.text) for cause in sorted(causes, key=lambda cause: cause.text) if cause.stage is Stage.SPEC
     ]
     fits = fit_with(spec, model, settings)
-    if fits.answer is Answer.DOES_NOT_FIT:  # LK-7.5
+    if fits.answer is FitAnswer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
     return [*problems, *_with_model(spec, model, service_plan, settings)]
 

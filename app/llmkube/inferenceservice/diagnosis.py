@@ -47,14 +47,14 @@ _DRIVER = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """A failure in a container's output, with the line that shows it."""
 
     reason: str
     line: str
 
 
-def transfer_finding(texts: Iterable[str]) -> Finding | None:
+def transfer_finding(texts: Iterable[str]) -> Diagnosis | None:
     """Return why a download failed, from the output of downloaders."""
     return next(filter(None, (_find(text, _transfer_reason) for text in texts)), None)
 
@@ -109,8 +109,8 @@ def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
             yield ended.message
 
 
-def _find(text: str, reason_of: Callable[[str], str]) -> Finding | None:
+def _find(text: str, reason_of: Callable[[str], str]) -> Diagnosis | None:
     lines = ((reason_of(line), line) for line in text.splitlines())
     return next(
-        (Finding(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in lines if reason), None
+        (Diagnosis(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in lines if reason), None
     )

@@ -3,7 +3,7 @@
 import re
 
 from app.hooks.protocol import AnyRequest, get
-from app.kube.fit import Answer, Fit
+from app.kube.fit import Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
@@ -14,9 +14,9 @@ from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
 from app.workload.gpumodels import node_gpu_memory
-from app.workload.memory import Question, Shape, Use, judge
+from app.workload.memory import Question, Shape, Usage, judge
 
-_OWN_COMMAND = Use(unknown="spec.command starts another server")
+_OWN_COMMAND = Usage(unknown="spec.command starts another server")
 
 
 def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: str = "") -> Fit:
@@ -24,13 +24,13 @@ def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: s
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:
-        return Fit(Answer.CANNOT_KNOW, f"Model {spec.model_ref} is not known", ())
+        return Fit(FitAnswer.CANNOT_KNOW, f"Model {spec.model_ref} is not known", ())
     return fit_with(spec, model, settings, gpu_memory)
 
 
 def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str = "") -> Fit:
     if accelerator(model.spec) == METAL:
-        return Fit(Answer.CANNOT_KNOW, "the agent on the Mac decides by the memory of its host", ())
+        return Fit(FitAnswer.CANNOT_KNOW, "the agent on the Mac decides by the memory of its host", ())
     memory, memory_from = _memory(spec, model, gpu_memory)
     metadata, source = model.status.gguf, source_of(model.spec)
     names = tuple(filter(None, (metadata.model_name if metadata else "", source.text, *source.files)))

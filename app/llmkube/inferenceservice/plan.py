@@ -179,7 +179,6 @@ def _mounts_model(spec: InferenceServiceSpec, runtime: Runtime) -> bool:
 def _serving(
     spec: InferenceServiceSpec, model: ModelSpec, runtime: Runtime, main: Storage, draft: Draft, gpus: int
 ) -> Serving:
-    """Return the inputs of the command line."""
     return Serving(
         runtime=runtime.name,
         spec=spec,
@@ -411,7 +410,6 @@ def _embedded(items: list[Json]) -> list[Json]:
 
 
 def _environment(variables: list[Json]) -> list[Json]:
-    """Return the variables with distinct names."""
     return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
 
 

@@ -39,8 +39,6 @@ Priority = Literal["critical", "high", "normal", "low", "batch"]
 
 
 class Metric(KubeModel):
-    """A metric that drives scaling."""
-
     type: Annotated[Literal["Pods", "Resource"], HONOURED] = Field(
         description="Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."
     )
@@ -55,8 +53,6 @@ class Metric(KubeModel):
 
 
 class Autoscaling(KubeModel):
-    """Autoscaling of a service by load."""
-
     min_replicas: Annotated[Int32 | None, DEFAULTED] = Field(
         default=1, ge=1, le=10, description="Minimum number of replicas. Must not be 0."
     )
@@ -71,8 +67,6 @@ class Autoscaling(KubeModel):
 
 
 class GatewayReference(KubeModel):
-    """A Gateway by name."""
-
     name: str = Field(description="Name of the Gateway.")
     namespace: str = Field(default="", description="Namespace of the Gateway.")
 
@@ -392,7 +386,7 @@ class InferenceServiceSpec(KubeModel):
         Flag("--hostname", runtimes=("tgi",)),
     ] = Field(
         default="",
-        description="Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write ::. "
+        description="Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write '::'. "
         "No effect on personaplex and generic.",
     )
     skip_model_init: Annotated[bool, HONOURED] = Field(
@@ -574,8 +568,6 @@ class InferenceServiceSpec(KubeModel):
 
 
 class Phase(StrEnum):
-    """The phase of a service (LK-5.3)."""
-
     PENDING = "Pending"
     CREATING = "Creating"
     PROGRESSING = "Progressing"
@@ -589,8 +581,6 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """The condition types of a service."""
-
     READY = "Ready"
     """The one condition all families have; while not True its message lists why."""
     AVAILABLE = "Available"
@@ -609,8 +599,6 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a service's condition is as it is."""
-
     INFERENCE_READY = "InferenceReady"
     NO_READY_REPLICAS = "NoReadyReplicas"
     """Pods were ready and no longer are."""
@@ -634,8 +622,6 @@ class Reason(StrEnum):
 
 
 class TransferReason(StrEnum):
-    """Reasons of ``ModelTransferHealthy``."""
-
     UNTRUSTED = "ModelSourceUntrusted"
     UNAUTHORIZED = "ModelSourceUnauthorized"
     NOT_FOUND = "ModelSourceNotFound"
@@ -645,8 +631,6 @@ class TransferReason(StrEnum):
 
 
 class DriverReason(StrEnum):
-    """Reasons of ``DriverCompatible``."""
-
     INSUFFICIENT = "CUDADriverInsufficient"
     STARTED = "RuntimeStarted"
 

@@ -57,7 +57,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PhaseOutcome:
     """The phase of a Model, with reason and message of the condition that belongs to it."""
 
     phase: Phase
@@ -67,70 +67,70 @@ class Outcome:
     resync: float | None = None
 
 
-def outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
+def outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     """Return the phase by the class of the source."""
     if observed.problem:
         problem = observed.problem
-        return Outcome(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
+        return PhaseOutcome(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
         return _claim_outcome(plan, observed)
     if plan.download is not None:
         return _job_outcome(plan, observed, previous, now)
     if plan.source.kind is SourceClass.REPOSITORY:
         message = f"the serving runtime fetches {plan.source.repository} when it starts"
-        return Outcome(Phase.READY, Reason.RUNTIME_RESOLVED, message)
+        return PhaseOutcome(Phase.READY, Reason.RUNTIME_RESOLVED, message)
     if plan.metal and plan.source.kind is SourceClass.LOCAL:
-        return Outcome(Phase.READY, Reason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
+        return PhaseOutcome(Phase.READY, Reason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
     who = (
         "the metal agent fetches the file into its own store"
         if plan.metal
         else "each pod fetches the file when it starts"
     )
-    return Outcome(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
+    return PhaseOutcome(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
 
 
-def _claim_outcome(plan: Plan, observed: Observation) -> Outcome:
+def _claim_outcome(plan: Plan, observed: Observation) -> PhaseOutcome:
     """Return the outcome of a pvc source. Its claim needs a volume, unless it gets one with its first pod (LK-T-20)."""
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
     if claim is None and cause is not None:
         message = f"PersistentVolumeClaim {name} does not exist in namespace {plan.namespace}"
-        return Outcome(Phase.FAILED, Reason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
+        return PhaseOutcome(Phase.FAILED, Reason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
     if cause is None:
-        return Outcome(Phase.READY, Reason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
+        return PhaseOutcome(Phase.READY, Reason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
     phase = claim.status.phase if claim is not None else ""
     if observed.binds_late and phase in ("", "Pending"):
         message = f"PersistentVolumeClaim {name} gets its volume with the first pod that uses it"
-        return Outcome(Phase.READY, Reason.PVC_MODEL_READY, message)
+        return PhaseOutcome(Phase.READY, Reason.PVC_MODEL_READY, message)
     message = f"PersistentVolumeClaim {name} is {phase or 'new'}, not Bound"
-    return Outcome(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
+    return PhaseOutcome(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
 
 
-def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
+def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
     if complete(job):
-        return Outcome(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
+        return PhaseOutcome(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
         reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
         wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
-        return Outcome(Phase.FAILED, reason, ready_message(causes), causes, wait)
+        return PhaseOutcome(Phase.FAILED, reason, ready_message(causes), causes, wait)
     if plan.source.kind is SourceClass.LOCAL and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
-        return Outcome(
+        return PhaseOutcome(
             Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
         )
     running = Cause(Stage.MODEL, f"Job {job.metadata.name} {_doing(plan)} the file", _started(plan))
     causes = (running, *last_failure(observed.pods), *_absent(_missing_claim(plan, observed), plan, previous, now))
     causes += tuple(holdups(job, observed.pods, observed.claim, now))
-    return Outcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
+    return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 
-def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> Outcome:
+def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
-    return Outcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
+    return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
 
 def _missing_claim(plan: Plan, observed: Observation) -> list[str]:
@@ -218,7 +218,7 @@ def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
 
 
 def status(
-    plan: Plan, metadata: ObjectMeta, observed: Observation, outcome: Outcome, previous: ModelStatus, now: datetime
+    plan: Plan, metadata: ObjectMeta, observed: Observation, outcome: PhaseOutcome, previous: ModelStatus, now: datetime
 ) -> ModelStatus:
     """Build the status. Foreign conditions and the metadata of the file are kept."""
     key = recorded_key(plan.source, metal=plan.metal)
@@ -302,7 +302,7 @@ def human_size(size: int) -> str:
 
 
 def _conditions(
-    metadata: ObjectMeta, outcome: Outcome, notes: Sequence[str], previous: ModelStatus, now: datetime
+    metadata: ObjectMeta, outcome: PhaseOutcome, notes: Sequence[str], previous: ModelStatus, now: datetime
 ) -> Conditions:
     """Build upstream's three conditions and ``Ready``, which has the notes. Former ones become False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)

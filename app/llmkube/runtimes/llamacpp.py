@@ -15,7 +15,7 @@ from app.llmkube.runtimes.memory import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
-from app.workload.memory import Use
+from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
 ALL_LAYERS = 99
@@ -176,7 +176,7 @@ _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 _MEMORY_FLAGS = ("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft")
 
 
-def use(spec: InferenceServiceSpec, model: ModelSpec) -> Use:
+def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
     """Return the use of memory. The slots share one cache; layers, experts and the cache may be in host memory."""
     gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP.flags, _MEMORY_FLAGS)
     others = {

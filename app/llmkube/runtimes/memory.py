@@ -6,7 +6,7 @@ from typing import Any
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.flag import Flag, Memory, flag_values
 from app.llmkube.runtimes.runtime import has_flag
-from app.workload.memory import Use
+from app.workload.memory import Usage
 
 
 def memory_use(
@@ -15,7 +15,7 @@ def memory_use(
     others: Iterable[str],
     share: float = 1.0,
     ignored: Container[str] = (),
-) -> Use:
+) -> Usage:
     """Return the use of memory that a server's options describe.
 
     ``others`` are options without a field that change it, ``share`` is the fraction of the GPU's memory that the server
@@ -28,7 +28,7 @@ def memory_use(
     spellings = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
     extra = ["extraArgs"] if has_flag(spec.extra_args, *spellings, *others) else []
     elsewhere = ", ".join([*values[Memory.HOST], *extra])
-    return Use(
+    return Usage(
         context=_last(values[Memory.CONTEXT]),
         cache=(_last(values[Memory.KEYS]) or "auto", _last(values[Memory.VALUES]) or "auto"),
         share=_last(values[Memory.SHARE]),

@@ -15,7 +15,7 @@ from app.llmkube.runtimes.flag import Flag, field_flags, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
 from app.workload.engine import Engine
-from app.workload.memory import Use
+from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
@@ -157,7 +157,7 @@ class Runtime:
     """Its message while ``config`` is valid."""
     judge: Callable[[InferenceServiceSpec], tuple[str, str] | None] = lambda _: None
     """The condition's reason and message while ``config`` is not valid."""
-    use: Callable[[InferenceServiceSpec, ModelSpec], Use] = lambda *_: Use(unknown=UNKNOWN_USE)
+    use: Callable[[InferenceServiceSpec, ModelSpec], Usage] = lambda *_: Usage(unknown=UNKNOWN_USE)
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """Draft model of speculative decoding, as the user wrote it; empty without one."""
     draft_of: Callable[[list[str]], str] = lambda _: ""

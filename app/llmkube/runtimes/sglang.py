@@ -15,7 +15,7 @@ from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, mode, s
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
-from app.workload.memory import Use
+from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("sglangConfig")
@@ -186,7 +186,7 @@ DEFAULT_SHARE = 0.8
 """Approximate default of ``--mem-fraction-static``."""
 
 
-def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
+def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     """Return the use of memory. There must be room for one request; each copy of the model needs the same again."""
     config = spec.sglang_config or SGLangConfig()
     speculative = config.speculative or SGLangSpeculative()

@@ -10,7 +10,7 @@ from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.memory import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import TGIConfig
-from app.workload.memory import Use
+from app.workload.memory import Usage
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -48,7 +48,7 @@ DEFAULT_SHARE = 0.9
 """Fraction of a GPU's memory that the server takes for weights and cache; no field changes it."""
 
 
-def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
+def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     return memory_use(spec, TGI.flags, (), DEFAULT_SHARE)
 
 

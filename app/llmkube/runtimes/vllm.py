@@ -15,7 +15,7 @@ from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_bel
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
-from app.workload.memory import Use
+from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("vllmConfig")
@@ -132,7 +132,7 @@ DEFAULT_SHARE = 0.9
 """Default of ``--gpu-memory-utilization``."""
 
 
-def use(spec: InferenceServiceSpec, _: ModelSpec) -> Use:
+def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     ignored = () if draft(spec) else ("vllmConfig.speculative",)
     return memory_use(spec, VLLM.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
 

@@ -44,10 +44,8 @@ def reachable(form: Form, pools: Mapping[str, Pool], seen: set[str]) -> set[str]
 def _fields(form: Form) -> dict[str, tuple[str, Form | None]]:
     """By name on the wire: the field's full name, and the type below it."""
     if isinstance(form, str):
-        rows = (entry.replace("!", "").partition(":") for entry in TYPES[form].split())
-        return {
-            key: (f"{form}.{key}", bare if (bare := type_.strip("[]{}")) in TYPES else None) for key, _, type_ in rows
-        }
+        parts = TYPES[form].items()
+        return {key: (f"{form}.{key}", part.type if part.type in TYPES else None) for key, part in parts}
     return {
         info.alias or name: (f"{owner(form, name)}.{info.alias or name}", _below(info.annotation, info.metadata))
         for name, info in form.model_fields.items()

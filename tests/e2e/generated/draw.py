@@ -52,27 +52,24 @@ class Draw(random.Random):
     def embedded(self, name: str, /, *, without: Sequence[str] = (), **fixed: Any) -> Json:
         """An object of a Kubernetes type. ``fixed`` are fields already decided."""
         value: Json = {}
-        for entry in TYPES[name].split():
-            key, _, type_ = entry.partition(":")
-            required, key = key.endswith("!"), key.rstrip("!")
+        for key, part in TYPES[name].items():
             pool = self._pools.get(f"{name}.{key}")
             if key in fixed:
                 value[key] = fixed[key]
-            elif key not in without and pool is not ABSENT and (required or self.chance()):
-                value[key] = self.of(pool) if pool is not None else self._by_type(type_)
+            elif key not in without and pool is not ABSENT and (part.required or self.chance()):
+                value[key] = self.of(pool) if pool is not None else self._by_type(part.type, part.container)
         if name in self._rules:
             self._rules[name](self, value)
         return value
 
-    def _by_type(self, type_: str) -> Any:
-        container, bare = (type_[:2], type_[2:]) if type_[:2] in ("[]", "{}") else ("", type_)
+    def _by_type(self, type_: str, container: str = "") -> Any:
         if container == "[]":
-            return [self._by_type(bare) for _ in range(self.randint(0, 2))]
+            return [self._by_type(type_) for _ in range(self.randint(0, 2))]
         if container == "{}":
-            return {key: self._by_type(bare) for key in self.some(("cpu", "memory"))}
-        if bare in TYPES:
-            return self.embedded(bare)
-        return self.of(_SCALARS[bare])
+            return {key: self._by_type(type_) for key in self.some(("cpu", "memory"))}
+        if type_ in TYPES:
+            return self.embedded(type_)
+        return self.of(_SCALARS[type_])
 
     # Our own types, by their fields.
 

@@ -155,7 +155,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
                         "spec": {
                             "selector": {"matchLabels": {"a": "b"}},
                             "targetPorts": [{"number": 1}],
-                            "endpointPickerRef": {"name": "e"},
+                            "endpointPickerRef": {"name": "e", "port": {"number": 9002}},
                         },
                     }
                 }
@@ -192,6 +192,22 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
     "two listeners of one Gateway": (
         {"router": route(spec={"parentRefs": [{"name": "g", "sectionName": "a"}, {"name": "g", "sectionName": "b"}]})},
         [(f"{ROUTE_SPEC}.parentRefs", "Duplicate")],
+    ),
+    "a pool with a port twice": (
+        {
+            "router": {
+                "scheduler": {
+                    "pool": {
+                        "spec": {
+                            "selector": {"matchLabels": {"a": "b"}},
+                            "targetPorts": [{"number": 8000}, {"number": 8000}],
+                            "endpointPickerRef": {"name": "picker", "port": {"number": 9002}},
+                        }
+                    }
+                }
+            }
+        },
+        [("spec.router.scheduler.pool.spec.targetPorts", "Invalid")],
     ),
     "a rule of the Gateway API": (
         {"router": route(spec={"rules": [{"backendRefs": [{"name": "svc"}]}]})},

@@ -1,12 +1,18 @@
-"""Annotations about devices are refused as KServe v0.20 refuses them."""
+"""Devices that annotations ask for: rules as in KServe v0.20, the claims of pods, and their template."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.kserve.objects import fields, service
+from app.kube.base import Json
+from tests.kserve.objects import OPTIONAL_KINDS, Cluster, admit, fields, service
+from tests.kserve.workload.test_workloads import DP, group, template
 
 DRA = "serving.kserve.io/exp-dra-"
+NOTES = {f"{DRA}device-class": "gpu.example.com"}
+DECLARED = OPTIONAL_KINDS | {"ResourceClaimTemplate"}
+CLAIM = {"name": "managed-device"}
+OF_POD = {**CLAIM, "resourceClaimTemplateName": "demo-managed-dra"}
 
 
 @pytest.mark.parametrize(
@@ -29,3 +35,90 @@ def test_rules(annotations: dict[str, str], wrong: list[tuple[str, str]]) -> Non
 def test_the_older_version_has_no_such_rules() -> None:
     parent = service(notes={f"{DRA}device-count": "2"})
     assert fields({**parent, "apiVersion": "serving.kserve.io/v1alpha1"}) == []
+
+
+# Claims.
+
+
+def claims(pod: Json) -> tuple[list[Json], list[Json]]:
+    """Return the claims of a pod, and those of its server."""
+    main = next(container for container in pod["containers"] if container["name"] == "main")
+    return pod.get("resourceClaims", []), (main.get("resources") or {}).get("claims", [])
+
+
+def test_each_model_server_has_a_claim() -> None:
+    """Prefill as well, but not the endpoint picker; the template has the API server's defaults."""
+    parent = service(notes=NOTES, prefill={}, router={"scheduler": {}})
+    cluster = Cluster(parent, optional=DECLARED)
+    cluster.sync()
+    for name in ("demo-kserve", "demo-kserve-prefill"):
+        assert claims(template(cluster, name)["spec"]) == ([OF_POD], [CLAIM])
+    assert claims(template(cluster, "demo-kserve-router-scheduler")["spec"]) == ([], [])
+    made = cluster.child("ResourceClaimTemplate", "demo-managed-dra")
+    exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1}
+    assert made["apiVersion"] == "resource.k8s.io/v1"
+    assert made["spec"] == {"spec": {"devices": {"requests": [{"name": "managed-device", "exactly": exactly}]}}}
+    assert cluster.says("FeaturesApplied") is None
+
+
+def test_groups_claim_in_leader_and_workers() -> None:
+    cluster = Cluster(service(notes=NOTES, parallelism=DP, worker={}), optional=DECLARED)
+    cluster.sync()
+    parts = group(cluster)["leaderWorkerTemplate"]
+    for part in ("leaderTemplate", "workerTemplate"):
+        assert claims(parts[part]["spec"]) == ([OF_POD], [CLAIM])
+
+
+def test_claimed_devices_are_the_gpus_of_a_parallel_server() -> None:
+    """It gets its arguments, and no GPUs beside the claim."""
+    cluster = Cluster(service(notes={**NOTES, f"{DRA}device-count": "2"}, parallelism={"tensor": 2}), optional=DECLARED)
+    cluster.sync()
+    main = template(cluster)["spec"]["containers"][0]
+    assert main["args"] == ["--tensor-parallel-size", "2"]
+    assert main["resources"] == {"claims": [CLAIM]}
+    assert "pods need" not in (cluster.condition("Ready") or {}).get("message", "")
+
+
+def test_a_claim_of_that_name_in_the_template_is_the_users_own() -> None:
+    own = {**CLAIM, "resourceClaimName": "mine"}
+    pod = {"containers": [{"name": "main", "resources": {"claims": [CLAIM]}}], "resourceClaims": [own]}
+    cluster = Cluster(service(notes=NOTES, template=pod), optional=DECLARED)
+    cluster.sync()
+    assert claims(template(cluster)["spec"]) == ([own], [CLAIM])
+
+
+def test_another_template_is_made_after_the_deletion_of_the_present_one() -> None:
+    """Its spec cannot change."""
+    cluster = Cluster(service(notes={**NOTES, f"{DRA}cel-selector": "true"}), optional=DECLARED)
+    cluster.settle()
+    assert _request(cluster)["exactly"]["selectors"] == [{"cel": {"expression": "true"}}]
+    cluster.parent["metadata"]["annotations"] = {**NOTES, f"{DRA}device-count": "4"}
+    cluster.sync()
+    assert ("ResourceClaimTemplate", "demo-managed-dra") not in cluster.names
+    cluster.settle()
+    assert _request(cluster)["exactly"] == {
+        "deviceClassName": "gpu.example.com",
+        "allocationMode": "ExactCount",
+        "count": 4,
+    }
+
+
+def _request(cluster: Cluster) -> Json:
+    request: Json = cluster.child("ResourceClaimTemplate", "demo-managed-dra")["spec"]["spec"]["devices"]["requests"][0]
+    return request
+
+
+def test_nothing_is_claimed_where_templates_are_not_declared() -> None:
+    """Pods would wait for a claim that nobody makes; the status says what to install."""
+    cluster = Cluster(service(notes=NOTES))
+    cluster.sync()
+    assert claims(template(cluster)["spec"]) == ([], [])
+    assert cluster.says("FeaturesApplied") == "DevicesNotSupported"
+    assert "install the component resource-claims" in (cluster.condition("FeaturesApplied") or {})["message"]
+
+
+def test_admission_says_what_the_annotations_need() -> None:
+    warnings = {str(a.path): str(a) for a in admit(service(notes={**NOTES, f"{DRA}device-kind": "x"})).warnings}
+    needed, unknown = (warnings[f"metadata.annotations[{DRA}{key}]"] for key in ("device-class", "device-kind"))
+    assert ": needs Kubernetes 1.34 or newer and the component resource-claims" in needed
+    assert f"accepted, no effect; use {DRA}device-class" in unknown

@@ -13,11 +13,13 @@ from app.settings import Settings
 from tests.kserve.objects import SERVICE_KIND, config, service
 
 
-def sources(parent: Json, *configs: Json, accounts: Sequence[Json] = ()) -> dict[str, str]:
-    """Source by path."""
+def sources(
+    parent: Json, *configs: Json, accounts: Sequence[Json] = (), declared: Sequence[str] = ()
+) -> dict[str, str]:
+    """Source by path; ``declared`` has optional child kinds."""
     key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"
     related = {key: _by_name(configs), "ServiceAccount.v1": _by_name(accounts)}
-    body = {"parent": parent, "children": {}, "related": related}
+    body = {"parent": parent, "children": {kind: {} for kind in declared}, "related": related}
     request: SyncRequest[Any, Any] = SERVICE_KIND.request(json.dumps(body).encode())
     resource, errors = SERVICE_KIND.decode(request.parent)
     assert resource is not None
@@ -55,6 +57,15 @@ def test_groups_and_the_endpoint_picker() -> None:
     assert found[prefill] == "preset kserve-config-llm-prefill-template"
     picker = "Deployment/demo-kserve-router-scheduler spec.template.spec.containers[main].image"
     assert found[picker] == "preset kserve-config-llm-scheduler"
+
+
+def test_claims_of_devices() -> None:
+    key = "serving.kserve.io/exp-dra-device-class"
+    parent = service(notes={key: "gpu.example.com"})
+    found = sources(parent, declared=["ResourceClaimTemplate.resource.k8s.io/v1"])
+    pod = "Deployment/demo-kserve spec.template.spec"
+    for path in ("resourceClaims[managed-device].name", "containers[main].resources.claims[managed-device].name"):
+        assert found[f"{pod}.{path}"] == f"metadata.annotations[{key}]"
 
 
 def test_no_warning_without_children() -> None:

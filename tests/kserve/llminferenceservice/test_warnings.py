@@ -286,14 +286,6 @@ def test_token_that_the_download_does_not_get(parent: Json, path: str) -> None:
     assert all(SECRET in text for text in found)
 
 
-def test_annotation_for_devices() -> None:
-    """KServe makes a ResourceClaimTemplate of it."""
-    parent = service(notes={"serving.kserve.io/exp-dra-device-class": "gpu"})
-    (found,) = (text for text in advice(parent) if "dra" in text)
-    assert "no effect" in found
-    assert "template.resourceClaims" in found
-
-
 def test_pod_template_in_place_of_a_pod() -> None:
     (found,) = (text for text in advice(service(template={"spec": main()})) if "spec.template.spec" in text)
     assert found.endswith("remove this level: containers must be directly below spec.template")

@@ -137,6 +137,11 @@ EMBEDDED: list[tuple[str, dict[str, Any], str]] = [
         "must be a relative path without '..'",
     ),
     (
+        "LK-V-K35",
+        env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "..a/b", "key": "k"}}),
+        "must not begin with '..'",
+    ),
+    (
         "LK-V-K03",
         env(valueFrom={"secretKeyRef": {"name": "s", "key": "k"}, "configMapKeyRef": {"name": "c", "key": "k"}}),
         "give exactly one of fieldRef",

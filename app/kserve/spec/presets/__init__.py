@@ -53,10 +53,10 @@ LATEST = EDITIONS["v0.20"]
 def pipelines(chosen: Mapping[str, Layer]) -> set[str]:
     """Return the workloads, ``""`` and ``prefill``, whose pods a built-in preset starts as a pipeline.
 
-    ``chosen``: presets by suffix. A config of a preset's name may start them in any way.
+    ``chosen``: presets by suffix. A config of a preset's name counts if it has the preset's values.
     """
     return {
         "prefill" if "prefill" in suffix else ""
         for suffix, layer in chosen.items()
-        if suffix.endswith(_PIPELINE) and any(layer.spec is edition[suffix] for edition in EDITIONS.values())
+        if suffix.endswith(_PIPELINE) and any(layer.spec == edition[suffix] for edition in EDITIONS.values())
     }

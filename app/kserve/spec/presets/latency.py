@@ -16,7 +16,6 @@ _TRAINING_URL = f"http://localhost:{_TRAINING_PORT}"
 
 
 def latency_predictor() -> Json:
-    """Build the preset."""
     training = _server("training-server", images.LATENCY_TRAINING, "training-port", _TRAINING_PORT)
     prediction = _server("prediction-server", images.LATENCY_PREDICTION, "predict-port", _PREDICTION_PORT)
     picker = {

@@ -38,12 +38,10 @@ def certificates_volume() -> Json:
 
 
 def health(port: int, **numbers: int) -> Json:
-    """Build a probe of a server."""
     return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
 
 
 def picker_health(service: str, initial_delay: int) -> Json:
-    """Build a probe of an endpoint picker."""
     return {
         "grpc": {"port": HEALTH_PORT, "service": service},
         "initialDelaySeconds": initial_delay,

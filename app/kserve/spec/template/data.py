@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from pydantic_core import PydanticUndefined
 
@@ -48,14 +47,14 @@ _GIVEN_LATER = frozenset({"Name", "Namespace", "UID", "Generation"})
 
 
 @cache
-def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, Any]]:
+def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, object]]:
     """JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
     go_fields = {}
     for alias, (name, shape) in fields(model).items():
         go_name = _ACRONYMS.get(alias) or alias[:1].upper() + alias[1:]
         default = model.model_fields[name].default
         annotation = str(model.model_fields[name].annotation)
-        zero: Any = "" if default is PydanticUndefined else default
+        zero: object = "" if default is PydanticUndefined else default
         if shape.container == "map" or "dict[str, str]" in annotation:
             zero = {}
         elif "list[" in annotation:
@@ -98,7 +97,7 @@ class ServiceData:
             "InferencePoolNamespacedName": f"{metadata.namespace}/{_pool(metadata, spec)}",
         }
 
-    def field(self, path: Sequence[str], meter: Meter) -> Any:
+    def field(self, path: Sequence[str], meter: Meter) -> object:
         """The value at ``path``. Raises :class:`TemplateError` for one that does not exist."""
         root, *rest = path
         self.guessed |= self._sample or root == "GlobalConfig"
@@ -121,7 +120,7 @@ class ServiceData:
             raise UnknownFieldError(f"{_dotted(path)}: a spec must not depend on its own status")
         raise _unknown(path, ("ObjectMeta", "Spec", "GlobalConfig"))
 
-    def _metadata_field(self, names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:
+    def _metadata_field(self, names: Sequence[str], path: Sequence[str], meter: Meter) -> object:
         if names[0] not in _METADATA:
             raise _unknown(path, tuple(_METADATA))
         attribute, zero = _METADATA[names[0]]
@@ -136,7 +135,7 @@ def _pool(metadata: ObjectMeta, spec: Json) -> str:
     return str(find(spec, ("router", "scheduler", "pool", "ref", "name")) or Names(metadata.name).pool)
 
 
-def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str], meter: Meter) -> Any:
+def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str], meter: Meter) -> object:
     """Go down the types as long as they are ours, then down plain JSON."""
     for position, name in enumerate(names):
         fields = _go_fields(model)
@@ -162,13 +161,13 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
     return Pointer(value)
 
 
-def _is_final(value: Any) -> bool:
+def _is_final(value: object) -> bool:
     """Report whether a service's spec sets the value for good; only a model's name can come from a base first."""
     inner = value.value if isinstance(value, Pointer) else value
     return isinstance(inner, (str, int, float)) and (isinstance(value, Pointer) or bool(value))
 
 
-def _below(value: Any, names: Sequence[str], path: Sequence[str], meter: Meter, type_name: str = "") -> Any:
+def _below(value: object, names: Sequence[str], path: Sequence[str], meter: Meter, type_name: str = "") -> object:
     """Fields of plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names.
 
     ``type_name`` is the Kubernetes type of ``value``, where it has one: its fields exist even when they are not set.
@@ -188,7 +187,7 @@ def _below(value: Any, names: Sequence[str], path: Sequence[str], meter: Meter, 
     return value
 
 
-def _in_any_case(name: str, value: Mapping[str, Any], meter: Meter) -> str | None:
+def _in_any_case(name: str, value: Mapping[str, object], meter: Meter) -> str | None:
     meter.spend(STEP * len(value))
     return next((key for key in value if key.lower() == name.lower()), None)
 
@@ -196,11 +195,10 @@ def _in_any_case(name: str, value: Mapping[str, Any], meter: Meter) -> str | Non
 @cache
 def _kubernetes_fields(type_name: str) -> dict[str, str]:
     """Type of each field of a Kubernetes type, by its name in lower case."""
-    entries = (entry.partition(":") for entry in TYPES[type_name].split())
-    return {name.rstrip("!").lower(): type_ for name, _, type_ in entries}
+    return {name.lower(): part.container + part.type for name, part in TYPES[type_name].items()}
 
 
-def _zero(type_: str) -> Any:
+def _zero(type_: str) -> object:
     """Return Go's output for an unset field; numbers and structs of pods are nearly all pointers."""
     if type_.startswith("[]"):
         return []

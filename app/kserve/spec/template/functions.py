@@ -19,14 +19,12 @@ from app.kserve.spec.template.bounds import Meter, TemplateError, size
 class Data(Protocol):
     """Resolves the field paths of a template."""
 
-    def field(self, path: Sequence[str], meter: Meter) -> Any:
+    def field(self, path: Sequence[str], meter: Meter) -> object:
         """The value of ``.A.B``. Raises :class:`TemplateError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Context of an evaluation."""
-
     data: Data
     meter: Meter
 
@@ -36,7 +34,7 @@ class Pointer:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 
@@ -48,23 +46,23 @@ def apply(function: Function, operands: list[Expression]) -> Expression:
     return lambda scope: function(operands, scope)
 
 
-def is_true(value: Any) -> bool:
+def is_true(value: object) -> bool:
     """Go's idea of truth: an optional value counts as soon as it is set, everything else unless it is empty."""
     return True if isinstance(value, Pointer) else bool(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.value if isinstance(value, Pointer) else value
 
 
-def printed(value: Any, meter: Meter) -> str:
+def printed(value: object, meter: Meter) -> str:
     """A value as Go prints it, as far as the meter allows."""
     out: list[str] = []
     _print(_plain(value), out, meter)
     return "".join(out)
 
 
-def _print(value: Any, out: list[str], meter: Meter) -> None:
+def _print(value: object, out: list[str], meter: Meter) -> None:
     if isinstance(value, dict):
         meter.spend(len(value))
         begin = "map["
@@ -97,7 +95,7 @@ def _strict(function: Callable[..., Any], fewest: int, most: int | None = None, 
     A text is paid for once for each function that it is given to: none looks at it more often.
     """
 
-    def call(operands: list[Expression], scope: Scope) -> Any:
+    def call(operands: list[Expression], scope: Scope) -> object:
         if len(operands) < fewest or (most is not None and len(operands) > most):
             raise TemplateError(f"wrong number of arguments: {len(operands)}")
         values = [_plain(operand(scope)) for operand in operands]
@@ -112,7 +110,7 @@ def _strict(function: Callable[..., Any], fewest: int, most: int | None = None, 
 def _short_circuit(stop: bool) -> Function:
     """``or`` and ``and``: the first value of that truth, else the last one."""
 
-    def call(operands: list[Expression], scope: Scope) -> Any:
+    def call(operands: list[Expression], scope: Scope) -> object:
         if not operands:
             raise TemplateError("wrong number of arguments: 0")
         value = None
@@ -131,17 +129,17 @@ def _not(operands: list[Expression], scope: Scope) -> bool:
     return not is_true(operands[0](scope))
 
 
-def _child_name(parent: Any, suffix: Any) -> str:
+def _child_name(parent: object, suffix: object) -> str:
     return child_name(_text(parent), _text(suffix))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TemplateError(f"expected a string, got {_named(value)}")
     return value
 
 
-def _named(value: Any) -> str:
+def _named(value: object) -> str:
     """A value in a message: what it is where it is more than a word."""
     if isinstance(value, (dict, list, tuple)):
         return "a map" if isinstance(value, dict) else "a list"
@@ -152,7 +150,7 @@ _SHOWN = 64
 """Characters of a value in a message."""
 
 
-def _index(value: Any, *keys: Any) -> Any:
+def _index(value: object, *keys: object) -> object:
     for key in keys:
         if isinstance(value, dict):
             value = value.get(key, "")
@@ -163,7 +161,7 @@ def _index(value: Any, *keys: Any) -> Any:
     return value
 
 
-def _same_kind(first: Any, *others: Any) -> None:
+def _same_kind(first: object, *others: object) -> None:
     """Go compares no maps and no lists either."""
     if any(isinstance(value, (dict, list, tuple)) for value in (first, *others)):
         raise TemplateError("maps and lists cannot be compared")
@@ -171,13 +169,13 @@ def _same_kind(first: Any, *others: Any) -> None:
         raise TemplateError("incompatible types for comparison")
 
 
-def _equal(first: Any, *others: Any) -> bool:
+def _equal(first: object, *others: object) -> bool:
     _same_kind(first, *others)
     return any(first == other for other in others)
 
 
 def _compare(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def call(first: Any, second: Any) -> bool:
+    def call(first: object, second: object) -> bool:
         _same_kind(first, second)
         return holds(first, second)
 
@@ -187,7 +185,7 @@ def _compare(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 _VERB = re.compile(r"%(.?)", re.DOTALL)
 
 
-def _printf(meter: Meter, form: Any, *values: Any) -> str:
+def _printf(meter: Meter, form: object, *values: object) -> str:
     rest = iter(values)
 
     def verb(match: re.Match[str]) -> str:
@@ -205,7 +203,7 @@ def _joined(separator: str, end: str) -> Callable[..., str]:
     return lambda meter, *values: separator.join(printed(value, meter) for value in values) + end
 
 
-def shell_quoted(meter: Meter, value: Any) -> str:
+def shell_quoted(meter: Meter, value: object) -> str:
     """Quote a value as one word for a shell in a container's command.
 
     Kubernetes expands ``$(NAME)`` in commands before the shell sees them, and reads ``$$`` as ``$``.

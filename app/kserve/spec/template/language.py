@@ -65,8 +65,6 @@ class Template:
 
 
 class _Output:
-    """Output so far."""
-
     __slots__ = ("pieces", "size")
 
     def __init__(self) -> None:
@@ -314,7 +312,7 @@ class _Expression:
             raise ReadError("name a field of the root object, such as .Spec", self._line)
         if kind == "word":
             if text in _CONSTANTS:
-                value: Any = _CONSTANTS[text]
+                value: object = _CONSTANTS[text]
             elif text in FUNCTIONS:
                 return apply(FUNCTIONS[text], [])
             else:

@@ -36,7 +36,7 @@ def _probes(port: int, readiness_period: int) -> Json:
     }
 
 
-def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json | None = None, **fields: Any) -> Json:
+def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json | None = None, **fields: object) -> Json:
     capabilities: Json = {"drop": ["ALL"]}
     if rdma:
         capabilities["add"] = RDMA

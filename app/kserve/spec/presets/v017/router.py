@@ -66,7 +66,6 @@ def route() -> Json:
 
 
 def scheduler() -> Json:
-    """The endpoint picker and its pool."""
     return {"pool": {"spec": _pool()}, "template": _pod()}
 
 

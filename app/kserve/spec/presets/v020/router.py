@@ -85,7 +85,6 @@ def _rule(name: str, matches: list[Json], backend: Json) -> Json:
 
 
 def scheduler() -> Json:
-    """Build the endpoint picker and its pool."""
     pool = {
         "endpointPickerRef": {
             "group": "",
