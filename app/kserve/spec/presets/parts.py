@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from app.kube.base import Json
 
 DECODE_PORT = 8001
@@ -18,6 +20,8 @@ PICKER_PORTS: list[Json] = [
     {"name": "zmq", "containerPort": EVENTS_PORT, "protocol": "TCP"},
 ]
 MESSAGE_PATH = "/dev/termination-log"
+ROCE = "\n" + Path(__file__).with_name("roce.sh").read_text(encoding="ascii")
+"""The part of start scripts that finds RDMA adapters, where ``KSERVE_INFER_ROCE`` asks for it (KS-2.7.2)."""
 RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
 """Capabilities of servers that use RDMA."""
 POOL_NAME = "{{ ChildName .ObjectMeta.Name `-inference-pool` }}"

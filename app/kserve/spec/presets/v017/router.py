@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from app import images
-from app.kserve.names import (
-    GATEWAY_GROUP,
-    KSERVE_COMPONENT,
-    KSERVE_COMPONENT_VALUE,
-    MAIN,
-    NAME,
-    PART_OF,
-    PART_OF_VALUE,
-    POOL_GROUP,
-    PUBLIC_PORT,
-)
+from app.kserve.names import MAIN
 from app.kserve.spec.presets.parts import (
     CERTIFICATES_MOUNT,
     GRPC_PORT,
@@ -21,72 +11,33 @@ from app.kserve.spec.presets.parts import (
     MESSAGE_PATH,
     PICKER_PORTS,
     POOL_NAME,
-    SERVICE_NAME,
     SERVICE_PATH,
     certificates_volume,
     picker_health,
 )
+from app.kserve.spec.presets.router import GATEWAY, POOL, POOL_SPEC, RESTRICTED, SERVICE, prefix, rewrite, to
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 
 def _rule(path: str, rewritten: str, backend: Json) -> Json:
-    return {
-        "matches": [{"path": {"type": "PathPrefix", "value": f"{SERVICE_PATH}{path}"}}],
-        "filters": [
-            {
-                "type": "URLRewrite",
-                "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": rewritten}},
-            }
-        ],
-        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
-        "timeouts": {"request": "0s", "backendRequest": "0s"},
-    }
+    return {"matches": prefix(f"{SERVICE_PATH}{path}"), "filters": rewrite(rewritten), **to(backend)}
 
 
 def route() -> Json:
     """The API goes through the endpoint picker's pool, everything else straight to the workload Service."""
-    pool = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
-    service = {"group": "", "kind": "Service", "name": SERVICE_NAME}
     return {
-        "parentRefs": [
-            {
-                "group": GATEWAY_GROUP,
-                "kind": "Gateway",
-                "name": "{{ .GlobalConfig.IngressGatewayName }}",
-                "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
-            }
-        ],
+        "parentRefs": [GATEWAY],
         "rules": [
-            _rule("/v1/completions", "/v1/completions", pool),
-            _rule("/v1/chat/completions", "/v1/chat/completions", pool),
-            _rule("", "/", service),
+            _rule("/v1/completions", "/v1/completions", POOL),
+            _rule("/v1/chat/completions", "/v1/chat/completions", POOL),
+            _rule("", "/", SERVICE),
         ],
     }
 
 
 def scheduler() -> Json:
-    return {"pool": {"spec": _pool()}, "template": _pod()}
-
-
-def _pool() -> Json:
-    return {
-        "endpointPickerRef": {
-            "group": "",
-            "kind": "Service",
-            "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
-            "port": {"number": GRPC_PORT},
-            "failureMode": "FailOpen",
-        },
-        "selector": {
-            "matchLabels": {
-                NAME: "{{ .ObjectMeta.Name }}",
-                PART_OF: PART_OF_VALUE,
-                KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
-            }
-        },
-        "targetPorts": [{"number": PUBLIC_PORT}],
-    }
+    return {"pool": {"spec": POOL_SPEC}, "template": _pod()}
 
 
 def _pod() -> Json:
@@ -116,13 +67,7 @@ def _picker() -> Json:
         "livenessProbe": picker_health("liveness", initial_delay=5),
         "readinessProbe": picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            "capabilities": {"drop": ["ALL"]},
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": RESTRICTED,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [CERTIFICATES_MOUNT],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.kserve.spec.presets.roce import ROCE
+from app.kserve.spec.presets.parts import ROCE
 
 
 def _in_parallelism(parallelism: str, field: str, text: str) -> str:

@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from app import images
-from app.kserve.names import (
-    GATEWAY_GROUP,
-    KSERVE_COMPONENT,
-    KSERVE_COMPONENT_VALUE,
-    MAIN,
-    NAME,
-    PART_OF,
-    PART_OF_VALUE,
-    POOL_GROUP,
-    PUBLIC_PORT,
-)
+from app.kserve.names import MAIN
 from app.kserve.spec.presets.parts import (
     CERTIFICATES_MOUNT,
     GRPC_PORT,
@@ -21,11 +11,11 @@ from app.kserve.spec.presets.parts import (
     MESSAGE_PATH,
     PICKER_PORTS,
     POOL_NAME,
-    SERVICE_NAME,
     SERVICE_PATH,
     certificates_volume,
     picker_health,
 )
+from app.kserve.spec.presets.router import GATEWAY, POOL, POOL_SPEC, RESTRICTED, SERVICE, prefix, rewrite, to
 from app.kserve.spec.presets.v020.pods import CERTIFICATE_DIRECTORIES, GRACE_SECONDS, wait_before_stop
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
@@ -38,8 +28,6 @@ _APIS = {
     "v1-messages": "/v1/messages",
 }
 """Paths that use the endpoint picker, by the first part of their rules' names."""
-_POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
-_SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
 _BY_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
 
 
@@ -50,58 +38,26 @@ def route() -> Json:
         for api in _APIS.values()
         for path in (api, f"{api}/")
     ]
-    rules = [_prefixed(f"{name}-path", f"{SERVICE_PATH}{api}", api, _POOL) for name, api in _APIS.items()]
-    rules.append(_rule("v1-model-routing", by_model, _POOL))
-    rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, _POOL) for name, api in _APIS.items()]
-    rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", _SERVICE))
-    rules.append(_prefixed("v1-catch-all-path", SERVICE_PATH, "/", _SERVICE))
+    rules = [_prefixed(f"{name}-path", f"{SERVICE_PATH}{api}", api, POOL) for name, api in _APIS.items()]
+    rules.append(_rule("v1-model-routing", by_model, POOL))
+    rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, POOL) for name, api in _APIS.items()]
+    rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", SERVICE))
+    rules.append(_prefixed("v1-catch-all-path", SERVICE_PATH, "/", SERVICE))
     everything = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [_BY_MODEL]}
-    rules.append(_rule("v1-catch-all-model-routing", [everything], _SERVICE))
-    gateway = {
-        "group": GATEWAY_GROUP,
-        "kind": "Gateway",
-        "name": "{{ .GlobalConfig.IngressGatewayName }}",
-        "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
-    }
-    return {"parentRefs": [gateway], "rules": rules}
+    rules.append(_rule("v1-catch-all-model-routing", [everything], SERVICE))
+    return {"parentRefs": [GATEWAY], "rules": rules}
 
 
 def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
     """Build a rule for a path, which the backend sees as ``rewritten``."""
-    rewrite = {
-        "type": "URLRewrite",
-        "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": rewritten}},
-    }
-    return {**_rule(name, [{"path": {"type": "PathPrefix", "value": path}}], backend), "filters": [rewrite]}
+    return {**_rule(name, prefix(path), backend), "filters": rewrite(rewritten)}
 
 
 def _rule(name: str, matches: list[Json], backend: Json) -> Json:
-    return {
-        "name": name,
-        "matches": matches,
-        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
-        "timeouts": {"request": "0s", "backendRequest": "0s"},
-    }
+    return {"name": name, "matches": matches, **to(backend)}
 
 
 def scheduler() -> Json:
-    pool = {
-        "endpointPickerRef": {
-            "group": "",
-            "kind": "Service",
-            "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
-            "port": {"number": GRPC_PORT},
-            "failureMode": "FailOpen",
-        },
-        "selector": {
-            "matchLabels": {
-                NAME: "{{ .ObjectMeta.Name }}",
-                PART_OF: PART_OF_VALUE,
-                KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
-            }
-        },
-        "targetPorts": [{"number": PUBLIC_PORT}],
-    }
     pod = {
         "containers": [_picker(), _tokenizer()],
         "volumes": [
@@ -113,17 +69,10 @@ def scheduler() -> Json:
         "terminationGracePeriodSeconds": GRACE_SECONDS,
     }
     version = {"app.kubernetes.io/version": images.ENDPOINT_PICKER.rpartition(":v")[2]}
-    return {"pool": {"spec": pool}, "annotations": version, "template": pod}
+    return {"pool": {"spec": POOL_SPEC}, "annotations": version, "template": pod}
 
 
 _SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
-_SECURITY: Json = {
-    "allowPrivilegeEscalation": False,
-    "readOnlyRootFilesystem": True,
-    "runAsNonRoot": True,
-    "capabilities": {"drop": ["ALL"]},
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
 
 
 def _picker() -> Json:
@@ -145,7 +94,7 @@ def _picker() -> Json:
         "livenessProbe": picker_health("liveness", initial_delay=5),
         "readinessProbe": picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}},
-        "securityContext": _SECURITY,
+        "securityContext": RESTRICTED,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [CERTIFICATES_MOUNT, _SOCKET],
@@ -169,7 +118,7 @@ def _tokenizer() -> Json:
         "readinessProbe": probe(periodSeconds=10, failureThreshold=3),
         "startupProbe": probe(initialDelaySeconds=5, periodSeconds=10, failureThreshold=60),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
-        "securityContext": _SECURITY,
+        "securityContext": RESTRICTED,
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [

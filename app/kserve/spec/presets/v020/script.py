@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.kserve.spec.presets.roce import ROCE
+from app.kserve.spec.presets.parts import ROCE
 
 PRE_STOP_SECONDS = 15
 """Seconds that a terminating pod waits before it refuses requests."""

@@ -1,8 +1,3 @@
-"""The part of start scripts that finds RDMA adapters, where ``KSERVE_INFER_ROCE`` asks for it (KS-2.7.2)."""
-
-from __future__ import annotations
-
-ROCE = r"""
 if [ "${KSERVE_INFER_ROCE}" = "true" ]; then
   say() { echo "[roce] $*"; }
   wanted="${KSERVE_INFER_IB_GID_INDEX_GREP:-RoCE v2}"
@@ -60,4 +55,3 @@ if [ "${KSERVE_INFER_ROCE}" = "true" ]; then
     fi
   fi
 fi
-"""

@@ -1,0 +1,68 @@
+"""Parts of the route and of the endpoint picker that the presets of every edition share."""
+
+from __future__ import annotations
+
+from app.kserve.names import (
+    GATEWAY_GROUP,
+    KSERVE_COMPONENT,
+    KSERVE_COMPONENT_VALUE,
+    NAME,
+    PART_OF,
+    PART_OF_VALUE,
+    POOL_GROUP,
+    PUBLIC_PORT,
+)
+from app.kserve.spec.presets.parts import GRPC_PORT, POOL_NAME, SERVICE_NAME
+from app.kube.base import Json
+
+POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
+SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
+GATEWAY: Json = {
+    "group": GATEWAY_GROUP,
+    "kind": "Gateway",
+    "name": "{{ .GlobalConfig.IngressGatewayName }}",
+    "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
+}
+POOL_SPEC: Json = {
+    "endpointPickerRef": {
+        "group": "",
+        "kind": "Service",
+        "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
+        "port": {"number": GRPC_PORT},
+        "failureMode": "FailOpen",
+    },
+    "selector": {
+        "matchLabels": {
+            NAME: "{{ .ObjectMeta.Name }}",
+            PART_OF: PART_OF_VALUE,
+            KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
+        }
+    },
+    "targetPorts": [{"number": PUBLIC_PORT}],
+}
+RESTRICTED: Json = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""Security context of the endpoint picker's containers."""
+
+
+def to(backend: Json) -> Json:
+    """Build the part of a rule that sends its requests to a backend, for as long as they take."""
+    return {
+        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
+        "timeouts": {"request": "0s", "backendRequest": "0s"},
+    }
+
+
+def prefix(path: str) -> list[Json]:
+    return [{"path": {"type": "PathPrefix", "value": path}}]
+
+
+def rewrite(path: str) -> list[Json]:
+    """Build the filters of a rule whose backend sees ``path`` in place of the matched prefix."""
+    modifier = {"type": "ReplacePrefixMatch", "replacePrefixMatch": path}
+    return [{"type": "URLRewrite", "urlRewrite": {"path": modifier}}]
