@@ -15,7 +15,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-SEARCH_BOOSTS = {"howto": 2, "compatibility": 0.5, "decisions": 0.5}
+SEARCH_BOOSTS = {"howto": 2, "compatibility": 0.5, "fields": 0.5, "reference": 0.5, "decisions": 0.1}
 """Pages of a folder come first, or last, among what a search finds."""
 
 _IMAGE_OF_DOCS = re.compile(r"(!\[[^\]]*\]\()docs/")

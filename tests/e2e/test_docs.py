@@ -24,9 +24,9 @@ NOT_HERE = {
     "create": "makes a Job whose image nobody pulls; tests/e2e/test_certs.py runs its command",
     "delete": "removes the installation that other tests stand on",
     "job/modelhooks-certs": "is deleted five minutes after its end; the tests on a node wait for it",
-    "manifests/metacontroller": "is fetched from GitHub; tests/repository/test_readme.py checks its release and flags",
+    "manifests/metacontroller": "is fetched from GitHub, which tests/node/test_tutorial.py plays",
     "patch": "empties the Secret with the certificates that are in use",
-    "port-forward": "needs a kubelet; tests/node/test_quickstart.py asks the same Service for a chat",
+    "port-forward": "needs a kubelet; tests/node/test_tutorial.py runs it",
     "statefulset/metacontroller": "runs outside the cluster here",
 }
 """Words of commands that are not run, and why."""

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -197,14 +198,20 @@ def test_metacontrollers_manifests_have_the_documented_release_and_flags() -> No
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/howto").glob("*.md")), ids=lambda page: page.stem)
-def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path) -> None:
-    """Its title is a question, and each example that it links to is accepted, with settings that the page names."""
+def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path, tmp_path: Path) -> None:
+    """Its title is a question. Linked examples and manifests in it are accepted, with the settings that it names."""
     text = page.read_text()
     assert re.match(r"# How do I .*\?\n", text)
-    linked = sorted({page.parent / link for link in re.findall(r"\]\((\S+\.yaml)\)", text) if "/examples/" in link})
-    if linked:
+    manifests = {page.parent / link for link in re.findall(r"\]\((\S+\.yaml)\)", text) if "/examples/" in link}
+    served = {version.api_version for resource in RESOURCES for version in (resource, *resource.older)}
+    for number, block in enumerate(re.findall(r"^ *```yaml\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)):
+        manifest = textwrap.dedent(block)
+        if served & {*re.findall(r"^apiVersion: (.+)$", manifest, re.MULTILINE)}:
+            manifests.add(tmp_path / f"{number}.yaml")
+            (tmp_path / f"{number}.yaml").write_text(manifest)
+    if manifests:
         done = subprocess.run(
-            [sys.executable, "-m", "app.cli", "validate", *linked],
+            [sys.executable, "-m", "app.cli", "validate", *sorted(manifests)],
             cwd=ROOT,
             env={**os.environ, "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/var/lib/models"},
             capture_output=True,

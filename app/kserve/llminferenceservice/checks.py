@@ -395,7 +395,10 @@ def _workload_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> I
 
 
 def _scaling_advice(scaling: ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
-    """Fields of an autoscaler's behavior that KEDA's schema lacks."""
+    """Settings without effect: replicas that KEDA's autoscaler raises again, and fields that KEDA's schema lacks."""
+    if scaling is not None and scaling.idle_replicas is not None:
+        message = "accepted, no effect; KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
+        yield advice(path.child("wva", "keda", "idleReplicaCount"), message, "no-effect")
     keda = scaling.wva.keda if scaling is not None and scaling.wva is not None else None
     config = keda.advanced.horizontal_pod_autoscaler_config if keda is not None and keda.advanced is not None else None
     below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")

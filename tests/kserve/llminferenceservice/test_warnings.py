@@ -42,6 +42,10 @@ WARNED: dict[str, tuple[Json, str]] = {
         },
         r"spec\.scaling\.wva\.keda\.advanced\..*behavior\.scaleUp\.tolerance: .*no effect",
     ),
+    "an idle number that KEDA's HorizontalPodAutoscaler raises again": (
+        {"scaling": {"minReplicas": 2, "maxReplicas": 2, "wva": {"keda": {"idleReplicaCount": 1}}}},
+        r"spec\.scaling\.wva\.keda\.idleReplicaCount: .*no effect",
+    ),
     "no model": ({"uri": None}, r"spec\.model: without a model"),
     "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
     "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: overrides"),
