@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Self
@@ -15,11 +15,12 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
+from app.cli import options
 from app.cli.catalogue import installed
 from app.cli.kinds import INSTALLATION, SERVED, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
-from app.cli.world import inner_key, outer_key, stored
+from app.cli.world import inner_key, outer_key, related, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
@@ -136,6 +137,32 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
         return kind.request(cluster.request(kind, document))
     except ProtocolError as error:
         raise ManifestError(f"{kind.resource.kind}: {error}") from None
+
+
+def tell_assumptions(command: str, manifests: Sequence[Manifest], world: options.World) -> None:
+    """Print on standard error which objects are taken as given and read, although no file describes them."""
+    names: dict[str, list[str]] = {}
+    for kind, name in _assumptions(manifests, world) if INSTALLATION not in world.without else ():
+        names.setdefault(kind, []).append(name)
+    if names:
+        objects = "; ".join(f"{kind} {', '.join(sorted(listed))}" for kind, listed in sorted(names.items()))
+        options.warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
+
+
+def _assumptions(manifests: Sequence[Manifest], world: options.World) -> set[tuple[str, str]]:
+    """Return kind and name of the objects that hooks of the manifests read and that no file describes."""
+    described = {identity(manifest, world.namespace) for manifest in manifests}
+    cluster = holding([m for m in manifests if identity(m, world.namespace)], world.namespace, world.without)
+    return {
+        (document["kind"], document["metadata"]["name"])
+        for manifest in manifests
+        if (kind := served(manifest)) is not None and identity(manifest, world.namespace)
+        for key, group in related(
+            kind, cluster.rules(kind, in_cluster(manifest, world.namespace)), cluster.objects
+        ).items()
+        for inner, document in group.items()
+        if (key, inner) not in described
+    }
 
 
 @cache

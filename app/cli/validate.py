@@ -21,13 +21,12 @@ from pathlib import Path
 import click
 
 from app.cli import CommandError, options
-from app.cli.catalogue import tell_assumptions
 from app.cli.files import HELM_TEMPLATE, PATCH, collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading
-from app.cli.offline import findings_of, holding, identity, in_cluster, request_of, served
+from app.cli.offline import findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
 from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.podfit import pods_fit
 from app.cli.printing import counted
@@ -73,7 +72,7 @@ def command(
     errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
     print_findings(result, reading.lines, output, checked)
-    tell_assumptions("validate", reading.manifests, world.without)
+    tell_assumptions("validate", [*reading.manifests, *others.manifests], world)
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1
