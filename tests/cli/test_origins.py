@@ -11,7 +11,6 @@ from app.cli.copies import Copies, marked
 from app.cli.explain import explain
 from app.cli.manifests import parse
 from app.hooks.kind import AnyKind, answer_sync
-from app.hooks.protocol import SyncAnswer
 from app.kube.base import Json
 from app.kube.field import Path
 from tests.studio.conftest import EXAMPLES
@@ -24,7 +23,7 @@ def test_copies_are_found_with_few_requests(example: str, monkeypatch: pytest.Mo
     """Not with one for each field: an engine of llmaz alone has more than fifty."""
     syncs: list[str] = []
 
-    def answer(kind: AnyKind, *rest: Any) -> SyncAnswer:
+    def answer(kind: AnyKind, *rest: Any) -> bytes:
         syncs.append(kind.resource.kind)
         return answer_sync(kind, *rest)
 
