@@ -55,7 +55,8 @@ node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as
 
 world-test: $(STAMP) ## the tests beside real controllers and gateways of other projects; they must run
 	$(BIN)/python -m tests.world.programs
-	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m world $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m 'e2e and world' $(PYTEST_ARGS)
+	MODELHOOKS_WORLD=required $(BIN)/python -m tests.node -m world $(PYTEST_ARGS)
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check

@@ -86,6 +86,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     (f"{SERVICES}|{CONFIGS}", r".*\.(group|name)", "default"): "an empty text is what absent means",
     (f"{SERVICES}|{CONFIGS}", r".*\.matches\[\]\.path", "default"): "completed before the route is sent",
     (f"{SERVICES}|{CONFIGS}", r".*\.forwardBody\.maxSize", "format|minimum"): "an unsigned 16-bit number in Go",
+    (f"{SERVICES}|{CONFIGS}", r".*\.keda\.fallback\.\w+", "minimum"): "KEDA refuses less than 0",
 }
 """Plural, path and aspect as patterns: why it differs."""
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -133,14 +133,17 @@ def kube_state_metrics() -> Path:
     return built("kube-state-metrics", _STATE_METRICS) / "kube-state-metrics"
 
 
-def built(name: str, packages: Mapping[str, Package]) -> Path:
-    """The directory `name` of the cache with these programs, built when it has none for these exact modules."""
+def built(name: str, packages: Mapping[str, Package], patch: Callable[[Path], Path] | None = None) -> Path:
+    """The directory `name` of the cache with these programs, built when it has none for these exact modules.
+
+    ``patch`` writes a changed copy of the programs' module below a folder and returns where they are compiled.
+    """
     target = build_directory(name, packages)
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target.with_suffix(".lock")):
             if not target.is_dir():  # another run may have built them while we waited for the lock
-                _build(target, packages)
+                _build(target, packages, patch)
     return target
 
 
@@ -179,7 +182,7 @@ def cache_home() -> Path:
 def _fingerprint(packages: Mapping[str, Package]) -> str:
     """A hash of everything the programs are made from."""
     digest = hashlib.sha256(_LDFLAGS.encode())
-    digest.update(_go("kubernetes", "env", "GOVERSION", "GOOS", "GOARCH").encode())
+    digest.update(go("kubernetes", "env", "GOVERSION", "GOOS", "GOARCH").encode())
     for source in _sources(module for module, _ in packages.values()):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
@@ -191,17 +194,18 @@ def _sources(modules: Iterable[str]) -> list[Path]:
     return [path for path in files if path.is_file()]
 
 
-def _build(target: Path, packages: Mapping[str, Package]) -> None:
+def _build(target: Path, packages: Mapping[str, Package], patch: Callable[[Path], Path] | None = None) -> None:
     """Compile into a directory beside `target` and rename: what carries the final name is complete."""
     say(f"building {', '.join(packages)} into {target}: minutes on two cores, the first time only")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         output = Path(scratch, "bin")
         output.mkdir()
+        patched = patch(Path(scratch)) if patch is not None else None
         for name, (module, package) in packages.items():
             began = time.monotonic()
             say(f"  {name} …")
             options = ("-buildvcs=false", "-ldflags", _LDFLAGS, "-tags", _TAGS, "-o", str(output / name))
-            _go(module, "build", *options, package)
+            go(patched or module, "build", *options, package)
             say(f"  {name}: {time.monotonic() - began:.0f} s")
         output.rename(target)
 
@@ -214,11 +218,11 @@ def say(line: str) -> None:
 @functools.cache
 def module_directory(tool: str, module: str) -> Path:
     """Where the module cache keeps the version of `module` that tools/`tool` pins (downloaded when absent)."""
-    return Path(json.loads(_go(tool, "mod", "download", "-json", module))["Dir"])
+    return Path(json.loads(go(tool, "mod", "download", "-json", module))["Dir"])
 
 
-def _go(module: str, *arguments: str) -> str:
-    """Run the go command in tools/`module`, outside any workspace of the user's; its output."""
+def go(module: str | Path, *arguments: str) -> str:
+    """Run the go command in tools/`module` or in a folder, outside any workspace of the user's; its output."""
     command = ["go", *arguments]
     environment = os.environ | {"GOWORK": "off"}
     done = subprocess.run(command, cwd=TOOLS / module, env=environment, text=True, capture_output=True, check=False)

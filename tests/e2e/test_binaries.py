@@ -59,7 +59,7 @@ def test_prints_each_program_with_its_build_time(
             Path(arguments[arguments.index("-o") + 1]).touch()
         return ""
 
-    monkeypatch.setattr(binaries, "_go", go)
+    monkeypatch.setattr(binaries, "go", go)
     target = tmp_path / "target"
     binaries._build(target, binaries._PACKAGES)
     assert sorted(path.name for path in target.iterdir()) == sorted(binaries.PROGRAMS)
@@ -87,7 +87,7 @@ def test_cache_name_depends_on_the_module_files(tmp_path: Path, monkeypatch: pyt
         for name in ("go.mod", "go.sum"):
             (tmp_path / module / name).write_text(name)
     monkeypatch.setattr(binaries, "TOOLS", tmp_path)
-    monkeypatch.setattr(binaries, "_go", lambda *_: "go1.0\nlinux\namd64\n")
+    monkeypatch.setattr(binaries, "go", lambda *_: "go1.0\nlinux\namd64\n")
     before = binaries._fingerprint(binaries._PACKAGES)
     assert binaries._fingerprint(binaries._PACKAGES) == before
     (tmp_path / "kwok" / "go.sum").write_text("another")

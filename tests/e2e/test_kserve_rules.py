@@ -94,6 +94,8 @@ CASES: dict[str, tuple[Json, bool]] = {
     "two actuators": ({"scaling": {"maxReplicas": 1, "wva": {"hpa": {}, "keda": {}}}}, False),
     "idle below the minimum": (keda(idleReplicaCount=1), True),
     "idle at the minimum": (keda(idleReplicaCount=2), False),
+    "a fallback without failures": (keda(fallback={"failureThreshold": 0, "replicas": 0}), True),
+    "a fallback after less than no failure": (keda(fallback={"failureThreshold": -1, "replicas": 2}), False),
     "an empty formula": (keda(advanced={"scalingModifiers": {}, "restoreToOriginalReplicaCount": True}), True),
     "a formula": (keda(advanced={"scalingModifiers": {"formula": "x"}}), False),
     "prefill: replicas and scaling": ({"prefill": {"replicas": 1, **keda()}}, False),

@@ -114,6 +114,36 @@ def test_a_scaled_object(cluster: ControlPlane, namespace: str) -> None:
     assert replicas(cluster, namespace, "keda-chat-kserve") == 3
 
 
+def test_every_setting_reaches_keda(cluster: ControlPlane, namespace: str) -> None:
+    """Its CRD accepts and stores each, for prefill too."""
+    policy = {"type": "Pods", "value": 1, "periodSeconds": 1800}
+    keda = {
+        "pollingInterval": 1,
+        "cooldownPeriod": 0,
+        "initialCooldownPeriod": 0,
+        "idleReplicaCount": 1,
+        "fallback": {"failureThreshold": 0, "replicas": 0, "behavior": "currentReplicasIfHigher"},
+        "advanced": {
+            "restoreToOriginalReplicaCount": True,
+            "horizontalPodAutoscalerConfig": {
+                "behavior": {"scaleDown": {"stabilizationWindowSeconds": 3600, "policies": [policy]}}
+            },
+        },
+    }
+    scaling = {"minReplicas": 2, "maxReplicas": 4, "wva": {"keda": keda}}
+    service = yaml.safe_load((EXAMPLES / "scaled-keda.yaml").read_text())
+    prefill = {"scaling": scaling, "template": service["spec"]["template"]}
+    service["spec"] |= {"scaling": scaling, "prefill": prefill, "router": {"route": {}, "scheduler": {}}}
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump(service))
+
+    def stored() -> dict[str, Any]:
+        items = cluster.get("scaledobjects", "-n", namespace)["items"]
+        return {item["metadata"]["name"]: {key: item["spec"].get(key) for key in keda} for item in items}
+
+    expected = {"keda-chat-kserve-keda": keda, "keda-chat-kserve-prefill-keda": keda}
+    wait_until(lambda: stored() == expected, "both ScaledObjects with every setting", 60)
+
+
 def test_priorities(cluster: ControlPlane, namespace: str) -> None:
     """Written in v1alpha1: objectives of the inference extension's own CRD, and a route that names them."""
     apply(cluster, namespace, EXAMPLES / "critical.yaml")

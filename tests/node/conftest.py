@@ -22,6 +22,7 @@ from tests.node.report import step
 from tests.node.samples import model, service
 from tests.node.volumes import Provisioner
 from tests.node.world import SERVICES, SYSTEM, World
+from tests.world import programs
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,13 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the namespaces outside them."""
-    if machine.RUN not in os.environ:
-        for item in items:
-            if item.path.is_relative_to(_HERE) and item.get_closest_marker("node"):
-                item.add_marker(pytest.mark.skip(reason="needs a node: make node-test"))
+    """Skip what needs the namespaces outside them, and what needs a program that is not built."""
+    for item in (item for item in items if item.path.is_relative_to(_HERE)):
+        world = item.get_closest_marker("world")
+        if machine.RUN not in os.environ and item.get_closest_marker("node"):
+            item.add_marker(pytest.mark.skip(reason="needs a node: make node-test"))
+        elif world and (reason := programs.missing(*world.args)) is not None:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -60,6 +60,7 @@ def prepare(folder: Path) -> Prepared:
         built = programs.directory()
     with step("metrics adapter built"):
         adapter = programs.adapter()
+    binaries.optional_crds("gateways")  # fetches the module's other ones, too
     cache = binaries.cache_home() / "node"
     with binaries.locked(cache / "prepare.lock"):
         authority = _kept(cache / "authority.json", hub.make_authority)

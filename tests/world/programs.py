@@ -11,12 +11,15 @@ from pathlib import Path
 
 from tests.e2e import binaries
 from tests.e2e.binaries import Package
+from tests.world import traefik
 
 _PACKAGES: dict[str, dict[str, Package]] = {
     "lws": {"lws": ("lws", "sigs.k8s.io/lws/cmd")},
     "picker": {"epp": ("picker", "."), "extproc": ("picker", "./extproc")},
+    "traefik": {"traefik": ("traefik", "./cmd/traefik")},
 }
 """By the directory of the cache that has them."""
+_PATCHES = {"traefik": traefik.patch}
 _DIRECTORIES = {program: name for name, packages in _PACKAGES.items() for program in packages}
 PROGRAMS = tuple(_DIRECTORIES)
 REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"
@@ -25,7 +28,8 @@ REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"
 
 def program(name: str) -> Path:
     """The path of one of `PROGRAMS`; built when the cache does not have it."""
-    return binaries.built(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]) / name
+    directory = _DIRECTORIES[name]
+    return binaries.built(directory, _PACKAGES[directory], _PATCHES.get(directory)) / name
 
 
 def missing(*names: str) -> str | None:

@@ -193,8 +193,8 @@ class KEDAAdvanced(KubeModel):
 class KEDAFallback(KubeModel):
     """Behavior when metrics are unavailable."""
 
-    failure_threshold: Int32 = Field(description="Failures in a row before the fallback.")
-    replicas: Int32 = Field(description="Replicas of the fallback.")
+    failure_threshold: Int32 = Field(description="Failures in a row before the fallback.", ge=0)
+    replicas: Int32 = Field(description="Replicas of the fallback.", ge=0)
     behavior: Literal["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"] = Field(
         "static", description="Which number wins during the fallback."
     )

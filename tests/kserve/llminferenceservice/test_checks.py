@@ -123,6 +123,13 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         {"scaling": keda(idleReplicaCount=2)},
         [(f"{SCALING}.wva.keda.idleReplicaCount", "Invalid")],
     ),
+    "a fallback that KEDA refuses": (
+        {"scaling": keda(fallback={"failureThreshold": -1, "replicas": -1})},
+        [
+            (f"{SCALING}.wva.keda.fallback.failureThreshold", "Invalid"),
+            (f"{SCALING}.wva.keda.fallback.replicas", "Invalid"),
+        ],
+    ),
     "scaling of the prefill workload": (
         {"prefill": {"scaling": {"maxReplicas": 2}}},
         [("spec.prefill.scaling.wva", "Required")],
