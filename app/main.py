@@ -113,7 +113,7 @@ class Service(FastAPI):
         if kind.hooks.finalize is not None:
             resource = kind.resource
             endpoint = Endpoint(finalize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
-            self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.finalize(resource))
+            self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.sync(resource, "Finalize"))
 
     def _add_admission(self, kind: AnyKind) -> None:
         def admit(body: bytes) -> protocol.ReviewAnswer:

@@ -1,7 +1,5 @@
 """References to objects that are not among the files, although others of their kind are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
