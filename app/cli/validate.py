@@ -36,6 +36,7 @@ from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
 from app.kube import field
 from app.kube.base import Json
+from app.kube.correction import closest_name
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.settings import Settings
@@ -176,7 +177,21 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
         return [_finding(manifest, "error", field.Path(name), words, id_)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
     result = [_finding(manifest, "error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
+    result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
     return result + [_warning(manifest, advice, advice.id) for advice in warnings]
+
+
+_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+
+
+def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
+    """Return the finding about a field beside the spec: a misspelt one, or one of the spec that is not indented."""
+    near, inner = closest_name(key, _TOP), kind.resource.spec.model_fields.items()
+    if any(key == (info.alias or name) for name, info in inner):
+        hint = "; it is a field of spec: indent it below spec"
+    else:
+        hint = f", did you mean {field.go_quote(near)}?" if near else ""
+    return _finding(manifest, "error", field.Path(key), f"unknown field {field.go_quote(key)}{hint}", "unknown-field")
 
 
 _IDS = {

@@ -415,3 +415,21 @@ def test_reports_a_template_error_at_its_config(command: Command) -> None:
     assert finding["path"] == "spec.template.containers[0].image"
     assert finding["line"] == 9
     assert "function nothing is not defined" in finding["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sepc:\n  source: m.gguf\n", 'unknown field "sepc", did you mean "spec"?'),
+        ("spec:\nsource: m.gguf\n", 'unknown field "source"; it is a field of spec: indent it below spec'),
+        ("spec: {source: m.gguf}\nreplicas: 1\n", 'unknown field "replicas"'),
+    ],
+    ids=["misspelt", "not indented", "another"],
+)
+def test_a_field_beside_the_spec_is_an_error(command: Command, tmp_path: Path, text: str, words: str) -> None:
+    """An API server drops it without a word."""
+    path = tmp_path / "a.yaml"
+    path.write_text("apiVersion: inference.llmkube.dev/v1alpha1\nkind: Model\nmetadata: {name: m}\n" + text)
+    found = command("validate", str(path), "--output", "json").json["findings"]
+    line = 4 if "sepc" in text else 5
+    assert [(one["line"], one["message"]) for one in found if one["id"] == "unknown-field"] == [(line, words)]
