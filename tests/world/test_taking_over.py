@@ -105,11 +105,12 @@ class Groups:
         }
 
     def changed_templates(self) -> list[str]:
-        """The cases of sets of which their controller has recorded more than one template."""
-        sets = {item["metadata"]["uid"] for item in self._items(SETS)}
-        owned = (item["metadata"] for item in self._items("controllerrevisions"))
-        owners = Counter((item["ownerReferences"][0]["uid"], item["namespace"]) for item in owned)
-        return [self._cases[namespace] for (uid, namespace), count in owners.items() if uid in sets and count > 1]
+        """The cases of sets of which their controller has recorded different templates; it may record one twice."""
+        sets = {item["metadata"]["uid"]: item["metadata"]["namespace"] for item in self._items(SETS)}
+        revisions = self._items("controllerrevisions")
+        templates = {(item["metadata"]["ownerReferences"][0]["uid"], json.dumps(item["data"])) for item in revisions}
+        counts = Counter(owner for owner, _ in templates)
+        return [self._cases[namespace] for uid, namespace in sets.items() if counts[uid] != 1]
 
 
 def _namespace_of(item: Json) -> str:
