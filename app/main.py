@@ -18,7 +18,7 @@ from app import conversion
 from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import Decorator, answer_decorate
-from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync
+from app.hooks.kind import AnyKind, answer_customize, finalize_answer, sync_answer
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -91,7 +91,7 @@ class Service(FastAPI):
         settings, clock = self.settings, self._clock
 
         def sync(body: bytes) -> SyncAnswer:
-            return answer_sync(kind, body, settings, clock())
+            return sync_answer(kind, body, settings, clock())
 
         resource = kind.resource
         endpoint = Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(resource))
@@ -108,16 +108,16 @@ class Service(FastAPI):
 
     def _add_finalize(self, kind: AnyKind) -> None:
         def finalize(body: bytes) -> SyncAnswer:
-            return answer_finalize(kind, body, self._clock())
+            return finalize_answer(kind, body, self._clock())
 
         if kind.hooks.finalize is not None:
             resource = kind.resource
             endpoint = Endpoint(finalize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
-            self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.finalize(resource))
+            self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.sync(resource, "Finalize"))
 
     def _add_admission(self, kind: AnyKind) -> None:
         def admit(body: bytes) -> protocol.ReviewAnswer:
-            return review.answer(kind, body, self.settings)
+            return review.review_answer(kind, body, self.settings)
 
         resource = kind.resource
         endpoint = Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))

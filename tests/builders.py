@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -63,30 +64,23 @@ RUNNING: Json = {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
 
 
 def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
-    return _observed(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "chat", "namespace": "ns1", "generation": 2},
-            "spec": {"replicas": 1},
-            "status": {"conditions": list(conditions), **status},
-        },
-        ObservedDeployment,
-    )
+    return _observed(_workload("apps/v1", "Deployment", 1, conditions, status), ObservedDeployment)
 
 
 def groups(*conditions: Json, **status: Any) -> ObservedLeaderWorkerSet:
     """A LeaderWorkerSet that should have two groups."""
-    return _observed(
-        {
-            "apiVersion": "leaderworkerset.x-k8s.io/v1",
-            "kind": "LeaderWorkerSet",
-            "metadata": {"name": "chat", "namespace": "ns1", "generation": 2},
-            "spec": {"replicas": 2},
-            "status": {"conditions": list(conditions), **status},
-        },
-        ObservedLeaderWorkerSet,
-    )
+    version = "leaderworkerset.x-k8s.io/v1"
+    return _observed(_workload(version, "LeaderWorkerSet", 2, conditions, status), ObservedLeaderWorkerSet)
+
+
+def _workload(api_version: str, kind: str, replicas: int, conditions: Sequence[Json], status: Json) -> Json:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "chat", "namespace": "ns1", "generation": 2},
+        "spec": {"replicas": replicas},
+        "status": {"conditions": list(conditions), **status},
+    }
 
 
 def job(*conditions: Json) -> ObservedJob:

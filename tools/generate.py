@@ -192,7 +192,9 @@ def component(resources: Sequence[CustomResource], name: str, version: str) -> F
     ]
     role = registration.component_role(name, resources)
     files = {"rbac.yaml": _text(role)} if role["rules"] else {}
-    return {"kustomization.yaml": _kustomization(files, "Component", patches=patches), **files}
+    schemes = [registration.with_scheme(r, "finalize") for r in resources if r.finalize_component == name]
+    more = {"replacements": schemes} if schemes else {}
+    return {"kustomization.yaml": _kustomization(files, "Component", patches=patches, **more), **files}
 
 
 def decorators(declared: Sequence[Decorator], version: str) -> Files:

@@ -122,6 +122,15 @@ def component_patches(
             yield _TARGET | {"name": controller_name(resource)}, operations
 
 
+def with_scheme(resource: CustomResource, hook: str) -> Object:
+    """Return kustomize's replacement that gives a hook the scheme of the sync hook, which an overlay may change."""
+    controller = {"kind": "CompositeController", "name": controller_name(resource)}
+    scheme = {"delimiter": ":", "index": 0}
+    target = {"select": controller, "fieldPaths": [f"spec.hooks.{hook}.webhook.url"], "options": scheme}
+    source = {**controller, "fieldPath": "spec.hooks.sync.webhook.url", "options": scheme}
+    return {"source": source, "targets": [target]}
+
+
 def own_namespace_patch(resource: CustomResource) -> tuple[Object, list[Object]]:
     """Kustomize's target and the JSON patch that limits a kind's related objects to the parent's namespace."""
     patch = {"op": "replace", "path": "/spec/hooks/customize/version", "value": OWN_NAMESPACE}

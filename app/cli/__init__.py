@@ -4,8 +4,6 @@ A subcommand is a module, mostly of this package, with a click command called ``
 for is imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import os

@@ -1,7 +1,5 @@
 """The three-way merge of dynamic apply (MC-3.2 and MC-10.3): observed, last applied, desired."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

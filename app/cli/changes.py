@@ -4,8 +4,6 @@ Lists of objects are compared by the names of their items (containers, env, volu
 that one argument more is one change.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -7,8 +7,6 @@
 A shell that is started afterwards knows them.
 """
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

@@ -7,8 +7,6 @@ at its place with the reason: nothing is dropped silently. --output json prints 
 The exit status is 0 when everything was carried over, 1 when something is lost, 2 when there is nothing to convert.
 """
 
-from __future__ import annotations
-
 import click
 import orjson
 

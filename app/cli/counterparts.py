@@ -4,8 +4,6 @@ A fact is read from one family's field and written to another's. A value in no t
 :mod:`app.cli.translate` lists it. Values change their form on the way where the families write them differently.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

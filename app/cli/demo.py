@@ -5,8 +5,6 @@ the workload controllers in memory until nothing changes. Files below a director
 admission must refuse.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os

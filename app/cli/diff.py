@@ -6,8 +6,6 @@ returned it, or what `modelhooks render --output json` printed with another rele
 changes, 1 when something does, 2 when the two cannot be compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

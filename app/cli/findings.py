@@ -1,7 +1,5 @@
 """Findings about files: values with a place, and the formats in which they are printed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr

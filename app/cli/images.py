@@ -8,8 +8,6 @@ Metacontroller, and the images of the pods of these manifests. One image in each
 The exit status is 1 when an image is not pinned to a version, 2 when a file cannot be read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@
 Objects with errors add no children; every finding is one of the list's results, and an error makes the exit status 1.
 """
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -4,8 +4,6 @@ The client is lightkube, an extra of the package (``modelhooks[cluster]``): neit
 need it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

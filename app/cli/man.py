@@ -5,8 +5,6 @@ modelhooks man | man --local-file -
 modelhooks man > ~/.local/share/man/man1/modelhooks.1
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

@@ -1,7 +1,5 @@
 """Read manifests with the place of every value, so that a finding has ``file:line:column``."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The options that all offline commands share, each written once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps

@@ -4,8 +4,6 @@ For families whose services have no fields for the options of an engine. The opt
 InferenceService of LLMKube with the same engine, whose rules then apply.
 """
 
-from __future__ import annotations
-
 import itertools
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The pods of an object of a cluster, their events, and the command that shows more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.cli.live import ready

@@ -4,8 +4,6 @@ Names, paths and values come from files of unknown authors. Printed unescaped, t
 terminal or add lines to a log, a comment or a report, so no unprintable character leaves the command.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """References to objects that are not among the files, although others of their kind are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -20,25 +18,51 @@ EACH = "*"
 def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
     """Yield references to missing objects of the served kinds, with a suggestion.
 
-    The customize hook asks for references by name. A name that is not in the spec is a default, and a value that cannot
-    be an object's name, such as a repository ID, is not a reference.
+    The customize hook asks for references by name, or for all objects of a namespace if they may be found by another
+    way, such as a preset: then only a name that is nearly there, or there elsewhere, is doubted. A name that is not in
+    the spec is a default, and a value that cannot be an object's name, such as a repository ID, is not a reference.
     """
     namespaces: dict[tuple[str, str], list[str]] = defaultdict(list)
+    certain: set[tuple[str, str]] = set()
     for rule in cluster.rules(kind, document):
-        for name in rule.get("names") or ():
-            namespaces[f"{rule['resource']}.{rule['apiVersion']}", name].append(rule.get("namespace") or "")
+        target = _kind_of(f"{rule['resource']}.{rule['apiVersion']}")
+        for name in rule.get("names") or _names_of(document, target.partition(".")[0]):
+            namespaces[target, name].append(rule.get("namespace") or "")
+            certain |= {(target, name)} if rule.get("names") else set()
     excluded = {"", *(child.key for child in kind.resource.children)}
-    for (resource, name), places in namespaces.items():
-        target = _kind_of(resource)
+    for (target, name), places in namespaces.items():
         held = {} if target in excluded else cluster.objects.of_kind(target)
-        if any((f"{place}/{name}" if place else name) in held for place in places) or not is_dns1123_subdomain(name):
+        if all((target, inner) in cluster.installed for inner in held) or any(
+            (f"{place}/{name}" if place else name) in held for place in places
+        ):
             continue
-        near = closest_name(name, _names_in(held, places))
-        if not near and all((target, inner) in cluster.installed for inner in held):
-            continue  # the cluster may have others
+        if not is_dns1123_subdomain(name):
+            continue
+        near, elsewhere = closest_name(name, _names_in(held, places)), _namespaces_of(name, held)
+        if not (near or elsewhere or (target, name) in certain):
+            continue
         path = place(document, target.partition(".")[0], name)
         if path is not None:
             yield path, _words(target.partition(".")[0], name, places, list(held), near)
+
+
+def _names_of(document: Json, kind: str) -> list[str]:
+    """Return the names of objects of a kind in the spec."""
+    return [name for field in _FIELDS.get(kind, ()) for name in _values(document.get("spec"), field)]
+
+
+def _values(value: object, field: Sequence[str]) -> Iterator[str]:
+    if not field:
+        yield from [value] if isinstance(value, str) else []
+    elif field[0] == EACH:
+        for item in value if isinstance(value, list) else ():
+            yield from _values(item, field[1:])
+    else:
+        yield from _values(value_at(value, field[:1]), field[1:])
+
+
+def _namespaces_of(name: str, held: Iterable[str]) -> list[str]:
+    return [key.rpartition("/")[0] for key in held if key.rpartition("/")[2] == name]
 
 
 def _names_in(held: Iterable[str], namespaces: Sequence[str]) -> tuple[str, ...]:
@@ -58,7 +82,7 @@ def _kind_of(resource: str) -> str:
 
 def _words(kind: str, name: str, places: list[str], held: list[str], near: str) -> str:
     """``held`` are the names that there are, with their namespaces."""
-    elsewhere = [key.rpartition("/")[0] for key in held if key.rpartition("/")[2] == name]
+    elsewhere = _namespaces_of(name, held)
     words = f"{kind} {go_quote(name)} is not among the files"
     if elsewhere:
         return f"{words} in namespace {places[0]}; there is one in {elsewhere[0]}"

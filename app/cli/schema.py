@@ -8,8 +8,6 @@ first line of it does; for many, a setting of the editor:
 KIND is a kind, its plural or a short name, with or without its group, in any case. Without KIND the kinds are listed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Two versions of one object, such as those of overlays dev and prod, belong to different clusters.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ play. With all of them pods start at once, Jobs complete, claims bind and routes
 protocol; ``tests/e2e`` does, with a real API server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar

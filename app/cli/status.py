@@ -3,8 +3,6 @@
 Reads the cluster of the kubeconfig, and never writes. As a plugin of kubectl: kubectl modelhooks status.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

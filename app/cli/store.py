@@ -1,7 +1,5 @@
 """The objects of a cluster in memory, found by kind, by owner and by name without a search through all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, MutableMapping
 
 from app.kube.base import Json

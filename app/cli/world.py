@@ -3,8 +3,6 @@
 ``render`` asks once; ``demo`` plays the controllers too. Nothing here decides anything about a served kind.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """YAML's own complaints in the words of people, with the line they are about."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

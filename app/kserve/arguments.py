@@ -1,7 +1,5 @@
 """Flags for a server that is started by a container of somebody else's making. Source: KS-3.14."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

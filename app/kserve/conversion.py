@@ -5,8 +5,6 @@ an annotation of KServe. ``router.scheduler.pool.spec`` has one target port in v
 Fields that v1alpha1 lacks are kept in annotations of the v1alpha1 object and come back (KS-1.7).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 

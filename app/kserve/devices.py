@@ -3,8 +3,6 @@
 The annotations make a ResourceClaimTemplate, and each pod of the model servers gets a claim by it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Features of KServe v0.20 without effect here, reported by admission and the condition ``FeaturesApplied``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.kserve.lora import is_loaded

@@ -6,13 +6,16 @@ The types carry the schema's own limits, and the rules between fields (:mod:`app
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 from pydantic.alias_generators import to_camel, to_snake
 
+from app.kube import field
 from app.kube.base import Int32, KubeModel, pattern
+from app.kube.field import Advice, advice
 from app.kube.names import SUBDOMAIN
 from app.kube.rules import Rule, Rules
 
@@ -58,6 +61,39 @@ PortNumber = Annotated[Int32, Field(ge=1, le=65535)]
 
 MAX_RULES, MAX_MATCHES, MAX_ALL_MATCHES, MAX_HEADERS = 16, 64, 128, 16
 """Rules of a route, matches of a rule, matches of all rules, headers that a filter sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Version of the Gateway API from which on HTTPRoutes may have a field."""
+
+    version: str
+    values: tuple[int, ...] = ()
+    """The values that it holds for; empty for all."""
+
+    def __str__(self) -> str:
+        subject = f"{', '.join(map(str, self.values))} need" if self.values else "needs"
+        return f"{subject} Gateway API {self.version} or newer"
+
+
+_NEWER = Since("1.5")
+_NEWER_CODES = Since("1.5", (303, 307, 308))
+
+
+def newer_fields(part: BaseModel, path: field.Path) -> Iterator[Advice]:
+    """Warn of fields for which the API server refuses the route if its Gateway API is older."""
+    for name, info in type(part).model_fields.items():
+        value, where = getattr(part, name), path.child(info.alias or name)
+        since = next((item for item in info.metadata if isinstance(item, Since)), None)
+        if since is not None and value is not None and (not since.values or value in since.values):
+            yield advice(where, f"{since}; with an older one the HTTPRoute is refused")
+        items = value if isinstance(value, list) else ()
+        below = [(item, where.index(position)) for position, item in enumerate(items)] or [(value, where)]
+        for item, place in below:
+            if isinstance(item, BaseModel):
+                yield from newer_fields(item, place)
+
+
 ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
 SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -175,7 +211,9 @@ class HTTPRequestRedirectFilter(KubeModel):
     hostname: PreciseHostname | None = Field(None, description="Host of the new location.")
     path: HTTPPathModifier | None = Field(None, description="Path of the new location.")
     port: PortNumber | None = Field(None, description="Port of the new location.")
-    status_code: Literal[301, 302, 303, 307, 308] = Field(302, description="Status code of the answer.")
+    status_code: Annotated[Literal[301, 302, 303, 307, 308], _NEWER_CODES] = Field(
+        302, description=f"Status code of the answer; {_NEWER_CODES}."
+    )
 
 
 class HTTPURLRewriteFilter(KubeModel):
@@ -309,7 +347,7 @@ class HTTPRouteFilter(KubeModel):
     request_mirror: HTTPRequestMirrorFilter | None = Field(None, description="Copies requests.")
     request_redirect: HTTPRequestRedirectFilter | None = Field(None, description="Redirects.")
     url_rewrite: HTTPURLRewriteFilter | None = Field(None, description="Rewrites the URL.")
-    cors: HTTPCORSFilter | None = Field(None, description="Cross-origin requests; needs Gateway API 1.5.")
+    cors: Annotated[HTTPCORSFilter | None, _NEWER] = Field(None, description=f"Cross-origin requests; {_NEWER}.")
     external_auth: HTTPExternalAuthFilter | None = Field(
         None, description="External authorisation; experimental in the Gateway API."
     )

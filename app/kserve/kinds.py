@@ -1,7 +1,5 @@
 """The family's kinds: how they look from outside, and what they do. Source: KS-1.1."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

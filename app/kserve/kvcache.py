@@ -58,8 +58,8 @@ class KVCacheOffloading(KubeModel):
 # Rules.
 
 
-def check(offloading: Json | None, path: field.Path) -> Iterator[field.Error]:
-    """Validate the field of one workload, as KServe v0.20 does."""
+def check(offloading: Json | None, path: field.Path, *, is_part: bool) -> Iterator[field.Error]:
+    """Validate the field of one workload, as KServe v0.20 does; if ``is_part``, the rest may come from elsewhere."""
     settings, errors = _decoded(offloading, path)
     yield from errors
     if settings is None:
@@ -69,7 +69,7 @@ def check(offloading: Json | None, path: field.Path) -> Iterator[field.Error]:
             parse(str(settings.cpu))
         except QuantityError as error:
             yield field.invalid(path.child("cpu"), settings.cpu, str(error))
-    elif settings.secondary:
+    elif settings.secondary and not is_part:
         yield field.required(path.child("cpu"), "secondary holds what leaves the host memory")
     for position, tier in enumerate(settings.secondary or ()):
         yield from _check_tier(tier, path.child("secondary").index(position).child("fileSystem"))
@@ -172,8 +172,8 @@ def _host_memory(offloading: object) -> tuple[int, KVCacheOffloading | None]:
         return 0, None
 
 
-def lacks_flag(offloading: Json | None, pod: Json | None) -> bool:
-    """Report whether the field has no effect, because the server of a pod does not get the flag."""
+def lacks_flag(offloading: Json | None, *pods: Json | None) -> bool:
+    """Report whether the field has no effect, because the server in one of the pods does not get the flag."""
     size, _ = _host_memory(offloading)
-    main = next((c for c in (pod or {}).get("containers") or () if c.get("name") == MAIN), None)
-    return size > 0 and main is not None and not has_flag(main, FLAG)
+    servers = (c for pod in pods for c in (pod or {}).get("containers") or () if c.get("name") == MAIN)
+    return size > 0 and not all(has_flag(server, FLAG) for server in servers)

@@ -1,7 +1,5 @@
 """LoRA adapters: their rules, their directories in the pods, and vLLM's arguments for them. Source: KS-3.13."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

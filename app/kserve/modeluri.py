@@ -4,8 +4,6 @@ The API stores a parsed URL: the scheme is in lower case, a blank in the path is
 parse cannot be decoded. Source: KS-3.7 and KS-7.5.
 """
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote, unquote_to_bytes
 

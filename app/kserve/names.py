@@ -1,7 +1,5 @@
 """Names of every object of a service, and every label, annotation and header. Source: KS-3.1 to KS-3.3."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each key holds a JSON document. A missing ConfigMap, key or field means the defa
 means that nothing may be changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

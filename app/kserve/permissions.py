@@ -4,8 +4,6 @@ Kubernetes prevents escalation of privileges, so Metacontroller has these rights
 Roles (KS-9.3).
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from app.kserve.names import POOL_GROUP, POOL_GROUP_ALPHA

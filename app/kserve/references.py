@@ -3,8 +3,6 @@
 One structure serves the customize hook, the inputs of pod templates, and the warnings of `modelhooks validate`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A sync goes through settings, merge, workloads and router. A phase that fails ke
 later phases, and leaves their conditions as they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Source: KS-3.7 and KS-3.7.1. Without these checks the mistakes only show when Ku
 download finds nothing (HTTP-X02, HTTP-X35 and HTTP-X36).
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address

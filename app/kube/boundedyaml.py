@@ -4,8 +4,6 @@ libyaml builds nested nodes recursively in C, without a limit. PyYAML's own pars
 brackets, and seconds for the longest configuration that is read.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

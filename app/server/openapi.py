@@ -57,16 +57,11 @@ def operation(summary: str, tag: str, answer: type[BaseModel], request: type[Bas
     }
 
 
-def sync(resource: CustomResource) -> Json:
+def sync(resource: CustomResource, verb: str = "Sync") -> Json:
+    """Describe a sync hook, or a finalize hook, which has the same form."""
     parent = object_of(resource)
-    request = _model(f"{parent.__name__}Sync", parent=parent, children=GROUPS, related=GROUPS)
-    return operation(f"Sync {parent.__name__}", resource.family, SYNC, request, resource.description)
-
-
-def finalize(resource: CustomResource) -> Json:
-    parent = object_of(resource)
-    request = _model(f"{parent.__name__}Finalize", parent=parent, children=GROUPS, related=GROUPS)
-    return operation(f"Finalize {parent.__name__}", resource.family, SYNC, request, resource.description)
+    request = _model(f"{parent.__name__}{verb}", parent=parent, children=GROUPS, related=GROUPS)
+    return operation(f"{verb} {parent.__name__}", resource.family, SYNC, request, resource.description)
 
 
 def customize(resource: CustomResource) -> Json:

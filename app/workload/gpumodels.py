@@ -1,7 +1,5 @@
 """GPUs that clusters commonly have, and the node labels that name them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -30,12 +30,12 @@ def ready_message(causes: Iterable[Cause]) -> str:
     return "; ".join(texts)
 
 
-def ready_reason(causes: Iterable[Cause], default: str = "NotReady", *, replacing: bool = False) -> str:
+def ready_reason(causes: Iterable[Cause], *, replacing: bool = False) -> str:
     """Return the reason of the first cause, or ``RollingOut`` while pods are replaced and the spec has no mistake."""
     sequence = ordered(causes)
     if replacing and not any(cause.stage is Stage.SPEC for cause in sequence):
         return ROLLING_OUT
-    return sequence[0].reason if sequence else default
+    return sequence[0].reason if sequence else "NotReady"
 
 
 # Deployments.
@@ -78,7 +78,7 @@ def claim_cause(name: str, claim: ObservedClaim | None) -> Cause | None:
     return Cause(Stage.CLAIM, f"PersistentVolumeClaim {name} has no volume yet", "ClaimNotBound")
 
 
-def job_causes(job: ObservedJob, pods: Iterable[ObservedPod], stage: Stage = Stage.MODEL) -> list[Cause]:
+def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
     """Causes of a Job that has not completed: its failure and termination messages, or its pods' problems."""
     if is_true(job.status.conditions, "Complete"):
         return []
@@ -88,7 +88,7 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod], stage: Stage = Sta
     messages = sorted({message for pod in pods for message in failures(pod)})
     detail = "; ".join([one_line(failed.message), *messages]).strip("; ")
     text = f"Job {job.metadata.name} failed" + (f": {detail}" if detail else "")
-    return [Cause(stage, text, reason_word(failed.reason, "JobFailed"))]
+    return [Cause(Stage.MODEL, text, reason_word(failed.reason, "JobFailed"))]
 
 
 # Pods.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import subprocess
 import sys
@@ -201,15 +200,25 @@ def test_a_reference_is_found_at_its_field(command: Command, path: str, document
     assert [finding["path"] for finding in found] == [path]
 
 
-@pytest.mark.parametrize(("backend", "near"), [("vlmm", "vllm"), ("mine", "")])
-def test_a_misspelt_object_of_the_installation_is_corrected(command: Command, backend: str, near: str) -> None:
-    """The cluster may have others, so no other name is doubted."""
-    playground = copy.deepcopy(REFERENCES["spec.modelClaim.modelName"])
-    del playground["metadata"]["labels"]
-    playground["spec"] = {"modelClaim": {"modelName": "opt"}, "backendRuntimeConfig": {"backendName": backend}}
-    found = command("validate", command.file("all.yaml", OPEN_MODEL, playground), "--output", "json").findings
-    messages = [finding["message"] for finding in found if finding["path"] == "spec.backendRuntimeConfig.backendName"]
-    assert messages == ([f'BackendRuntime "{backend}" is not among the files; did you mean "{near}"?'] if near else [])
+@pytest.mark.parametrize(
+    ("name", "namespace", "words"),
+    [
+        ("bsae", "default", 'did you mean "base"?'),
+        ("base", "other", "in namespace default; there is one in other"),
+        ("base", "kserve", ""),
+        ("kserve-config-llm-template", "default", ""),
+    ],
+)
+def test_a_config_that_a_service_refers_to(command: Command, name: str, namespace: str, words: str) -> None:
+    """It may be in the namespace of KServe, and be a preset, which no file has."""
+    head = {"apiVersion": "serving.kserve.io/v1alpha2"}
+    config = {**head, "kind": "LLMInferenceServiceConfig", "metadata": {"name": "base", "namespace": namespace}}
+    spec = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": name}]}
+    asked = {**head, "kind": "LLMInferenceService", "metadata": {"name": "s"}, "spec": spec}
+    file = command.file("all.yaml", {**config, "spec": {}}, asked)
+    found = [f for f in command("validate", file, "--output", "json").findings if f["id"] == "dangling-reference"]
+    assert [finding["path"] for finding in found] == (["spec.baseRefs[0].name"] if words else [])
+    assert all(words in finding["message"] for finding in found)
 
 
 def test_a_repository_is_not_among_the_files(command: Command) -> None:

@@ -100,9 +100,10 @@ def _pattern(path: str) -> str:
 def _without(encoded: tuple[str, ...], other: tuple[str, ...], flags: set[str]) -> list[str]:
     """The arguments without switches of these names, and without the first of each option that ``other`` has not.
 
-    Where both have it as often, the first goes from either. The flag "" is a model in front of all flags.
+    Where both have it as often, the first goes from either. The flag "" is a model in front of all flags. Empty
+    arguments do not count.
     """
-    arguments: list[str] = [json.loads(item) for item in encoded]
+    arguments: list[str] = [text for item in encoded if (text := json.loads(item))]
     if "" in flags and arguments and not arguments[0].startswith("-"):
         del arguments[0]
     for flag in flags.intersection(arguments):
@@ -275,6 +276,7 @@ def _kserve_facts(case: Json) -> Json:
         "severalPaths": any(len(_paths(spec)) > 1 for spec in specs),
         "scales": '"scaling": {' in text,
         "adapters": '"adapters": [{' in text,
+        "routingGroup": any(((spec.get("router") or {}).get("route") or {}).get("group") for spec in specs),
         "namesPickerService": '"extensionRef": {' in text or '"endpointPickerRef": {' in text,
         "tokenizerUnused": any(_has_unused_tokenizer(child) for child in case["expect"].get("children") or ()),
         "poolProtocolUnset": '"appProtocol"' not in json.dumps([o for o in case["objects"] if o["kind"] != "Service"]),
@@ -291,6 +293,7 @@ def _kserve_facts(case: Json) -> Json:
         "modelScheme": next((_scheme(spec) for spec in specs), ""),
         "modelInImage": '"uri": "oci://' in text,
         "tls": '"enableLLMInferenceServiceTLS": true' in settings,
+        "olderPoolGroup": '"--pool-group=inference.networking.x-k8s.io"' in text,
         "foreignService": any(_is_foreign_service(item) for item in case["objects"]),
         **_kserve_outcomes(case, '"scaling": {' in text),
     }
@@ -314,6 +317,8 @@ def _kserve_outcomes(case: Json, scales: bool) -> Json:
     pools = [child for child in children if key(child) in observed]
     return {
         "presetsMissing": (case.get("settings") or {}).get("presets") == "none",
+        "workloadFails": error == "workload",
+        "settingsFail": error == "settings",
         "scalingFails": scales and error == "workload",
         "mergeFails": error == "merge",
         "poolRewritten": any(observed[key(pool)] != pool["spec"] for pool in pools),
@@ -346,13 +351,7 @@ def _paths(spec: Json) -> set[Any]:
     return {(match.get("path") or {}).get("value") for rule in rules for match in rule.get("matches") or ()}
 
 
-_WITHOUT_EFFECT = (
-    "exp-dra-",
-    "precise-prefix-cache-scorer",
-    "token-producer",
-    "predicted-latency-producer",
-    "kvCacheOffloading",
-)
+_WITHOUT_EFFECT = ("precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")
 _TEMPLATES = ("template", "worker")
 _PRESETS_VOLUMES = {"home", "tmp-dir", "dshm", "model-cache", "tls-certs"}
 

@@ -14,7 +14,7 @@ from typing import Any
 from app.cli import apply
 from app.cli.kinds import as_stored
 from app.cli.offline import direct
-from app.cli.simulate import Cluster, Controller
+from app.cli.simulate import CONTROLLERS, Cluster, Controller
 from app.cli.world import declared, inner_key, outer_key, stored
 from app.hooks.kind import Kind
 from app.kube.base import Json
@@ -43,6 +43,8 @@ _UNDECLARED = {
     "kserve-0.20": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
 }
 """Optional children that the recordings were compared without, by recording or by family."""
+_LIVE = ("Deployment", "LeaderWorkerSet", "HTTPRoute", "InferencePool", "HorizontalPodAutoscaler", "ScaledObject")
+"""Kinds whose healthy controllers are played in live cases."""
 _PARENTS = {
     "llmkube": ("Model", "InferenceService"),
     "llmaz": ("OpenModel", "BackendRuntime", "Playground", "Service"),
@@ -167,7 +169,10 @@ class World:
         return sorted(found, key=lambda pair: order.index(pair[1]["kind"]))
 
     def _controllers(self) -> dict[str, Controller]:
-        """Jobs of Models that the operator called failed fail, others complete; claims bind; nothing else is played."""
+        """Jobs of Models that the operator called failed fail, others complete; claims bind.
+
+        Nothing else is played, but in a live case the healthy controllers of workloads, routes and pools.
+        """
         statuses = self.case["expect"]["status"].items()
         failing = {name.partition("/")[2] for name, status in statuses if status.get("phase") == "Failed"}
 
@@ -177,7 +182,8 @@ class World:
         def played(by: Controller) -> Controller:
             return lambda item: item.get("status") or by(item)
 
-        return {"Job": played(job), "PersistentVolumeClaim": played(lambda _: {"phase": "Bound"})}
+        live = {kind: CONTROLLERS[kind] for kind in _LIVE} if self.case.get("live") else {}
+        return {**live, "Job": played(job), "PersistentVolumeClaim": played(lambda _: {"phase": "Bound"})}
 
 
 def _job_status(*, failed: bool) -> Json:
@@ -189,7 +195,9 @@ def _job_status(*, failed: bool) -> Json:
 def _with_settings(item: Json, case: Json) -> Json:
     """Return an object with what recordings leave out: start scripts of presets, and documents of settings."""
     if item["kind"] == "LLMInferenceServiceConfig":
-        script = json.dumps('eval "exec vllm serve /mnt/models $@"')
+        caches = f".Spec{'.Prefill' if 'prefill' in item['metadata']['name'] else ''}.KVCacheOffloading"
+        flag = f"{{{{ if {caches} }}}}{{{{ kvTransferConfig {caches} }}}}{{{{ end }}}}"
+        script = json.dumps(f'eval "exec vllm serve /mnt/models {flag} $@"')
         filled: Json = json.loads(json.dumps(item).replace(json.dumps(SCRIPT), script))
         return filled
     if item["kind"] != "ConfigMap" or SCRIPT not in (item.get("data") or {}).values():

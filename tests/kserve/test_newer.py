@@ -507,6 +507,9 @@ CACHES = "spec.kvCacheOffloading"
 def test_rules_for_key_value_caches(caches: Json, errors: list[tuple[str, str]]) -> None:
     """Those of KServe v0.20."""
     assert fields(service(kvCacheOffloading=caches)) == errors
+    partial = [error for error in errors if error != (f"{CACHES}.cpu", "Required")]
+    assert fields(service(kvCacheOffloading=caches, baseRefs=[{"name": "base"}])) == partial
+    assert fields(config(kvCacheOffloading=caches)) == partial
 
 
 def test_an_encrypted_model_is_decrypted() -> None:

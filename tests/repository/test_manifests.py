@@ -1,6 +1,7 @@
 """The kustomize manifests: what has to agree between files, and the hardening that must not get lost."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -341,6 +342,25 @@ def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
         h["webhook"]["url"] for o in built if o["kind"] == "CompositeController" for h in o["spec"]["hooks"].values()
     ]
     assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name in ("development", "local") else {"https"})
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
+@pytest.mark.parametrize(("overlay", "scheme"), [("development", "http"), ("quickstart", "https")])
+def test_a_components_hook_has_the_scheme_of_the_others(tmp_path: Path, overlay: str, scheme: str) -> None:
+    places = {
+        "resources": [MANIFESTS / "overlays" / overlay],
+        "components": [ROOT / "metacontroller" / "components" / "config-protection"],
+    }
+    below = {key: [os.path.relpath(path, tmp_path) for path in paths] for key, paths in places.items()}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({**head, **below}))
+    done = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    controllers = (o for o in yaml.safe_load_all(done.stdout) if o["kind"] == "CompositeController")
+    hooks = [hook["webhook"]["url"] for o in controllers for hook in o["spec"]["hooks"].values()]
+    assert any("/finalize?" in url for url in hooks)
+    assert {url.partition(":")[0] for url in hooks} == {scheme}
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")

@@ -403,7 +403,7 @@ def test_order_is_that_of_a_pods_life() -> None:
     texts = [cause.text for cause in ordered(causes)]
     assert texts == [f"{stage.name} {letter}" for stage in Stage for letter in "ab"]
     assert ready_reason(causes) == "R"
-    assert ready_reason([], "Fine") == "Fine"
+    assert ready_reason([]) == "NotReady"
 
 
 def test_message_is_bounded() -> None:

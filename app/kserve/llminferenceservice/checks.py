@@ -15,7 +15,7 @@ from typing import get_args
 from app.hooks.sendable import clashes
 from app.kserve import devices, lora
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
-from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference
+from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.observed import Service
@@ -480,6 +480,8 @@ def _router_advice(router: RouterSpec, based: bool) -> Iterator[Advice]:
     yield from _unnamed(http.refs if http is not None else None, HTTP.child("refs"))
     if http is not None and http.spec is not None and not _has_rules(http.spec):
         yield advice(HTTP.child("spec"), "no rules, so those of the preset (or of baseRefs) are used")
+    if http is not None and http.spec is not None:
+        yield from newer_fields(http.spec, HTTP.child("spec"))
     if router.scheduler is not None:
         yield from _scheduler_advice(router.scheduler)
 

@@ -3,8 +3,6 @@
 They are objects as the API server stores them, so that a release cannot change them.
 """
 
-from __future__ import annotations
-
 from msgspec import Raw
 
 from app.hooks.protocol import get

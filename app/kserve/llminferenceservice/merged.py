@@ -96,10 +96,16 @@ def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
             yield from _group(spec.router, spec.router.route, based=bool(spec.base_refs))
     for workload, path in workloads(spec):
         yield from _parallelism(workload, path, based=bool(spec.base_refs))
-        yield from kvcache.check(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
+    yield from caches(spec, is_part=bool(spec.base_refs))
     if spec.router is not None and spec.router.scheduler is not None:
         yield from _scheduler(spec.router.scheduler)
     yield from scaling(spec)
+
+
+def caches(spec: LLMInferenceServiceSpec, *, is_part: bool) -> Iterator[field.Error]:
+    """Validate ``kvCacheOffloading`` of each workload."""
+    for workload, path in workloads(spec):
+        yield from kvcache.check(workload.kv_cache_offloading, path.child("kvCacheOffloading"), is_part=is_part)
 
 
 def workloads(spec: LLMInferenceServiceSpec) -> Iterator[tuple[WorkloadSpec, field.Path]]:

@@ -5,8 +5,6 @@ name may refer to anything, so with baseRefs it selects every object of a kind. 
 the service's own namespace and the system namespace only Gateways and their Services (KS-9.2).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

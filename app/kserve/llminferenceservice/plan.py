@@ -3,8 +3,6 @@
 What follows from the effective spec is in :mod:`app.kserve.workload.plan` and :mod:`app.kserve.router.view`.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -106,8 +106,7 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
         if features.tokenizer_lacks_files(spec):
             reported.append((Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))
     workloads = [workload for workload in (spec, spec.prefill) if workload is not None]
-    pods = [(side.kv_cache_offloading, pod) for side in workloads for pod in (side.template, side.worker)]
-    if any(kvcache.lacks_flag(offloading, pod) for offloading, pod in pods):
+    if any(kvcache.lacks_flag(side.kv_cache_offloading, side.template, side.worker) for side in workloads):
         reported.append((Reason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
 

@@ -4,8 +4,6 @@ The phases are settings, merge, workloads, router and status. A phase that fails
 later phases. A stopped service has no children.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime

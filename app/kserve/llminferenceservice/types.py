@@ -1,7 +1,5 @@
 """``LLMInferenceService``: what users write and what we report. Source: KS-1."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 

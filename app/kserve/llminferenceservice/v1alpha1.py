@@ -1,7 +1,5 @@
 """Types of ``LLMInferenceService`` that differ in ``v1alpha1``: the pool, and criticality as a field of the model."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.kserve.gatewayapi import newer_fields
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
 from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, pool_contents
@@ -78,6 +79,7 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
     scheduler = spec.router.scheduler if spec.router is not None else None
     errors += [*merged.scheduler_replicas(scheduler), *pool_contents(scheduler)]
     errors += merged.scaling(spec)
+    errors += merged.caches(spec, is_part=True)
     errors += merged.reserved(spec)
     http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
     if http is not None and http.spec is not None:
@@ -106,7 +108,7 @@ def warnings(config: Config) -> list[field.Advice]:
     refused = (
         advice(error.path, f"{error.body}; a service has to replace the list") for error in merge_clashes(config.spec)
     )
-    return [*without_effect(config.spec, SPEC), *refused]
+    return [*without_effect(config.spec, SPEC), *newer_fields(config.spec, SPEC), *refused]
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[field.Advice]:

@@ -1,7 +1,5 @@
 """The hooks of a config: whether its templates render, and which services refer to it. Source: KS-1.1 and KS-6.6."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 Every relaxation is one that upstream's ``v1alpha2`` has for this kind, or that presets cannot be stored without.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Types of ``LLMInferenceServiceConfig`` that differ in ``v1alpha1``: those of services, with room for templates."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

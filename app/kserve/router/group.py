@@ -1,7 +1,5 @@
 """Services that share requests: ``router.route.group`` and ``weight``. Source: KS-4.10."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ first. So the managed route names one wherever it sends requests to the pool: th
 that name that adapter in the header of a body-based router.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence

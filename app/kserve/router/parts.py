@@ -1,7 +1,5 @@
 """``status.router``: Gateways, endpoint picker and routing group of a service. Source: KS-6.5."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from app.kserve.llminferenceservice.observed import ParentReference

@@ -1,7 +1,5 @@
 """The managed HTTPRoute. Source: KS-4.6."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import msgspec

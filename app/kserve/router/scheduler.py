@@ -1,7 +1,5 @@
 """The endpoint picker (EPP): Deployment, Service, account and InferencePool. Source: KS-4.3 to KS-4.5."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from app.hooks.kept import kept_selector

@@ -3,8 +3,6 @@
 A desired object that is not observed yet counts as not ready.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from app.hooks.protocol import get

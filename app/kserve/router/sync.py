@@ -4,8 +4,6 @@ The steps run in upstream's order (KS-4.2). A failed step ends the phase: object
 other router object is kept as observed, and later conditions do not change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

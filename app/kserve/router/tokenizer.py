@@ -3,8 +3,6 @@
 A preset of KServe v0.20 has its container. It is of use to one plugin, and stays only for that one.
 """
 
-from __future__ import annotations
-
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.names import CLAIM_VOLUME, MODEL_PATH, STORAGE_INITIALIZER, TOKENIZER
 from app.kserve.spec.effective import EffectiveScheduler, EffectiveSpec

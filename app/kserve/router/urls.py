@@ -1,7 +1,5 @@
 """URLs of a route, from its Gateways, and their names. Source: KS-4.8."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The router part of a spec, and the objects that it names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 Nothing is written in place: documents share parts with presets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from app.hooks.sendable import is_sendable, merge_key

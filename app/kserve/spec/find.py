@@ -3,8 +3,6 @@
 A config is looked for in the service's namespace, then in the system namespace, then among the presets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

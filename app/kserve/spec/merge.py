@@ -4,8 +4,6 @@ A document has no nulls, no zero values that mean "not set", and no unknown fiel
 that only the API server put into a route are gone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Nothing is added to a template with another number of GPUs, or with one of the a
 Pods are shared plain JSON, so every change returns a new object.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

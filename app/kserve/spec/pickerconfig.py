@@ -3,8 +3,6 @@
 Source: KS-4.3. An annotation of the picker's pods names its version. Plugins that it renamed get their new names.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

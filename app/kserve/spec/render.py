@@ -1,7 +1,5 @@
 """Rendering of a spec: every string in it is a separate template, and all of them share one set of bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

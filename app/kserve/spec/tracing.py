@@ -1,7 +1,5 @@
 """``spec.tracing``: OpenTelemetry for the model servers and the endpoint picker. Source: KS-2.9."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from app.kserve.arguments import has_flag, passes_arguments, word

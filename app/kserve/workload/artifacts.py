@@ -3,8 +3,6 @@
 Pods are shared plain JSON, so every change returns a new object.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ KServe's operator copies it into one ConfigMap per namespace, which has no owner
 service has a copy, unless the namespace has that common ConfigMap.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from app.hooks.kept import keep_child

@@ -1,7 +1,5 @@
 """The children that model servers are made of. Source: KS-3.5, KS-3.6 and KS-3.8."""
 
-from __future__ import annotations
-
 from app.kserve import permissions
 from app.kserve.names import (
     COMPONENT_WORKLOAD,

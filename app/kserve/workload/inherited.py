@@ -6,8 +6,6 @@ Object metadata, pod labels and the selector are three maps. The selector has th
 the pods have (KS-3.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

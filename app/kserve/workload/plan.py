@@ -13,6 +13,8 @@ from app.kserve.llminferenceservice.types import ConditionType, Reason, Workload
 from app.kserve.names import (
     COMPONENT_WORKLOAD,
     MAIN,
+    POOL_GROUP,
+    POOL_GROUP_ALPHA,
     POOL_NAME_VARIABLE,
     ROLE_DECODE,
     ROLE_PREFILL,
@@ -284,7 +286,7 @@ class _Planner:
         return {
             **pod,
             "initContainers": [
-                {**c, "env": each_name_once([*(c.get("env") or ()), variable], moved=True)}
+                {**_with_pool_group(c), "env": each_name_once([*(c.get("env") or ()), variable], moved=True)}
                 if c.get("name") == ROUTING_SIDECAR
                 else c
                 for c in pod["initContainers"]
@@ -370,6 +372,15 @@ def _named_account(workload: WorkloadSpec) -> str:
 
 def _has_sidecar(pod: Json | None) -> bool:
     return any(c.get("name") == ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
+
+
+_OLDER_GROUP, _GROUP = f"--pool-group={POOL_GROUP_ALPHA}", f"--pool-group={POOL_GROUP}"
+
+
+def _with_pool_group(sidecar: Json) -> Json:
+    """Return the routing sidecar that asks for a pool of the group of the one that is made (KS-4.5)."""
+    lines = {key: sidecar[key] for key in ("command", "args") if sidecar.get(key)}
+    return {**sidecar, **{key: [_GROUP if word == _OLDER_GROUP else word for word in lines[key]] for key in lines}}
 
 
 def _live_security(running: ObservedTemplate | None) -> Json | None:

@@ -4,8 +4,6 @@ The workload variant autoscaler reads the VariantAutoscaling and exports the des
 which the HorizontalPodAutoscaler or ScaledObject follows. Each workload with ``scaling`` has its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from app.hooks.kept import keep_child

@@ -1,7 +1,5 @@
 """Conditions from the statuses of Deployments and LeaderWorkerSets. Source: KS-6.2."""
 
-from __future__ import annotations
-
 from app.hooks.protocol import get
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Reason, WorkloadIdentity, Workloads, WorkloadSpec

@@ -3,8 +3,6 @@
 Source: KS-3 and KS-6.2.
 """
 
-from __future__ import annotations
-
 from app.hooks.protocol import get, sorted_values
 from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext

@@ -4,8 +4,6 @@ Three fields decide: ``worker`` makes the main workload a LeaderWorkerSet, ``pre
 ``prefill.worker`` makes that one a LeaderWorkerSet.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from app.kserve.llminferenceservice.types import WorkloadSpec

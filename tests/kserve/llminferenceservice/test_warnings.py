@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
-from tests.kserve.objects import admit, service
+from tests.kserve.objects import admit, config, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"data": 4, "dataLocal": 2}}
 SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
@@ -288,6 +288,24 @@ def test_token_that_the_download_does_not_get(parent: Json, path: str) -> None:
     found = [text for text in advice(parent) if "does not get this HF_TOKEN" in text]
     assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
     assert all(SECRET in text for text in found)
+
+
+REDIRECT = {"type": "RequestRedirect", "requestRedirect": {"statusCode": 308}}
+CORS = {"type": "CORS", "cors": {"allowOrigins": ["*"]}}
+
+
+def test_fields_of_a_newer_gateway_api() -> None:
+    """The API server refuses the route where it knows only an older one; configs warn as well."""
+    filters = [CORS, {"type": "RequestRedirect", "requestRedirect": {"statusCode": 301}}]
+    backends = [{"name": "s", "port": 80, "filters": [REDIRECT]}]
+    router = {"route": {"http": {"spec": {"rules": [{"filters": filters, "backendRefs": backends}]}}}, "scheduler": {}}
+    rule = "spec.router.route.http.spec.rules[0]"
+    needs = "Gateway API 1.5 or newer; with an older one the HTTPRoute is refused"
+    for document in (service(router=router), config(router=router)):
+        assert [text for text in admit(document).warnings if "Gateway API" in text] == [
+            f"{rule}.filters[0].cors: needs {needs}",
+            f"{rule}.backendRefs[0].filters[0].requestRedirect.statusCode: 303, 307, 308 need {needs}",
+        ]
 
 
 def test_pod_template_in_place_of_a_pod() -> None:

@@ -487,3 +487,13 @@ def test_a_stopped_service_lists_its_configs() -> None:
     """Those that it would start with."""
     cluster = synced(service(notes={"serving.kserve.io/stop": "true"}))
     assert [config["name"] for config in cluster.answer["status"]["appliedConfigs"]] == ["kserve-config-llm-template"]
+
+
+def test_the_routing_sidecar_asks_for_the_pool_that_is_made() -> None:
+    """KServe's own preset names the older group, whose pool is not made."""
+    older = ["/app/pd-sidecar", "--pool-group=inference.networking.x-k8s.io"]
+    pod = {"initContainers": [{"name": "llm-d-routing-sidecar", "command": older}]}
+    cluster = Cluster(service(prefill={}, router={"scheduler": {}}, template=pod))
+    cluster.sync()
+    (sidecar,) = [one for one in template(cluster)["spec"]["initContainers"] if one["name"] == "llm-d-routing-sidecar"]
+    assert sidecar["command"] == ["/app/pd-sidecar", "--pool-group=inference.networking.k8s.io"]

@@ -4,8 +4,6 @@ A config of the same name, in the service's namespace or the system namespace, r
 ``kserve_presets`` chooses the edition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

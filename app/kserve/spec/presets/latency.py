@@ -16,80 +16,75 @@ _TRAINING_URL = f"http://localhost:{_TRAINING_PORT}"
 
 
 def latency_predictor() -> Json:
-    training = _server("training-server", images.LATENCY_TRAINING, "training-port", _TRAINING_PORT)
-    prediction = _server("prediction-server", images.LATENCY_PREDICTION, "predict-port", _PREDICTION_PORT)
-    picker = {
-        "PREDICTION_SERVER_URL": f"http://localhost:{_PREDICTION_PORT}",
-        "TRAINING_SERVER_URL": _TRAINING_URL,
-        "LATENCY_MAX_SAMPLE_SIZE": "10000",
-        "LATENCY_MAX_CONCURRENT_DISPATCHES": "36",
-        "LATENCY_COALESCE_WINDOW_MS": "1",
+    template = {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 60,
+        "containers": [{"name": MAIN, "env": _env(_PICKER)}, _training_server(), _prediction_server()],
+        "volumes": [
+            {"name": "training-server-storage", "emptyDir": {"sizeLimit": "20Gi"}},
+            {"name": "prediction-server-storage", "emptyDir": {"sizeLimit": "10Gi"}},
+            {"name": "training-server-tmp", "emptyDir": {}},
+            {"name": "prediction-server-tmp", "emptyDir": {}},
+        ],
     }
-    containers = [
-        {"name": MAIN, "env": _env(picker)},
-        {
-            **training,
-            "env": _env(
-                {
-                    "LATENCY_RETRAINING_INTERVAL_SEC": "10",
-                    "LATENCY_MIN_SAMPLES_FOR_RETRAIN": "100",
-                    **_paths("LATENCY", "/models"),
-                    "LATENCY_MODEL_TYPE": "xgboost",
-                    "LATENCY_MAX_TRAINING_DATA_SIZE_PER_BUCKET": "500",
-                    "LATENCY_OBJECTIVE_TYPE": "mean",
-                }
-            ),
-            "resources": _resources(("2", "4Gi"), ("4", "8Gi")),
-            "volumeMounts": _mounts("training-server", "/models"),
-            "startupProbe": _probe("/healthz", _TRAINING_PORT, failureThreshold=30, periodSeconds=10),
-            "livenessProbe": _probe("/healthz", _TRAINING_PORT, initialDelaySeconds=30, periodSeconds=20),
-            "readinessProbe": _probe("/readyz", _TRAINING_PORT, initialDelaySeconds=45, periodSeconds=10),
-        },
-        {
-            **prediction,
-            "env": _env(
-                {
-                    "TRAINING_SERVER_URL": _TRAINING_URL,
-                    "LATENCY_MODEL_TYPE": "xgboost",
-                    "PREDICT_HOST": "0.0.0.0",  # noqa: S104 - in the pod
-                    "PREDICT_PORT": str(_PREDICTION_PORT),
-                    **_paths("LOCAL", "/server_models"),
-                    "UVICORN_WORKERS": "28",
-                    "OMP_NUM_THREADS": "1",
-                    "MODEL_SYNC_INTERVAL_SEC": "30",
-                    "LATENCY_OBJECTIVE_TYPE": "mean",
-                }
-            ),
-            "resources": _resources(("8", "4Gi"), ("28", "8Gi")),
-            "volumeMounts": _mounts("prediction-server", "/server_models"),
-            "startupProbe": _probe("/readyz", _PREDICTION_PORT, failureThreshold=60, periodSeconds=10),
-            "livenessProbe": _probe(
-                "/healthz",
-                _PREDICTION_PORT,
-                initialDelaySeconds=15,
-                periodSeconds=15,
-                timeoutSeconds=5,
-                failureThreshold=5,
-            ),
-            "readinessProbe": _probe(
-                "/readyz",
-                _PREDICTION_PORT,
-                initialDelaySeconds=10,
-                periodSeconds=10,
-                timeoutSeconds=5,
-                failureThreshold=3,
-            ),
-        },
-    ]
-    volumes = [
-        {"name": "training-server-storage", "emptyDir": {"sizeLimit": "20Gi"}},
-        {"name": "prediction-server-storage", "emptyDir": {"sizeLimit": "10Gi"}},
-        {"name": "training-server-tmp", "emptyDir": {}},
-        {"name": "prediction-server-tmp", "emptyDir": {}},
-    ]
-    pod = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 60}
-    template = {**pod, "containers": containers, "volumes": volumes}
     return {"router": {"scheduler": {"template": template}}}
+
+
+_PICKER = {
+    "PREDICTION_SERVER_URL": f"http://localhost:{_PREDICTION_PORT}",
+    "TRAINING_SERVER_URL": _TRAINING_URL,
+    "LATENCY_MAX_SAMPLE_SIZE": "10000",
+    "LATENCY_MAX_CONCURRENT_DISPATCHES": "36",
+    "LATENCY_COALESCE_WINDOW_MS": "1",
+}
+
+
+def _training_server() -> Json:
+    variables = {
+        "LATENCY_RETRAINING_INTERVAL_SEC": "10",
+        "LATENCY_MIN_SAMPLES_FOR_RETRAIN": "100",
+        **_paths("LATENCY", "/models"),
+        "LATENCY_MODEL_TYPE": "xgboost",
+        "LATENCY_MAX_TRAINING_DATA_SIZE_PER_BUCKET": "500",
+        "LATENCY_OBJECTIVE_TYPE": "mean",
+    }
+    return {
+        **_server("training-server", images.LATENCY_TRAINING, "training-port", _TRAINING_PORT),
+        "env": _env(variables),
+        "resources": _resources(("2", "4Gi"), ("4", "8Gi")),
+        "volumeMounts": _mounts("training-server", "/models"),
+        "startupProbe": _probe("/healthz", _TRAINING_PORT, failureThreshold=30, periodSeconds=10),
+        "livenessProbe": _probe("/healthz", _TRAINING_PORT, initialDelaySeconds=30, periodSeconds=20),
+        "readinessProbe": _probe("/readyz", _TRAINING_PORT, initialDelaySeconds=45, periodSeconds=10),
+    }
+
+
+def _prediction_server() -> Json:
+    variables = {
+        "TRAINING_SERVER_URL": _TRAINING_URL,
+        "LATENCY_MODEL_TYPE": "xgboost",
+        "PREDICT_HOST": "0.0.0.0",  # noqa: S104 - in the pod
+        "PREDICT_PORT": str(_PREDICTION_PORT),
+        **_paths("LOCAL", "/server_models"),
+        "UVICORN_WORKERS": "28",
+        "OMP_NUM_THREADS": "1",
+        "MODEL_SYNC_INTERVAL_SEC": "30",
+        "LATENCY_OBJECTIVE_TYPE": "mean",
+    }
+
+    def probe(path: str, every: int, failures: int) -> Json:
+        numbers = {"initialDelaySeconds": every, "periodSeconds": every, "timeoutSeconds": 5}
+        return _probe(path, _PREDICTION_PORT, **numbers, failureThreshold=failures)
+
+    return {
+        **_server("prediction-server", images.LATENCY_PREDICTION, "predict-port", _PREDICTION_PORT),
+        "env": _env(variables),
+        "resources": _resources(("8", "4Gi"), ("28", "8Gi")),
+        "volumeMounts": _mounts("prediction-server", "/server_models"),
+        "startupProbe": _probe("/readyz", _PREDICTION_PORT, failureThreshold=60, periodSeconds=10),
+        "livenessProbe": probe("/healthz", 15, 5),
+        "readinessProbe": probe("/readyz", 10, 3),
+    }
 
 
 def _server(name: str, image: str, port_name: str, port: int) -> Json:

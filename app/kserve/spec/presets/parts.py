@@ -41,6 +41,38 @@ def certificates_volume() -> Json:
     }
 
 
+# Servers.
+
+SERVER_ENV: list[Json] = [
+    {"name": "HOME", "value": "/home"},
+    {"name": "VLLM_LOGGING_LEVEL", "value": "INFO"},
+    {"name": "HF_HUB_CACHE", "value": "/models"},
+]
+_HOME, _SHARED_MEMORY, _CACHE = "home", "dshm", "model-cache"
+
+
+def server_mounts(*more: Json) -> list[Json]:
+    """Return the mounts of a model server; ``more`` come after its home."""
+    return [
+        {"name": _HOME, "mountPath": "/home"},
+        *more,
+        {"name": _SHARED_MEMORY, "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
+        {"name": _CACHE, "mountPath": "/models"},
+        CERTIFICATES_MOUNT,
+    ]
+
+
+def server_volumes(*more: Json, shared_memory: str = "1Gi") -> list[Json]:
+    """Return the volumes of :func:`server_mounts`."""
+    return [
+        {"name": _HOME, "emptyDir": {}},
+        *more,
+        {"name": _SHARED_MEMORY, "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory}},
+        {"name": _CACHE, "emptyDir": {}},
+        certificates_volume(),
+    ]
+
+
 def health(port: int, **numbers: int) -> Json:
     return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
 

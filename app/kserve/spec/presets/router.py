@@ -1,7 +1,5 @@
 """Parts of the route and of the endpoint picker that the presets of every edition share."""
 
-from __future__ import annotations
-
 from app.kserve.names import (
     GATEWAY_GROUP,
     KSERVE_COMPONENT,

@@ -4,8 +4,6 @@ They apply to strings of a service, of its configs, and of annotations that an a
 before the work that it limits, so the cost of any spec has a ceiling.
 """
 
-from __future__ import annotations
-
 from app.limits import MAX_RENDERED_SPEC_BYTES, MAX_SPEC_ACTIONS, MAX_STEPS, MAX_TEMPLATE_MESSAGE_CHARACTERS
 
 STEP = 16

@@ -4,8 +4,6 @@ Paths use Go's field names (``.Spec.Parallelism.DataLocal``); the types define w
 Source: KS-2.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 

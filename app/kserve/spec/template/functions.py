@@ -3,8 +3,6 @@
 Source: KS-2.6.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Sequence

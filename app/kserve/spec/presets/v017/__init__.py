@@ -1,7 +1,5 @@
 """The presets of KServe v0.17."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from app.kserve.names import PUBLIC_PORT

@@ -11,21 +11,14 @@ from app.kserve.spec.presets.parts import (
     DECODE_PORT,
     MESSAGE_PATH,
     RDMA,
-    certificates_volume,
+    SERVER_ENV,
     health,
+    server_mounts,
+    server_volumes,
 )
 from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
-
-
-def _volumes() -> list[Json]:
-    return [
-        {"name": "home", "emptyDir": {}},
-        {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
-        {"name": "model-cache", "emptyDir": {}},
-        certificates_volume(),
-    ]
 
 
 def _probes(port: int, readiness_period: int) -> Json:
@@ -46,11 +39,7 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
         "imagePullPolicy": "IfNotPresent",
         "command": command,
         "ports": [{"containerPort": port, "protocol": "TCP"}],
-        "env": [
-            {"name": "HOME", "value": "/home"},
-            {"name": "VLLM_LOGGING_LEVEL", "value": "INFO"},
-            {"name": "HF_HUB_CACHE", "value": "/models"},
-        ],
+        "env": SERVER_ENV,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": False,
@@ -61,18 +50,13 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         **(probes or {}),
-        "volumeMounts": [
-            {"name": "home", "mountPath": "/home"},
-            {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
-            {"name": "model-cache", "mountPath": "/models"},
-            CERTIFICATES_MOUNT,
-        ],
+        "volumeMounts": server_mounts(),
         **fields,
     }
 
 
 def _pod(server: Json, sidecar: Json | None = None) -> Json:
-    pod: Json = {"containers": [server], "terminationGracePeriodSeconds": 30, "volumes": _volumes()}
+    pod: Json = {"containers": [server], "terminationGracePeriodSeconds": 30, "volumes": server_volumes()}
     if sidecar is not None:
         pod["initContainers"] = [sidecar]
     return pod

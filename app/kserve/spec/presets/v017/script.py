@@ -4,8 +4,6 @@ Source: KS-2.7.2, forms B and C. Environment variables, order of arguments and d
 is written for this project. Each value of a service is inserted once, as a quoted shell word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from app.kserve.spec.presets.parts import ROCE

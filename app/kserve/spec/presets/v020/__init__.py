@@ -1,7 +1,5 @@
 """The presets of KServe v0.20: its values, with texts of our own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from app.kserve.names import MODEL_ROUTING, PUBLIC_PORT

@@ -12,8 +12,10 @@ from app.kserve.spec.presets.parts import (
     DECODE_PORT,
     MESSAGE_PATH,
     RDMA,
-    certificates_volume,
+    SERVER_ENV,
     health,
+    server_mounts,
+    server_volumes,
 )
 from app.kserve.spec.presets.v020 import script
 from app.kube.base import Json
@@ -69,11 +71,7 @@ def _server(port: int, text: str, *, rdma: bool = False) -> Json:
         # ``--`` makes a container's ``args`` arrive as the script's.
         "command": ["/bin/bash", "-c", text, "--"],
         "ports": [{"containerPort": port, "protocol": "TCP"}],
-        "env": [
-            {"name": "HOME", "value": "/home"},
-            {"name": "VLLM_LOGGING_LEVEL", "value": "INFO"},
-            {"name": "HF_HUB_CACHE", "value": "/models"},
-        ],
+        "env": SERVER_ENV,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": False,
@@ -84,13 +82,7 @@ def _server(port: int, text: str, *, rdma: bool = False) -> Json:
         "lifecycle": wait_before_stop(),
         "terminationMessagePath": MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        "volumeMounts": [
-            {"name": "home", "mountPath": "/home"},
-            {"name": "tmp-dir", "mountPath": "/tmp"},  # noqa: S108 - in the pod
-            {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
-            {"name": "model-cache", "mountPath": "/models"},
-            CERTIFICATES_MOUNT,
-        ],
+        "volumeMounts": server_mounts({"name": "tmp-dir", "mountPath": "/tmp"}),  # noqa: S108 - in the pod
     }
 
 
@@ -106,13 +98,7 @@ def _pod(server: Json, sidecar: Json | None, shared_memory: str = "1Gi") -> Json
     pod: Json = {
         "containers": [server],
         "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "volumes": [
-            {"name": "home", "emptyDir": {}},
-            {"name": "tmp-dir", "emptyDir": {}},
-            {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory}},
-            {"name": "model-cache", "emptyDir": {}},
-            certificates_volume(),
-        ],
+        "volumes": server_volumes({"name": "tmp-dir", "emptyDir": {}}, shared_memory=shared_memory),
     }
     return pod if sidecar is None else {**pod, "initContainers": [sidecar]}
 

@@ -1,7 +1,5 @@
 """The presets of the managed route and of the endpoint picker."""
 
-from __future__ import annotations
-
 from app import images
 from app.kserve.names import MAIN
 from app.kserve.spec.presets.parts import (

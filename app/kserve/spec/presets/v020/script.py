@@ -4,8 +4,6 @@ The arguments equal those of KServe v0.20's presets; the script is written for t
 arguments and ``VLLM_ADDITIONAL_ARGS``, as there. JSON without quotes is passed unchanged, as in earlier presets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from app.kserve.spec.presets.parts import ROCE
