@@ -8,8 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from app.cli import options
-from app.cli.kinds import INSTALLATION, find
+from app.cli.kinds import find
 from app.cli.manifests import Manifest, parse
 from app.cli.world import related_keys
 from app.kube.base import Json
@@ -36,27 +35,6 @@ def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
         for manifest in _installed()
         if (manifest.kind, manifest.name) not in described and f"{manifest.kind}.{manifest.api_version}" in readable
     ]
-
-
-def _assumptions(manifests: Sequence[Manifest]) -> str:
-    """Return the objects that are taken as given although the manifests do not describe them; empty for none."""
-    names: dict[str, list[str]] = {}
-    for manifest in installed(manifests):
-        names.setdefault(manifest.kind, []).append(manifest.name)
-    if SERVICE_ACCOUNT in _readable(manifests):
-        names["ServiceAccount"] = ["default"]
-    return "; ".join(f"{kind} {', '.join(listed)}" for kind, listed in names.items())
-
-
-def tell_assumptions(command: str, manifests: Sequence[Manifest], without: tuple[str, ...]) -> None:
-    """Print on standard error which objects are taken as given."""
-    objects = _assumptions(manifests) if INSTALLATION not in without else ""
-    if objects:
-        options.warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
-
-
-SERVICE_ACCOUNT = "ServiceAccount.v1"
-"""Every namespace has one that is called default."""
 
 
 def _readable(manifests: Iterable[Manifest]) -> set[str]:

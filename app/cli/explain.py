@@ -23,11 +23,10 @@ import orjson
 
 from app.cli import fit, options, printing
 from app.cli import live as on_cluster
-from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.live import ObjectSource, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
-from app.cli.offline import holding, in_cluster, request_of, served, settled
+from app.cli.offline import holding, in_cluster, request_of, served, settled, tell_assumptions
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -82,7 +81,7 @@ def command(
         return options.fail("explain", "no object of a kind that is served")
     for item in explained:
         item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
-    tell_assumptions("explain", reading.manifests, world.without)
+    tell_assumptions("explain", [*reading.manifests, *others.manifests], world)
     if output == "json":
         click.echo(printing.as_json(explained), nl=False)
     else:

@@ -20,10 +20,9 @@ from dataclasses import asdict
 import click
 
 from app.cli import CommandError, options, printing
-from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
-from app.cli.offline import holding, in_cluster, request_of, served
+from app.cli.offline import holding, in_cluster, request_of, served, tell_assumptions
 from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -57,7 +56,7 @@ def command(
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     options.warn("fit", reading.findings)
     answers = list(_answers(reading.manifests, others.manifests, world, memory))
-    tell_assumptions("fit", reading.manifests, world.without)
+    tell_assumptions("fit", [*reading.manifests, *others.manifests], world)
     if not answers:
         raise CommandError("no object that names a model, such as an InferenceService")
     if output == "json":

@@ -4,27 +4,31 @@ MODEL is a repository of the Hugging Face Hub (owner/name) or, for llmkube, the 
 
   modelhooks init llmkube meta-llama/Llama-3.1-8B-Instruct --gpu L4 > chat.yaml
 
-Without --gpus, the smallest usual number of these GPUs is chosen on which the model certainly fits.
+Without --gpus, the smallest usual number of these GPUs is chosen on which the model certainly fits. A model whose name
+does not tell its size needs --parameters.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from math import ceil
 
 import click
 
 from app.cli import options
 from app.kube.field import go_quote
-from app.kube.fit import Fit, FitAnswer
+from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label
 from app.workload.gpumodels import GPU_MODELS, GPUModel, gpu_model
-from app.workload.memory import GPU_COUNTS, Question, Usage, judge
+from app.workload.memory import GPU_COUNTS, Question, Usage, judge, weights
 
 CONTEXT = 8192
 """Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""
 NAME_MAX = 40
 _VLLM_SHARE = 0.9
+_SERVER_GIB = 1
+"""Host memory of llama.cpp besides the file, with a context of this length."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -36,6 +40,8 @@ class Request:
     model: str
     gpu: GPUModel | None
     gpus: int
+    parameters: float
+    """In billions; 0 if the model's name tells its size."""
     note: str
     """The sum behind the number of GPUs, or an empty string."""
 
@@ -47,23 +53,55 @@ class Request:
     def is_file(self) -> bool:
         return self.model.endswith(".gguf")
 
+    @property
+    def shown(self) -> str:
+        return self.model.rpartition("/")[2] if self.is_file else self.model
+
+    @property
+    def question(self) -> Question:
+        """Whether the model fits on its GPUs."""
+        return Question(
+            names=(self.model,),
+            formats=(self.model,),
+            gguf=self.is_file,
+            size=0,
+            parameters=int(self.parameters * 1e9),
+            shape=None,
+            use=Usage(context=CONTEXT, usual_share=1.0 if self.is_file else _VLLM_SHARE),
+            gpus=self.gpus,
+            memory=self.gpu.memory if self.gpu else 0,
+            memory_from=self.gpu_name,
+        )
+
+    @property
+    def memory(self) -> int:
+        """GiB of host memory for a file that is mapped into it; raises if the size is not known."""
+        most = weights(self.question).most
+        assert most is not None, "requests for models of unknown size are refused"
+        return ceil(most / 2**30) + _SERVER_GIB
+
 
 @click.command(help=options.doc(__doc__))
 @click.argument("family", type=click.Choice(["llmkube", "llmaz", "kserve"]))
 @click.argument("model")
 @click.option("--gpu", metavar="NAME", default="", help="The GPU, such as L4 or H100. Without it: CPUs.")
 @click.option("--gpus", type=click.IntRange(1, 64), help="Number of GPUs of a pod.")
+@click.option(
+    "--parameters", metavar="BILLIONS", type=click.FloatRange(min=0, min_open=True), help="Size of the model."
+)
 @click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
-def command(*, family: str, model: str, gpu: str, gpus: int | None, name: str) -> int:
+def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> int:
     """Print the manifest; 2 for a model or a GPU that cannot be used."""
-    request, problem = _request(family, model, gpu, gpus, name)
+    request, problem = _request(family, model, gpu, gpus, parameters, name)
     if request is None:
         return options.fail("init", problem)
     click.echo(_WRITERS[family](request), nl=False)
     return 0
 
 
-def _request(family: str, model: str, gpu: str, gpus: int | None, name: str) -> tuple[Request | None, str]:
+def _request(
+    family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str
+) -> tuple[Request | None, str]:
     """Return the request, or why there can be no manifest."""
     is_file = model.endswith(".gguf") and "://" in model
     if not is_file and not _REPOSITORY.fullmatch(model):
@@ -78,41 +116,25 @@ def _request(family: str, model: str, gpu: str, gpus: int | None, name: str) -> 
     name = name or _name_of(model)
     if not is_dns1035_label(name):
         return None, f"--name: {go_quote(name)} must be lower case letters, digits and '-', and begin with a letter"
-    request = Request(name, model, hardware, gpus or 1, "")
+    request = Request(name, model, hardware, gpus or 1, parameters or 0, "")
+    if weights(request.question).most is None:
+        return None, f"the name {go_quote(model)} does not tell the model's size; write it as --parameters BILLIONS"
     return _sized(request, gpus) if hardware is not None else (request, "")
 
 
 def _sized(request: Request, gpus: int | None) -> tuple[Request | None, str]:
     """Choose the number of GPUs, and explain it."""
-    fits = {count: _fit(request, count) for count in ([gpus] if gpus else GPU_COUNTS)}
+    fits = {count: judge(replace(request, gpus=count).question) for count in ([gpus] if gpus else GPU_COUNTS)}
     largest = max(fits)
     if fits[largest].answer is FitAnswer.DOES_NOT_FIT:
         enough = " or ".join(fits[largest].enough)
         why = f"{fits[largest].why}{'; enough: ' if enough else ''}{enough}"
         return None, f"the model does not fit into {largest} x {request.gpu_name}: {why}"
-    count = next((count for count, fit in fits.items() if fit.answer is FitAnswer.FITS), gpus or 1)
+    possible = [count for count, fit in fits.items() if fit.answer is not FitAnswer.DOES_NOT_FIT]
+    count = next((count for count in possible if fits[count].answer is FitAnswer.FITS), possible[0])
     fit = fits[count]
     note = fit.why if fit.answer is FitAnswer.FITS else f"whether it fits is not certain: {fit.why}"
     return replace(request, gpus=count, note=note), ""
-
-
-def _fit(request: Request, gpus: int) -> Fit:
-    assert request.gpu is not None, "only requests with a GPU are sized"
-    share = 1.0 if request.is_file else _VLLM_SHARE
-    return judge(
-        Question(
-            names=(request.model,),
-            formats=(request.model,),
-            gguf=request.is_file,
-            size=0,
-            parameters=0,
-            shape=None,
-            use=Usage(context=CONTEXT, usual_share=share),
-            gpus=gpus,
-            memory=request.gpu.memory,
-            memory_from=request.gpu.name,
-        )
-    )
 
 
 def _name_of(model: str) -> str:
@@ -123,20 +145,17 @@ def _name_of(model: str) -> str:
 
 
 def _llmkube(request: Request) -> str:
-    return _llmkube_file(request) if request.is_file else _llmkube_repository(request)
-
-
-def _llmkube_file(request: Request) -> str:
+    engine, note, model_format, options = _file(request) if request.is_file else _repository(request)
     return f"""\
-# {request.model.rpartition("/")[2]}, served by llama.cpp. Check: modelhooks validate FILE
+# {request.shown}, served by {engine}. Check: modelhooks validate FILE
 apiVersion: inference.llmkube.dev/v1alpha1
 kind: Model
 metadata:
   name: {request.name}
 spec:
-  # Downloaded once into a cache of the namespace. A private file needs sourceSecretRef.
+  # {note}
   source: {request.model}
-  format: gguf
+  format: {model_format}
 {_hardware(request)}---
 apiVersion: inference.llmkube.dev/v1alpha1
 kind: InferenceService
@@ -145,42 +164,48 @@ metadata:
 spec:
   modelRef: {request.name}
   replicas: 1
-  # Tokens of a request and its answer together; more take more memory.
+{options}"""
+
+
+_CONTEXT = "# Tokens of a request and its answer together; more take more memory."
+
+
+def _file(request: Request) -> tuple[str, str, str, str]:
+    """Return the engine, a note about the source, the format, and the fields of the service for a file."""
+    note = "Downloaded once into a cache of the namespace. A private file needs sourceSecretRef."
+    return (
+        "llama.cpp",
+        note,
+        "gguf",
+        f"""\
+  {_CONTEXT}
   contextSize: {CONTEXT}
   resources:
     cpu: "2"
-    memory: 8Gi
-"""
+    # The file and the server.
+    memory: {request.memory}Gi
+""",
+    )
 
 
-def _llmkube_repository(request: Request) -> str:
-    return f"""\
-# {request.model}, served by vLLM. Check: modelhooks validate FILE
-apiVersion: inference.llmkube.dev/v1alpha1
-kind: Model
-metadata:
-  name: {request.name}
-spec:
-  # A repository of the Hugging Face Hub. A gated one needs spec.vllmConfig.hfTokenSecretRef in the service below.
-  source: {request.model}
-  format: safetensors
-{_hardware(request)}---
-apiVersion: inference.llmkube.dev/v1alpha1
-kind: InferenceService
-metadata:
-  name: {request.name}
-spec:
-  modelRef: {request.name}
+def _repository(request: Request) -> tuple[str, str, str, str]:
+    """As :func:`_file`, for a repository."""
+    note = "A repository of the Hugging Face Hub. A gated one needs vllmConfig.hfTokenSecretRef in the service below."
+    return (
+        "vLLM",
+        note,
+        "safetensors",
+        f"""\
   runtime: vllm
   # vLLM downloads the repository itself.
   skipModelInit: true
-  replicas: 1
   vllmConfig:
-    # Tokens of a request and its answer together; more take more memory.
+    {_CONTEXT}
     maxModelLen: {CONTEXT}
     # The GPUs that share the model.
     tensorParallelSize: {request.gpus}
-"""
+""",
+    )
 
 
 def _hardware(request: Request) -> str:
@@ -232,7 +257,7 @@ spec:
     modelName: {request.name}
   backendRuntimeConfig:
     backendName: vllm
-    # Tokens of a request and its answer together; more take more memory.
+    {_CONTEXT}
     args: ["--max-model-len", "{CONTEXT}"]
 """
 
@@ -256,7 +281,7 @@ spec:
     #   nvidia.com/gpu.product: NVIDIA-{request.gpu_name.partition(" ")[0]}
     containers:
       - name: main
-        # Tokens of a request and its answer together; more take more memory.
+        {_CONTEXT}
         args: ["--max-model-len", "{CONTEXT}"]
         resources:
           limits:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Self
 
+import msgspec
 import orjson
 
 from app.admission.metadata import decode_metadata
+from app.admission.protocol import ReviewedObject
+from app.admission.review import judge
+from app.cli import options
 from app.cli.catalogue import installed
 from app.cli.kinds import INSTALLATION, SERVED, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
-from app.cli.world import inner_key, outer_key, stored
+from app.cli.world import inner_key, outer_key, related, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
+from app.kube import field
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
-from app.kube.names import CONTROLLER_UID, LAST_APPLIED
+from app.kube.names import CONTROLLER_UID, LAST_APPLIED, is_dns1123_subdomain
+from app.kube.rawchecks import METADATA
 from app.llmkube.names import PRIORITY_CLASS_PREFIX, PRIORITY_VALUES
 from app.settings import Settings
 
@@ -133,6 +139,32 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
         raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
 
+def tell_assumptions(command: str, manifests: Sequence[Manifest], world: options.World) -> None:
+    """Print on standard error which objects are taken as given and read, although no file describes them."""
+    names: dict[str, list[str]] = {}
+    for kind, name in _assumptions(manifests, world) if INSTALLATION not in world.without else ():
+        names.setdefault(kind, []).append(name)
+    if names:
+        objects = "; ".join(f"{kind} {', '.join(sorted(listed))}" for kind, listed in sorted(names.items()))
+        options.warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
+
+
+def _assumptions(manifests: Sequence[Manifest], world: options.World) -> set[tuple[str, str]]:
+    """Return kind and name of the objects that hooks of the manifests read and that no file describes."""
+    described = {identity(manifest, world.namespace) for manifest in manifests}
+    cluster = holding([m for m in manifests if identity(m, world.namespace)], world.namespace, world.without)
+    return {
+        (document["kind"], document["metadata"]["name"])
+        for manifest in manifests
+        if (kind := served(manifest)) is not None and identity(manifest, world.namespace)
+        for key, group in related(
+            kind, cluster.rules(kind, in_cluster(manifest, world.namespace)), cluster.objects
+        ).items()
+        for inner, document in group.items()
+        if (key, inner) not in described
+    }
+
+
 @cache
 def _kind_at(hook: str) -> AnyKind:
     loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
@@ -177,3 +209,17 @@ def desired(child: Json) -> Json:
         metadata["annotations"] = annotations
     head = {"apiVersion": child["apiVersion"], "kind": child["kind"], "metadata": metadata}
     return {**head, **{k: v for k, v in child.items() if k not in (*head, "status")}}
+
+
+def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[field.Error], list[field.Advice]]:
+    """Errors and warnings of one object, by the functions that answer admission."""
+    metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
+    if metadata.name and not is_dns1123_subdomain(metadata.name):
+        errors.append(field.invalid(METADATA.child("name"), metadata.name, _NAME))
+    reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
+    verdict = judge(kind, metadata, reviewed, None, settings)
+    return [*errors, *verdict.errors], verdict.warnings
+
+
+_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
+"""The API server's rule for an object's name, which it checks before it calls webhooks."""

@@ -16,12 +16,11 @@ from collections.abc import Iterator
 import click
 
 from app.cli import CommandError, options, printing
-from app.cli.catalogue import tell_assumptions
 from app.cli.files import collect
 from app.cli.kinds import find
 from app.cli.live import ready
 from app.cli.manifests import Manifest
-from app.cli.offline import desired, identity, served, settled
+from app.cli.offline import desired, identity, served, settled, tell_assumptions
 from app.cli.printing import escaped
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -51,7 +50,7 @@ def command(
     if not selected:
         raise CommandError("no object of a kind that is served")
     answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
-    tell_assumptions("render", reading.manifests, world.without)
+    tell_assumptions("render", [*reading.manifests, *others.manifests], world)
     unmade = [] if errors else list(_without_children(answers))
     options.warn("render", unmade)
     click.echo(_printed(answers, output, status=status), nl=False)

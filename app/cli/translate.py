@@ -13,7 +13,7 @@ from typing import Any
 from app.cli.counterparts import EACH, FAMILIES, MAIN, OF_ONE_RUNTIME, Family, NoCounterpart, Step
 from app.cli.kinds import as_stored, find
 from app.cli.manifests import Manifest
-from app.cli.validate import findings_of
+from app.cli.offline import findings_of
 from app.kube.base import Json
 from app.kube.field import Path
 from app.settings import Settings

@@ -19,20 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-import msgspec
-import orjson
 
-from app.admission.metadata import decode_metadata
-from app.admission.protocol import ReviewedObject
-from app.admission.review import judge
 from app.cli import CommandError, options
-from app.cli.catalogue import tell_assumptions
 from app.cli.files import HELM_TEMPLATE, PATCH, collect
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, Reading
-from app.cli.offline import holding, identity, in_cluster, request_of, served
+from app.cli.offline import findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
 from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.podfit import pods_fit
 from app.cli.printing import counted
@@ -44,8 +38,6 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
-from app.kube.names import is_dns1123_subdomain
-from app.kube.rawchecks import METADATA
 from app.settings import Settings
 
 
@@ -80,7 +72,7 @@ def command(
     errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
     print_findings(result, reading.lines, output, checked)
-    tell_assumptions("validate", reading.manifests, world.without)
+    tell_assumptions("validate", [*reading.manifests, *others.manifests], world)
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1
@@ -258,20 +250,6 @@ def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Js
     advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""
     message = f"the model does not fit: {fit.why}{advice} (modelhooks fit)"
     yield _finding(manifest, "warning", field.Path("spec").child(*path), message, "combination")
-
-
-def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[field.Error], list[field.Advice]]:
-    """Errors and warnings of one object, by the functions that answer admission."""
-    metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
-    if metadata.name and not is_dns1123_subdomain(metadata.name):
-        errors.append(field.invalid(METADATA.child("name"), metadata.name, _NAME))
-    reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
-    verdict = judge(kind, metadata, reviewed, None, settings)
-    return [*errors, *verdict.errors], verdict.warnings
-
-
-_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
-"""The API server's rule for an object's name, which it checks before it calls webhooks."""
 
 
 def _finding(manifest: Manifest, level: str, path: field.Path, message: str, id_: str) -> Finding:

@@ -20,7 +20,7 @@ _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 """libyaml writes the same text in a fifth of the time, where PyYAML was built with it."""
 
 
-class _Dumper(_Base):  # type: ignore[misc]  # chosen when it is imported
+class _Dumper(_Base):  # type: ignore[misc]  # libyaml's class or PyYAML's, whose stubs have no common base
     """No anchors and aliases: equal parts are written out each time."""
 
     def ignore_aliases(self, _data: object) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.files import Command
 from tests.cli.test_fit import llmaz
 
-NOTE = "taken as given: BackendRuntime llamacpp, ollama, sglang, tensorrt-llm, tgi, vllm"
+NOTE = "taken as given: BackendRuntime vllm (--without installation changes that)"
 
 
 @pytest.mark.parametrize("name", ["validate", "explain", "render", "fit"])
@@ -15,6 +15,20 @@ def test_every_command_says_it(command: Command, name: str) -> None:
     file = command.file("all.yaml", *llmaz())
     assert NOTE in command(name, file).err
     assert "taken as given" not in command(name, file, "--without", "installation").err
+
+
+def test_what_is_not_read_is_not_said(command: Command) -> None:
+    """A model alone needs no engine, and one that the files describe is theirs."""
+    opt, playground = llmaz()
+    assert "taken as given" not in command("validate", command.file("model.yaml", opt)).err
+    engine = {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "BackendRuntime",
+        "metadata": {"name": "vllm"},
+        "spec": {"image": "vllm", "version": "v1", "command": ["serve"], "recommendedConfigs": [{"name": "default"}]},
+    }
+    file = command.file("all.yaml", opt, playground, engine)
+    assert "BackendRuntime" not in command("validate", file).err.split("taken as given")[-1].split("(")[0]
 
 
 def test_an_engine_of_the_installation_is_there(command: Command) -> None:
@@ -26,7 +40,7 @@ def test_an_engine_of_the_installation_is_there(command: Command) -> None:
 def test_an_engine_of_ones_own_is_no_finding(command: Command) -> None:
     """It may be in the cluster; only among files that have engines is a missing one a finding."""
     model, playground = llmaz()
-    playground["spec"]["backendRuntimeConfig"] = {"backendName": "vlm"}
+    playground["spec"]["backendRuntimeConfig"] = {"backendName": "house-engine"}
     assert "dangling" not in command("validate", command.file("all.yaml", model, playground), "--output", "json").out
 
 

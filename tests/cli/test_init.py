@@ -10,12 +10,13 @@ from tests.cli.files import Command
 
 FILE = "https://huggingface.co/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf"
 REQUESTS = [
-    ("llmkube", FILE),
-    ("llmkube", FILE, "--gpu", "T4"),
+    ("llmkube", FILE, "--parameters", "0.36"),
+    ("llmkube", FILE, "--parameters", "0.36", "--gpu", "T4"),
     ("llmkube", "meta-llama/Llama-3.1-8B-Instruct", "--gpu", "L4"),
     ("llmaz", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "A100"),
     ("kserve", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4", "--name", "chat"),
     ("kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100"),
+    ("llmaz", "a/mine", "--gpu", "L4", "--parameters", "7"),
 ]
 
 
@@ -37,6 +38,12 @@ def test_the_number_of_gpus_follows_from_the_model(command: Command) -> None:
     assert "nvidia.com/gpu: 1" in command("init", "llmaz", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4").out
 
 
+def test_memory_follows_from_the_model(command: Command) -> None:
+    assert "memory: 2Gi" in command("init", "llmkube", FILE, "--parameters", "0.36").out
+    large = command("init", "llmkube", "https://models.example.com/mine-Q4_K_M.gguf", "--parameters", "70").out
+    assert "memory: 45Gi" in large
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -44,6 +51,8 @@ def test_the_number_of_gpus_follows_from_the_model(command: Command) -> None:
         (("kserve", "a/b", "--gpu", "Z4"), 'unknown GPU "Z4"; known: T4 16 GB'),
         (("kserve", FILE, "--gpu", "L4"), "for a GGUF file use llmkube"),
         (("llmaz", "a/b"), "--gpu is required"),
+        (("llmaz", "a/b", "--gpu", "L4"), 'the name "a/b" does not tell the model\'s size; write it as --parameters'),
+        (("llmkube", "https://models.example.com/mine.gguf"), "does not tell the model's size"),
         (("llmaz", "not a model", "--gpu", "L4"), "is neither a repository"),
         (("llmaz", "a/b", "--gpu", "L4", "--name", "A_b"), "--name"),
     ],
