@@ -102,7 +102,7 @@ bench-cluster: $(STAMP) ## many services on a real control plane, beside a hook 
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m tests.bench.cluster $(N) --namespaces $(M) $(BENCH_ARGS)
 
-soak: $(STAMP) ## the loads of an ordinary and of a bad day, for eight minutes; every answer is compared
+soak: $(STAMP) ## the loads of an ordinary and of a bad day, for ten minutes; every answer is compared
 	$(BIN)/python -m tests.bench.soak
 
 wheel: $(STAMP) studio ## the package as a wheel with the studio's page, in dist/

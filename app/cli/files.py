@@ -41,11 +41,12 @@ def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> Reading:
             raise ManifestError("no such file or directory", argument)
         passed = reading.passed_over
         for file in _below(path, exclude, passed) if path.is_dir() else _named(path, exclude, patches, passed):
+            name = os.fsencode(file).decode(errors="replace")  # as JSON can have it
             try:
                 with file.open("rb") as stream:
-                    _load(reading, stream, str(file))
+                    _load(reading, stream, name)
             except OSError as error:
-                reading.findings.append(ManifestError(error.strerror or "cannot be read").finding(str(file)))
+                reading.findings.append(ManifestError(error.strerror or "cannot be read").finding(name))
     return reading
 
 
@@ -155,20 +156,37 @@ def _text(file: Path, limit: int) -> str:
 
 
 def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator[Path]:
-    rules = [*rules, *_rules_of(directory)]
-    is_chart = (directory / CHART).exists()
-    for entry in sorted(os.scandir(directory), key=lambda item: item.name):
-        path = Path(entry.path)
-        folder = entry.is_dir(follow_symlinks=False)
-        if not folder and path.suffix not in SUFFIXES:
+    """Yield the files of a directory in the order of their paths. Folders may be nested deeper than calls may be."""
+    pending = [(directory, True, rules)]
+    while pending:
+        place, is_folder, above = pending.pop()
+        if not is_folder:
+            yield from [place] if place.is_file() else []
             continue
-        reason = _left_out(path, folder, rules, is_chart)
-        if reason:
-            passed[reason] += sum(file.suffix in SUFFIXES for file in path.rglob("*")) if folder else 1
-        elif folder:
-            yield from _walk(path, rules, passed)
-        elif path.is_file():
-            yield path
+        rules, entries = [*above, *_rules_of(place)], []
+        is_chart = (place / CHART).exists()
+        for entry in sorted(os.scandir(place), key=lambda item: item.name, reverse=True):
+            path = Path(entry.path)
+            folder = entry.is_dir(follow_symlinks=False)
+            if not folder and path.suffix not in SUFFIXES:
+                continue
+            reason = _left_out(path, folder, rules, is_chart)
+            if reason:
+                passed[reason] += _count_below(path) if folder else 1
+            else:
+                entries.append((path, folder, rules))
+        pending += entries
+
+
+def _count_below(folder: Path) -> int:
+    """Return the number of files with manifests' suffixes below a folder."""
+    pending, count = [str(folder)], 0
+    while pending:
+        for entry in os.scandir(pending.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(entry.path)
+            count += Path(entry.name).suffix in SUFFIXES
+    return count
 
 
 def _left_out(path: Path, folder: bool, rules: list[_Rule], is_chart: bool) -> str:

@@ -6,7 +6,7 @@ int64. In an answer these values are a bug, so those that users embed are checke
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,32 +77,30 @@ _PLAIN = frozenset({str, bool})
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 
 
-def faults(value: object, name: str = "", *, merged: bool = True) -> Iterator[Fault]:
-    """Yield nulls, floats in integer fields, numbers outside int64, and duplicate merge keys.
+def faults(value: object, name: str = "", *, merged: bool = True) -> list[Fault]:
+    """Return nulls, floats in integer fields, numbers outside int64, and duplicate merge keys.
 
     ``name`` is the field of the value. ``merged`` is false within a list that is replaced as a whole, where nothing is
     merged by key.
     """
+    parts: Iterable[tuple[str | int, object]]
+    found = []
     if isinstance(value, dict):
-        for key, item in value.items():
-            if type(item) not in _PLAIN:
-                yield from _below(key, faults(item, key, merged=merged))
+        parts = value.items()
     elif isinstance(value, (list, tuple)):
+        parts = enumerate(value)
         if merged and value:
             if clash := merge_key_clash(value):
-                yield Fault(*clash)
+                found.append(Fault(*clash))
             merged = merge_key(value) is not None  # else replaced as a whole, with everything in it
-        for position, item in enumerate(value):
-            if type(item) not in _PLAIN:
-                yield from _below(position, faults(item, name, merged=merged))
-    elif not _is_storable(value, name):
-        yield Fault("", value)
-
-
-def _below(segment: str | int, found: Iterator[Fault]) -> Iterator[Fault]:
-    for fault in found:
-        fault.segments.append(segment)
-        yield fault
+    else:
+        return [] if _is_storable(value, name) else [Fault("", value)]
+    for segment, item in parts:
+        if type(item) not in _PLAIN:
+            for fault in faults(item, segment if isinstance(segment, str) else name, merged=merged):
+                fault.segments.append(segment)
+                found.append(fault)
+    return found
 
 
 def _is_storable(value: object, name: str) -> bool:
@@ -120,7 +118,7 @@ def is_int64(value: float) -> bool:
 
 def is_sendable(value: object) -> bool:
     """Report whether a part of a child may be in an answer."""
-    return next(faults(value), None) is None
+    return not faults(value)
 
 
 def check(value: object, path: Path) -> list[Error]:

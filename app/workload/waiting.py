@@ -1,8 +1,8 @@
 """Children that an answer desires and that are absent or outdated in the cluster, and since when.
 
-Metacontroller retries a child whose name belongs to another object forever, and reports no event (MC-8.3). If the API
-server refuses a child or an update, the reason is in an event of the parent, which hooks do not see. So a child that is
-still missing after a minute is reported.
+Metacontroller reports nothing about a child whose name belongs to another object, and no event follows (MC-3.1). If the
+API server refuses a child or an update, the reason is in an event of the parent, which hooks do not see. So a child
+that is still missing after a minute is reported.
 
 The last-applied record of a child is written together with the update. While it differs from the desired child, the
 update has not been made.

@@ -6,6 +6,9 @@ Each run has a control plane of its own, with kwok's nodes, and Metacontroller (
 names it). The services are there before Metacontroller starts, so that the clock measures nothing but it, the hook and
 the API server. The constant hook has no customize: what a CompositeController costs that asks for no related objects.
 
+InferenceServices run with the component ``llmkube-own-namespace``, too (hook ``own-namespace``), and two families at
+once with one Metacontroller (``ours``) and with one for each family (``divided``, as docs/howto/fleet.md describes).
+
 CPU seconds are those until all are ready. They depend little on what else the machine does; the seconds do.
 """
 
@@ -24,7 +27,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 import httpx
@@ -40,8 +43,23 @@ from tests.e2e.installation import Installation
 from tests.e2e.metacontroller import Metacontroller
 from tests.e2e.processes import Process, free_port, wait_until
 
-Hook = Literal["ours", "constant"]
-HOOKS: tuple[Hook, ...] = ("constant", "ours")
+Hook = Literal["constant", "ours", "own-namespace", "divided"]
+GROUPS = {
+    **{family: (fleet,) for family, fleet in FLEETS.items()},
+    "llmkube+kserve": (FLEETS["llmkube"], FLEETS["kserve"]),
+}
+"""The families of a run; each has the number of services."""
+HOOKS: dict[str, tuple[Hook, ...]] = {
+    "llmkube": ("constant", "ours", "own-namespace"),
+    "llmaz": ("constant", "ours"),
+    "kserve": ("constant", "ours"),
+    "llmkube+kserve": ("ours", "divided"),
+}
+"""The hooks of a group; the others are compared with the first."""
+OWN_NAMESPACE = "llmkube-own-namespace"
+SHARD = "example.com/shard"
+METACONTROLLER_FLAGS = ("--workers=20",)
+"""What ``manifests/metacontroller`` sets, besides the requests per second."""
 NODE = ROOT / "tests" / "e2e" / "cluster.yaml"
 NODES = 10
 PATIENCE = 600.0
@@ -99,22 +117,22 @@ def main() -> int:
     parser.add_argument("numbers", type=_numbers, help="numbers of services, by commas")
     parser.add_argument("--namespaces", type=int, default=1, help="number of namespaces (default: 1)")
     parser.add_argument("--component", action="append", default=[], help="a component to install (may be repeated)")
-    parser.add_argument("--family", choices=FLEETS, action="append", help="only this family (may be repeated)")
-    parser.add_argument("--hook", choices=HOOKS, action="append", help="only this hook (may be repeated)")
+    parser.add_argument("--family", choices=GROUPS, action="append", help="only this group (may be repeated)")
+    parser.add_argument("--hook", choices=get_args(Hook), action="append", help="only this hook (may be repeated)")
     parser.add_argument("--idle", type=float, default=60, help="seconds to watch when all is done (default: 60)")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench-cluster.json", help="where to write all")
     parser.add_argument("--profile", type=Path, help="directory for CPU profiles of the real Metacontroller")
     args = parser.parse_args()
     rows: list[Row] = []
     print(_line(["family", "n", "hook", *_HEADINGS]), flush=True)
-    for family in args.family or FLEETS:
+    for group in args.family or GROUPS:
         for number in args.numbers:
-            for hook in args.hook or HOOKS:
-                row = _run(FLEETS[family], hook, number, args)
+            for hook in (hook for hook in HOOKS[group] if hook in (args.hook or HOOKS[group])):
+                row = _run(group, hook, number, args)
                 rows.append(row)
                 print(_line([row.family, row.services, row.hook, *_cells(row)]), flush=True)
     growth = {"hooks": compared(rows), "numbers": grown(rows)}
-    for title, found in (("ours / constant", growth["hooks"]), ("growth", growth["numbers"])):
+    for title, found in (("compared", growth["hooks"]), ("growth", growth["numbers"])):
         for entry in found:
             print(f"{title}: {', '.join(f'{key} {value}' for key, value in entry.items())}")
     args.json.parent.mkdir(parents=True, exist_ok=True)
@@ -131,20 +149,23 @@ def _numbers(text: str) -> list[int]:
 # One run.
 
 
-def _run(fleet: Fleet, hook: Hook, number: int, args: argparse.Namespace) -> Row:
+def _run(group: str, hook: Hook, number: int, args: argparse.Namespace) -> Row:
+    components = [*args.component, *([OWN_NAMESPACE] if hook == "own-namespace" else [])]
     with tempfile.TemporaryDirectory(prefix="bench-cluster-") as workdir, ExitStack() as stack:
         cluster = stack.enter_context(ControlPlane(Path(workdir, "cluster"), audit=_AUDIT))
         _add_nodes(cluster)
-        installation = stack.enter_context(Installation(cluster, Path(workdir, "installation"), args.component))
-        for namespace in fleet.namespaces(args.namespaces):
-            cluster.create_namespace(namespace)
-        if hook == "constant":
-            _replace(installation, fleet)
-        for namespace in fleet.namespaces(args.namespaces):
-            _share(cluster, fleet, namespace, used=hook == "ours")
+        installation = stack.enter_context(Installation(cluster, Path(workdir, "installation"), components))
+        for fleet in GROUPS[group]:
+            for namespace in fleet.namespaces(args.namespaces):
+                cluster.create_namespace(namespace)
+            if hook == "constant":
+                _replace(installation, fleet)
+            for namespace in fleet.namespaces(args.namespaces):
+                _share(cluster, fleet, namespace, used=hook != "constant")
         installation.metacontroller.stop()
-        _create(cluster, fleet.services(number, args.namespaces), _path(fleet))
-        return _measure(_Run(installation, fleet, hook, number), args.idle, args.profile)
+        for fleet in GROUPS[group]:
+            _create(cluster, fleet.services(number, args.namespaces), _path(fleet))
+        return _measure(_Run(installation, group, hook, number), args.idle, args.profile)
 
 
 def _add_nodes(cluster: ControlPlane) -> None:
@@ -213,33 +234,42 @@ def _path(fleet: Fleet) -> str:
 class _Run:
     """A run that has begun: what is asked of its cluster and its processes."""
 
-    def __init__(self, installation: Installation, fleet: Fleet, hook: Hook, number: int) -> None:
-        self.installation, self.fleet, self.hook, self.number = installation, fleet, hook, number
+    def __init__(self, installation: Installation, group: str, hook: Hook, number: int) -> None:
+        self.installation, self.group, self.hook, self.number = installation, group, hook, number
+        self.fleets = GROUPS[group]
+        self.metacontrollers: list[Process] = []
         self._deployments = "/apis/apps/v1/deployments"
         self._services = "/api/v1/services"
         self._others = {path: self._count(path) for path in (self._deployments, self._services)}
 
     @property
-    def processes(self) -> dict[str, Process]:
+    def processes(self) -> dict[str, list[Process]]:
         """What is measured."""
-        cluster = self.installation.cluster
         return {
-            "hook": self.installation.service,
-            "metacontroller": self.installation.metacontroller.process,
-            "apiserver": cluster.process("kube-apiserver"),
+            "hook": [self.installation.service],
+            "metacontroller": self.metacontrollers,
+            "apiserver": [self.installation.cluster.process("kube-apiserver")],
         }
+
+    @property
+    def services(self) -> int:
+        """Number of services of all families."""
+        return self.number * len(self.fleets)
 
     def complete(self) -> bool:
         """Whether all children are there: a Deployment and a Service for each."""
-        return all(self._count(path) - others >= self.number for path, others in self._others.items())
+        return all(self._count(path) - others >= self.services for path, others in self._others.items())
 
     def ready(self) -> bool:
         """Whether every service says that it is ready; the constant hook's do at once, so its Deployments are asked."""
-        path = _path(self.fleet) if self.hook == "ours" else self._deployments
-        wanted = "Ready" if self.hook == "ours" else "Available"
+        return all(map(self._is_ready, self.fleets))
+
+    def _is_ready(self, fleet: Fleet) -> bool:
+        path = self._deployments if self.hook == "constant" else _path(fleet)
+        condition = "Available" if self.hook == "constant" else "Ready"
         listed = _LIST.decode(self._get(path, resourceVersion="0").content).items
-        found = [item for item in listed if item.metadata.namespace.startswith(self.fleet.namespace)]
-        return len(found) == self.number and all(wanted in item.true for item in found)
+        found = [item for item in listed if item.metadata.namespace.startswith(fleet.namespace)]
+        return len(found) == self.number and all(condition in item.true for item in found)
 
     def counts(self) -> Counter[str]:
         """Requests to the hook by the last part of their path, and Metacontroller's writes of statuses and objects."""
@@ -252,7 +282,7 @@ class _Run:
                     found[sample.labels["handler"].rpartition("/")[2]] += int(sample.value)
         for event in self.installation.cluster.audit_events("metacontroller"):
             if (
-                event.get("objectRef", {}).get("namespace", "").startswith(self.fleet.namespace)
+                event.get("objectRef", {}).get("namespace", "").startswith(tuple(f.namespace for f in self.fleets))
                 and event["objectRef"]["resource"] != "events"
             ):
                 found["status" if event["objectRef"].get("subresource") == "status" else "object"] += 1
@@ -299,57 +329,68 @@ _LIST = msgspec.json.Decoder(_List)
 
 
 def _measure(run: _Run, idle: float, profile: Path | None) -> Row:
-    before, cpu = run.counts(), {name: _cpu(run.processes[name]) for name in ("hook", "apiserver")}
+    before, cpu = run.counts(), {name: _cpu(processes) for name, processes in run.processes.items()}
     began = time.monotonic()
-    with _metacontroller(run, profile):
+    with _metacontrollers(run, profile):
         wait_until(run.complete, "all children", PATIENCE, 0.25)
         children = time.monotonic() - began
         wait_until(run.ready, "all ready", PATIENCE, 0.5)
         ready = time.monotonic() - began
-        used = {name: _cpu(process) - cpu.get(name, 0) for name, process in run.processes.items()}
-        resident = {name: _resident(process) for name, process in run.processes.items()}
+        used = {name: _cpu(processes) - cpu[name] for name, processes in run.processes.items()}
+        resident = {name: _resident(processes) for name, processes in run.processes.items()}
         settled = _settled(run)
-        at_rest = _cpu(run.processes["metacontroller"])
+        at_rest = _cpu(run.metacontrollers)
         time.sleep(idle)
         later = run.counts()
         minutes = idle / 60
         done = settled - before
         return Row(
-            family=run.fleet.family,
+            family=run.group,
             hook=run.hook,
             services=run.number,
             children_seconds=children,
             ready_seconds=ready,
             **{f"{name}_cpu": value for name, value in used.items()},
             **{f"{name}_mib": value for name, value in resident.items()},
-            syncs=done["sync"] / run.number,
-            customizes=done["customize"] / run.number,
-            status_writes=done["status"] / run.number,
-            child_writes=done["object"] / run.number,
+            syncs=done["sync"] / run.services,
+            customizes=done["customize"] / run.services,
+            status_writes=done["status"] / run.services,
+            child_writes=done["object"] / run.services,
             idle_syncs=(later["sync"] - settled["sync"]) / minutes,
             idle_writes=sum(later[what] - settled[what] for what in ("status", "object")) / minutes,
-            idle_metacontroller_cpu=(_cpu(run.processes["metacontroller"]) - at_rest) / minutes,
+            idle_metacontroller_cpu=(_cpu(run.metacontrollers) - at_rest) / minutes,
         )
 
 
 @contextmanager
-def _metacontroller(run: _Run, profile: Path | None) -> Iterator[None]:
-    """A new Metacontroller in place of the stopped one; its CPU profile, if wanted, is of the first 30 seconds."""
+def _metacontrollers(run: _Run, profile: Path | None) -> Iterator[None]:
+    """Run a Metacontroller, or one for each family; the CPU profile of a single one, if desired, has 30 seconds."""
     port = free_port()
-    flags = [f"--pprof-address=127.0.0.1:{port}"] if profile else []
-    workdir = run.installation.workdir / "measured"
-    with Metacontroller(run.installation.cluster, workdir, flags=flags) as started:
-        run.installation.metacontroller = started
-        if profile is None or started.kind != "metacontroller":
-            yield
-            return
-        profile.mkdir(parents=True, exist_ok=True)
-        file = profile / f"{run.fleet.family}-{run.hook}-{run.number}.pprof"
-        url = f"http://127.0.0.1:{port}/debug/pprof/profile?seconds=30"
-        reader = threading.Thread(target=lambda: file.write_bytes(httpx.get(url, timeout=60).content))
-        reader.start()
+    shards = {"all": [f"--pprof-address=127.0.0.1:{port}"] if profile else []}
+    if run.hook == "divided":
+        shards = {fleet.family: [f"--target-label-selector={SHARD}={fleet.family}"] for fleet in run.fleets}
+        for family in shards:
+            _label(run.installation.cluster, family)
+    with ExitStack() as stack:
+        for name, flags in shards.items():
+            workdir = run.installation.workdir / "measured" / name
+            started = Metacontroller(run.installation.cluster, workdir, flags=[*METACONTROLLER_FLAGS, *flags])
+            run.metacontrollers.append(stack.enter_context(started).process)
+        if profile and run.hook != "divided" and run.installation.metacontroller.kind == "metacontroller":
+            profile.mkdir(parents=True, exist_ok=True)
+            file = profile / f"{run.group}-{run.hook}-{run.number}.pprof"
+            url = f"http://127.0.0.1:{port}/debug/pprof/profile?seconds=30"
+            reader = threading.Thread(target=lambda: file.write_bytes(httpx.get(url, timeout=60).content))
+            reader.start()
+            stack.callback(reader.join)
         yield
-        reader.join()
+
+
+def _label(cluster: ControlPlane, family: str) -> None:
+    """Give the controllers of a family to its own Metacontroller."""
+    names = [controller["metadata"]["name"] for controller in cluster.get("compositecontrollers")["items"]]
+    own = [name for name in names if name.startswith(f"{family}-")]
+    cluster.kubectl("label", "compositecontrollers", *own, f"{SHARD}={family}")
 
 
 def _settled(run: _Run) -> Counter[str]:
@@ -365,16 +406,16 @@ def _settled(run: _Run) -> Counter[str]:
     return last
 
 
-def _cpu(process: Process) -> float:
-    """CPU seconds of a process, all its threads."""
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _cpu(processes: Iterable[Process]) -> float:
+    """Return the CPU seconds of processes, with all threads."""
+    fields = [Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split() for process in processes]
+    return sum(int(values[11]) + int(values[12]) for values in fields) / os.sysconf("SC_CLK_TCK")
 
 
-def _resident(process: Process) -> float:
-    """Most memory that a process ever had, in MiB."""
-    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
+def _resident(processes: Iterable[Process]) -> float:
+    """Return the sum of the most memory that each process ever had, in MiB."""
+    lines = [line for process in processes for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 # What is printed.
@@ -386,7 +427,7 @@ _HEADINGS = (
 
 
 def _line(cells: Sequence[object]) -> str:
-    widths = (8, 5, 8, *(10 for _ in _HEADINGS))
+    widths = (14, 5, 13, *(10 for _ in _HEADINGS))
     return " ".join(str(cell).rjust(width) for cell, width in zip(cells, widths, strict=True))
 
 
@@ -396,15 +437,15 @@ def _cells(row: Row) -> list[str]:
 
 
 def compared(rows: Sequence[Row]) -> list[Json]:
-    """Our hook's figures by the constant one's, for each family and number."""
-    pairs = [
-        (ours, other)
-        for ours in rows
-        for other in rows
-        if (ours.hook, other.hook) == ("ours", "constant")
-        and (ours.family, ours.services) == (other.family, other.services)
+    """Return each hook's figures by those of the first of its group, for each number."""
+    runs: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        runs.setdefault((row.family, row.services), []).append(row)
+    return [
+        {"family": row.family, "services": row.services, "hook": row.hook, "by": first.hook, **_ratios(row, first)}
+        for first, *others in runs.values()
+        for row in others
     ]
-    return [{"family": a.family, "services": a.services, **_ratios(a, b)} for a, b in pairs]
 
 
 def grown(rows: Sequence[Row]) -> list[Json]:

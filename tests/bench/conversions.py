@@ -49,16 +49,16 @@ def _shapes() -> Iterator[tuple[str, bytes]]:
     bare = {"model": {"uri": "a", "lora": {"adapters": [{}] * 24_000}}}
     criticalities = {LORA_CRITICALITIES: orjson.dumps({str(n): "a" for n in range(24_000)}).decode()}
     pool = {"selector": {"a": "b"}, "targetPortNumber": 1, "extensionRef": {"name": "a", "portNumber": 3}}
-    yield "small objects", _review([_object(plain)] * MAX_CONVERTED_OBJECTS, V1ALPHA2)
-    yield "pools", _review([_object({"router": {"scheduler": {"pool": {"spec": pool}}}})] * 10_000, V1ALPHA2)
-    yield "many objects with many values", _review([_object({"baseRefs": [{}] * 23})] * 10_000, V1ALPHA2)
-    yield "route rules", _review([_object(rules)] * 10, V1ALPHA2)
-    yield "adapters", _review([_object(adapters)] * 10, V1ALPHA2)
-    yield "adapters to v1alpha1", _review([_object(bare, V1ALPHA2, criticalities)] * 10, V1ALPHA1)
-    yield "large statuses", _review([{**_object(plain), "status": {"a": "x" * 800}}] * 8000, V1ALPHA2)
-    yield "large arguments", _review([_object({"template": {"args": ["x" * 1000] * 180}})] * 44, V1ALPHA2)
-    yield "empty objects", _review([_object({"baseRefs": [{}] * 2_700_000})], V1ALPHA2)
-    yield "no objects", _review([0] * 4_000_000, V1ALPHA2)
+    yield "small objects", conversion_review([_object(plain)] * MAX_CONVERTED_OBJECTS, V1ALPHA2)
+    yield "pools", conversion_review([_object({"router": {"scheduler": {"pool": {"spec": pool}}}})] * 10_000, V1ALPHA2)
+    yield "many objects with many values", conversion_review([_object({"baseRefs": [{}] * 23})] * 10_000, V1ALPHA2)
+    yield "route rules", conversion_review([_object(rules)] * 10, V1ALPHA2)
+    yield "adapters", conversion_review([_object(adapters)] * 10, V1ALPHA2)
+    yield "adapters to v1alpha1", conversion_review([_object(bare, V1ALPHA2, criticalities)] * 10, V1ALPHA1)
+    yield "large statuses", conversion_review([{**_object(plain), "status": {"a": "x" * 800}}] * 8000, V1ALPHA2)
+    yield "large arguments", conversion_review([_object({"template": {"args": ["x" * 1000] * 180}})] * 44, V1ALPHA2)
+    yield "empty objects", conversion_review([_object({"baseRefs": [{}] * 2_700_000})], V1ALPHA2)
+    yield "no objects", conversion_review([0] * 4_000_000, V1ALPHA2)
 
 
 def _mutations(number: int) -> Iterator[tuple[str, bytes]]:
@@ -66,7 +66,7 @@ def _mutations(number: int) -> Iterator[tuple[str, bytes]]:
     for turn in range(number):
         chance = random.Random(turn)
         document, version = chance.choice(cases)
-        yield f"mutation {turn}", mutated(_review([document], version), chance, LIMIT)
+        yield f"mutation {turn}", mutated(conversion_review([document], version), chance, LIMIT)
 
 
 def _object(spec: Json, api_version: str = V1ALPHA1, annotations: Json | None = None) -> Json:
@@ -74,7 +74,8 @@ def _object(spec: Json, api_version: str = V1ALPHA1, annotations: Json | None = 
     return {"apiVersion": api_version, "kind": "LLMInferenceService", "metadata": metadata, "spec": spec}
 
 
-def _review(objects: list[Json] | list[int], api_version: str) -> bytes:
+def conversion_review(objects: list[Json] | list[int], api_version: str) -> bytes:
+    """Return the body of a request to convert objects to a version."""
     request = {"uid": "u", "desiredAPIVersion": api_version, "objects": objects}
     body = orjson.dumps({"apiVersion": conversion.API_VERSION, "kind": "ConversionReview", "request": request})
     assert len(body) <= LIMIT

@@ -1,5 +1,7 @@
 """``make soak``: the loads of an ordinary and of a bad day, over TLS, with every answer compared.
 
+The last one is sent to two replicas that restart in turn while their certificate is replaced.
+
 Each load says how many answers were wrong, what the latency was and how the process' memory moved. Wrong answers fail
 the run; the times are for reading, as the generator shares the machine with the service.
 """
@@ -20,6 +22,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,12 @@ import orjson
 
 from app.cli import authority
 from app.families import KINDS
+from app.installation import CONVERSION_PATH
 from app.kube.base import Json
 from tests.bench import payloads
+from tests.bench.conversions import conversion_review
+from tests.bench.rotation import Replicas, rotating
+from tests.contract.recordings import records
 from tests.corpus import kinds
 from tests.corpus.kinds import VALID, cluster_of_all, name_of
 from tests.corpus.requests import REVIEW, SYNC, observed, review, service, spec_with, sync
@@ -84,6 +91,29 @@ def ordinary() -> Iterator[Call]:
     call = synced()
     for number in itertools.count():
         yield call if number % 16 == 0 else reviewed(number, valid=number % 10 < 7)
+
+
+def all_protocols() -> Iterator[Call]:
+    """Conversions, reviews and syncs in turn."""
+    conversions = itertools.cycle(_conversions())
+    call = synced()
+    for number in itertools.count():
+        yield next(conversions)
+        yield reviewed(number, valid=number % 10 < 7)
+        yield call
+
+
+def _conversions() -> Iterator[Call]:
+    """The recorded conversions, whose answers are compared by tests/contract."""
+    for case in records("conversions"):
+        version = case["to"]["apiVersion"]
+        yield Call(CONVERSION_PATH, conversion_review([case["from"]], version), partial(_is_converted, version))
+
+
+def _is_converted(version: str, answer: Any) -> bool:
+    response = answer["response"]
+    versions = [document["apiVersion"] for document in response.get("convertedObjects", ())]
+    return response["result"]["status"] == "Success" and versions == [version]
 
 
 def large_reviews() -> Iterator[Call]:
@@ -148,7 +178,13 @@ def largest() -> Iterator[Call]:
 
 
 def drive(
-    target: Service, calls: Iterator[Call], connections: int, rate: float, seconds: float, *, reuse: bool = True
+    target: Service | Replicas,
+    calls: Iterator[Call],
+    connections: int,
+    rate: float,
+    seconds: float,
+    *,
+    reuse: bool = True,
 ) -> Tally:
     """Send ``rate`` calls per second (0: as fast as they are answered), each on one of the connections."""
     tally, lock = Tally(), threading.Lock()
@@ -293,6 +329,10 @@ def main() -> int:
             _report(target, "the largest sync", drive(target, largest(), 1, 0, 60)),
             _within_limit(target),
         ]
+    with tempfile.TemporaryDirectory() as directory, rotating(Path(directory)) as replicas:
+        tally = drive(replicas, all_protocols(), 16, 10_000 / 60, seconds / 5, reuse=False)
+    print(f"{_described(f'{replicas.restarts} restarts and certificates', tally)}", flush=True)
+    wrong.append(_shown_wrong(tally))
     return 1 if any(wrong) else 0
 
 
@@ -306,12 +346,20 @@ def _within_limit(target: Service) -> int:
 
 def _report(target: Service, name: str, tally: Tally) -> int:
     descriptors = len(list(Path(f"/proc/{target.process.pid}/fd").iterdir()))
+    print(f"{_described(name, tally)}  {target.rss() / 1024:.0f} MiB  {descriptors} descriptors", flush=True)
+    return _shown_wrong(tally)
+
+
+def _described(name: str, tally: Tally) -> str:
     times = " / ".join(f"{tally.quantile(share):.1f}" for share in (0.5, 0.99, 0.999))
-    print(
+    return (
         f"{name:34} {len(tally.latencies):7} calls  {len(tally.wrong)} wrong  {tally.shed} shed  "
-        f"p50 / p99 / p99.9 {times} ms  {target.rss() / 1024:.0f} MiB  {descriptors} descriptors",
-        flush=True,
+        f"p50 / p99 / p99.9 {times} ms"
     )
+
+
+def _shown_wrong(tally: Tally) -> int:
+    """Print the first wrong answers, and return the number of all."""
     for line in tally.wrong[:5]:
         print("   ", line, flush=True)
     return len(tally.wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -62,6 +63,34 @@ def test_a_hostile_tree_is_read_in_seconds(
     result = command("validate", str(tmp_path))
     assert time.monotonic() - begin < SECONDS
     assert "1 object checked" in result.err
+
+
+@pytest.mark.parametrize("hidden", ["", ".hidden"])
+def test_a_tree_may_be_deeper_than_calls(command: Command, tmp_path: Path, hidden: str) -> None:
+    """Its deepest file is read, or counted below a folder that is left out."""
+    folder = tmp_path / hidden
+    for _ in range(sys.getrecursionlimit() + 100):
+        folder /= "d"
+        folder.mkdir(parents=True)
+    file = Path(command.file("a.yaml", model())).rename(folder / "a.yaml")
+    (tmp_path / "README").touch()
+    result = command("validate", "--allow-empty", str(tmp_path))
+    assert result.err == (
+        "0 objects checked, 0 errors, 0 warnings (passed over: 1 hidden file)\n"
+        if hidden
+        else "1 object checked, 0 errors, 0 warnings\n"
+    )
+    file.unlink()
+    os.removedirs(folder)  # pytest's cleaning cannot
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "junit"])
+def test_the_name_of_a_file_may_have_any_bytes(command: Command, tmp_path: Path, form: str) -> None:
+    file = Path(command.file("a.yaml", service({"replicas": "a"})))
+    file.rename(tmp_path / os.fsdecode(b"a\xff.yaml"))
+    result = command("validate", "--output", form, str(tmp_path))
+    assert result.status == 1
+    assert "a\ufffd.yaml" in result.out
 
 
 def test_a_file_without_end_is_refused(command: Command) -> None:

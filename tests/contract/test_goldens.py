@@ -1,7 +1,7 @@
 """What the real operators answered, replayed through the hooks: every compared field is equal.
 
 Intended differences stand in ``recorded/<family>-differences.json`` where the requirements asked for them, and in
-``differences/<family>.json`` where we decided; each of the latter has its reason in ``docs/compatibility.md``.
+``differences/<family>.json`` where we decided; each of the latter has its reason in ``docs/compatibility/recorded.md``.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_metacontroller_calls_the_service_on_this_machine(tmp_path: Path, addres
         metacontroller = start_metacontroller(cluster, tmp_path / "metacontroller")
         try:
             cluster.kubectl("apply", "--server-side", "-k", str(overlay))
-            cluster.kubectl("wait", "--for=condition=Established", f"crd/{MODEL}", "--timeout=30s")
+            cluster.wait_established(f"crd/{MODEL}")
             cluster.kubectl("apply", "-f", str(ROOT / "examples/llmkube/quickstart.yaml"))
             wait_until(lambda: _has_condition(cluster), "a condition of the Model", 60)
             (deployment,) = cluster.get("deployments", "-n", SYSTEM)["items"]

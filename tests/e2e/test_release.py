@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import yaml
 from app.kube.base import Json
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation, quiet
+from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, wait_until
 from tests.e2e.test_broken_update import UPDATES, Update
 
@@ -46,6 +47,14 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
     yield installation.cluster
     _upgrade(installation, PRESENT)
     installation.cluster.kubectl("delete", "openmodels,backendruntimes", "updated", "--ignore-not-found")
+
+
+@pytest.fixture
+def namespaces(control_plane: ControlPlane) -> Iterator[list[str]]:
+    """A fresh namespace for each family."""
+    names = [control_plane.create_namespace() for _ in UPDATES]
+    yield names
+    control_plane.kubectl("delete", "namespace", *names, "--wait=false")
 
 
 def _upgrade(installation: Installation, program: tuple[str, str]) -> None:
@@ -85,9 +94,10 @@ class Chat:
         annotations: Json = self.deployment().get("metadata", {}).get("annotations", {})
         return str(annotations.get("modelhooks.dev/template-inputs", ""))
 
-    def is_at_rest(self) -> bool:
-        before, after = quiet(self.cluster, self.namespace, f"deployments,{self.update.kind}", 3)
-        return before == after and self.is_ready()
+    def versions(self) -> list[str]:
+        """The resource versions of the resource and its Deployment, which change when something is written."""
+        found = self.cluster.get(f"deployments,{self.update.kind}", "-n", self.namespace)["items"]
+        return sorted(f"{item['kind']}@{item['metadata']['resourceVersion']}" for item in found)
 
     def change(self, spec: Json) -> None:
         text = json.dumps({"spec": spec}).replace("TAG", "v2")
@@ -104,46 +114,68 @@ class Chat:
         self.cluster.kubectl(verb, self.update.kind, "chat", "-n", self.namespace, *more)
 
 
-@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+def _wait_for_rest(chats: Sequence[Chat]) -> None:
+    """Wait until all are ready and nothing is written any more."""
+
+    def at_rest() -> bool:
+        before = [chat.versions() for chat in chats]
+        time.sleep(3)
+        return before == [chat.versions() for chat in chats] and all(chat.is_ready() for chat in chats)
+
+    wait_until(at_rest, "nothing is written any more")
+
+
+def _wait_for_all(chats: Sequence[Chat], ready: Callable[[Chat], bool], what: str) -> None:
+    for chat in chats:
+        wait_until(lambda chat=chat: ready(chat), f"{chat.update.kind}: {what}")  # type: ignore[misc]
+
+
 def test_pods_stay_until_the_user_changes_them(
-    installation: Installation, cluster: ControlPlane, namespace: str, update: Update, tmp_path: Path
+    installation: Installation, cluster: ControlPlane, namespaces: list[str], tmp_path: Path
 ) -> None:
     """`Ready` stays true with every write, and says what waits; scaling brings nothing along."""
     _upgrade(installation, ("-c", EARLIER))
-    chat = Chat(cluster, namespace, update)
-    wait_until(chat.is_ready, "the first release's service ready")
-    wait_until(chat.is_at_rest, "nothing is written any more")
-    before = chat.template()
-    assert (chat.policy(), chat.noted()) == ("File", "")
+    chats = [Chat(cluster, name, update) for name, update in zip(namespaces, UPDATES.values(), strict=True)]
+    _wait_for_all(chats, Chat.is_ready, "the first release's service ready")
+    _wait_for_rest(chats)
+    before = [chat.template() for chat in chats]
+    assert [(chat.policy(), chat.noted()) for chat in chats] == [("File", "")] * len(chats)
 
-    watched = Watch(cluster, namespace, update, tmp_path / "ready.txt")
+    watches = [Watch(chat, tmp_path / chat.update.kind) for chat in chats]
     _upgrade(installation, PRESENT)
-    chat.wake("example.com/looked-at=1")
-    wait_until(chat.waits, "Ready says what waits")
-    wait_until(chat.is_at_rest, "the present release has noted everything")
-    assert chat.template() == before
-    noted = chat.noted()
-    assert noted
+    for chat in chats:
+        chat.wake("example.com/looked-at=1")
+    _wait_for_all(chats, Chat.waits, "Ready says what waits")
+    _wait_for_rest(chats)
+    assert [chat.template() for chat in chats] == before
+    noted = [chat.noted() for chat in chats]
+    assert all(noted)
 
     _upgrade(installation, ("-c", NEXT))
-    chat.wake("example.com/looked-at-again=1")
-    wait_until(lambda: not chat.waits(), "what it would write is what is there")
-    wait_until(chat.is_at_rest, "nothing is written any more")
+    for chat in chats:
+        chat.wake("example.com/looked-at-again=1")
+    _wait_for_all(chats, lambda chat: not chat.waits(), "what it would write is what is there")
+    _wait_for_rest(chats)
     _upgrade(installation, PRESENT)
-    chat.wake("example.com/looked-at-once-more=1")
-    wait_until(chat.waits, "as before")
-    wait_until(chat.is_at_rest, "nothing is written any more")
-    assert (chat.template(), chat.noted()) == (before, noted)
-    assert watched.seen() == {"True"}
+    for chat in chats:
+        chat.wake("example.com/looked-at-once-more=1")
+    _wait_for_all(chats, Chat.waits, "as before")
+    _wait_for_rest(chats)
+    assert [chat.template() for chat in chats] == before
+    assert [chat.noted() for chat in chats] == noted
+    assert [watch.values() for watch in watches] == [{"True"}] * len(chats)
 
-    chat.change({"replicas": 3})
-    wait_until(lambda: chat.deployment()["spec"]["replicas"] == 3, "more replicas")
-    wait_until(chat.is_ready, "ready with more replicas")
-    assert chat.template() == before
+    for chat in chats:
+        chat.change({"replicas": 3})
+    _wait_for_all(chats, lambda chat: chat.deployment()["spec"]["replicas"] == 3, "more replicas")
+    _wait_for_all(chats, Chat.is_ready, "ready with more replicas")
+    assert [chat.template() for chat in chats] == before
 
-    chat.change(update.spec)
-    wait_until(lambda: chat.policy() == "FallbackToLogsOnError", "the change and what waited for it roll out")
-    wait_until(lambda: chat.is_ready() and not chat.waits(), "nothing waits any more")
+    for chat in chats:
+        chat.change(chat.update.spec)
+    changed = "the change and what waited for it roll out"
+    _wait_for_all(chats, lambda chat: chat.policy() == "FallbackToLogsOnError", changed)
+    _wait_for_all(chats, lambda chat: chat.is_ready() and not chat.waits(), "nothing waits any more")
 
 
 def test_the_annotation_rolls_it_out_at_once(installation: Installation, cluster: ControlPlane, namespace: str) -> None:
@@ -158,14 +190,14 @@ def test_the_annotation_rolls_it_out_at_once(installation: Installation, cluster
 class Watch:
     """Every `Ready` that the API server has had from now on, and not only those that somebody asked about."""
 
-    def __init__(self, cluster: ControlPlane, namespace: str, update: Update, log: Path) -> None:
+    def __init__(self, chat: Chat, log: Path) -> None:
         path = '{.status.conditions[?(@.type=="Ready")].status}{"\\n"}'
-        asked = ["get", update.kind, "chat", "-n", namespace, "--watch", "-o", f"jsonpath={path}"]
-        config = f"--kubeconfig={cluster.kubeconfig}"
+        asked = ["get", chat.update.kind, "chat", "-n", chat.namespace, "--watch", "-o", f"jsonpath={path}"]
+        config = f"--kubeconfig={chat.cluster.kubeconfig}"
         self._process = Process("kubectl", [binaries.program("kubectl"), config, *asked], log)
         wait_until(lambda: bool(log.read_text().strip()), "the watch has begun")
 
-    def seen(self) -> set[str]:
+    def values(self) -> set[str]:
         """The values so far; ends the watch."""
         self._process.check()
         self._process.stop()

@@ -61,7 +61,7 @@ def row(hook: Any, services: int, metacontroller_cpu: float) -> Row:
 
 
 def test_what_is_compared() -> None:
-    """Ours with the constant hook at the same number, and each number with the one before."""
+    """Each hook with the first at the same number, and each number with the one before."""
     rows = [row("constant", 500, 4), row("ours", 500, 6), row("constant", 1000, 8), row("ours", 1000, 18)]
     ratios = [(entry["services"], entry["metacontroller_cpu"], entry["hook_cpu"]) for entry in compared(rows)]
     assert ratios == [(500, 1.5, 1.0), (1000, 2.25, 1.0)]

@@ -197,6 +197,13 @@ def test_metacontrollers_manifests_have_the_documented_release_and_flags() -> No
     assert [int(part) for part in release.split(".")] >= [int(part) for part in oldest.split(".")]
 
 
+def test_every_how_to_page_is_two_clicks_from_the_readme() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    assert "](docs/index.md#how-to)" in (ROOT / "README.md").read_text()
+    missing = [page.name for page in (ROOT / "docs/howto").glob("*.md") if f"](howto/{page.name})" not in index]
+    assert missing == []
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/howto").glob("*.md")), ids=lambda page: page.stem)
 def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path, tmp_path: Path) -> None:
     """Its title is a question. Linked examples and manifests in it are accepted, with the settings that it names."""

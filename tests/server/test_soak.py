@@ -18,7 +18,7 @@ def target() -> Iterator[Service]:
         yield found
 
 
-@pytest.mark.parametrize("calls", [soak.ordinary, soak.large_reviews, soak.large_syncs])
+@pytest.mark.parametrize("calls", [soak.ordinary, soak.all_protocols, soak.large_reviews, soak.large_syncs])
 def test_every_answer_is_right(target: Service, calls: Callable[[], Iterator[soak.Call]]) -> None:
     """Over TLS, on connections that are kept and on new ones."""
     for reuse in (True, False):

@@ -49,6 +49,11 @@ def test_findings_with_their_corrections(studio: Studio, pictures: Path) -> None
     expect(studio.problems).not_to_have_count(0)
     expect(studio.cards).not_to_have_count(0)
     take(studio, pictures, "findings")
+    for left, correction in ((1, "Write contextSize"), (0, "Write 1Gi")):
+        studio.page.get_by_role("button", name=correction, exact=True).click()
+        expect(studio.problems).to_have_count(left)
+    expect(studio.card("InferenceService")).to_contain_text("Ready")
+    take(studio, pictures, "corrected")
 
 
 def test_a_simulated_failure(studio: Studio, pictures: Path) -> None:
