@@ -72,7 +72,7 @@ class Service(FastAPI):
             openapi_url="/openapi.json" if self.settings.openapi else None,
             redirect_slashes=False,
             lifespan=_lifespan,
-            exception_handlers=handlers(self.load, self.log),  # type: ignore[arg-type]  # one class each
+            exception_handlers=handlers(self.load, self.log),
         )
         self.router.route_class = HookRoute
         for kind in KINDS:  # first: routes are tried in their order, twice a request, and most requests are syncs

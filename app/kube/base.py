@@ -142,9 +142,9 @@ class StringFormat:
         return {**handler(schema), "format": self.name}
 
 
-Int32 = Annotated[int, IntFormat(32), Meta(extra_json_schema={"format": "int32"})]
-"""Go's int32, for specs and statuses alike; a plain ``int`` has no format in the CRD."""
-Int64 = Annotated[int, IntFormat(64), Meta(extra_json_schema={"format": "int64"})]
+Int32 = Annotated[int, IntFormat(32), Meta(ge=-(2**31), le=2**31 - 1, extra_json_schema={"format": "int32"})]
+"""Go's int32, for specs and statuses alike; a plain ``int`` has no format, and one out of range cannot be sent back."""
+Int64 = Annotated[int, IntFormat(64), Meta(ge=-(2**63), le=2**63 - 1, extra_json_schema={"format": "int64"})]
 IntOrString = Annotated[int | str, IntOrStringType(), Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
 DateTime = Annotated[str, StringFormat("date-time"), Meta(extra_json_schema={"format": "date-time"})]
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
+from app.kube.base import Int64
+
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -91,7 +93,7 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
         str, Meta(description="When status last changed.", extra_json_schema={"format": "date-time"})
     ] = ""
     observed_generation: Annotated[
-        int | None,
+        Int64 | None,
         Meta(description="Generation of the object this was judged on.", extra_json_schema={"format": "int64"}),
     ] = None
 

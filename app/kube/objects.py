@@ -7,19 +7,16 @@ status yet, and null counts as absent (:mod:`app.kube.stored`).
 import math
 import re
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Raw
 
-from app.kube.base import Json
+from app.kube.base import Int64, Json
 from app.kube.conditions import Condition
 from app.kube.names import LAST_APPLIED, is_reserved
 from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import Decoder, integral, without_nulls
-
-Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""The range of Kubernetes' integers; a larger one could not be sent back."""
 
 
 class Observed(msgspec.Struct, rename="camel"):
@@ -168,11 +165,11 @@ class ObservedWorkload(ObservedObject):
 
 
 class DeploymentStatus(Observed):
-    observed_generation: int | None = None
-    replicas: int = 0
-    updated_replicas: int = 0
-    ready_replicas: int = 0
-    available_replicas: int = 0
+    observed_generation: Int64 | None = None
+    replicas: Int64 = 0
+    updated_replicas: Int64 = 0
+    ready_replicas: Int64 = 0
+    available_replicas: Int64 = 0
     conditions: list[Condition] | None = None
 
 
@@ -191,7 +188,7 @@ _DEPLOYMENT_SPEC: Decoder[DeploymentSpec] = Decoder(DeploymentSpec)
 class AutoscalerStatus(Observed):
     """``desired_replicas`` is the autoscaler's last choice; 0 before the first."""
 
-    desired_replicas: int = 0
+    desired_replicas: Int64 = 0
     conditions: list[Condition] | None = None
 
 
@@ -204,10 +201,10 @@ class ObservedAutoscaler(ObservedObject):
 class GroupStatus(Observed):
     """Counts of groups; LeaderWorkerSet's version decides which of them exist."""
 
-    observed_generation: int | None = None
-    replicas: int = 0
-    updated_replicas: int = 0
-    ready_replicas: int = 0
+    observed_generation: Int64 | None = None
+    replicas: Int64 = 0
+    updated_replicas: Int64 = 0
+    ready_replicas: Int64 = 0
     hpa_pod_selector: str = ""
     conditions: list[Condition] | None = None
 
@@ -241,10 +238,10 @@ _GROUP_SPEC: Decoder[LeaderWorkerSetSpec] = Decoder(LeaderWorkerSetSpec)
 
 
 class JobStatus(Observed):
-    active: int = 0
-    ready: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    active: Int64 = 0
+    ready: Int64 = 0
+    succeeded: Int64 = 0
+    failed: Int64 = 0
     conditions: list[Condition] | None = None
 
 
@@ -283,7 +280,7 @@ class ContainerStateTerminated(Observed):
 
     reason: str = ""
     message: str = ""
-    exit_code: int = 0
+    exit_code: Int64 = 0
     finished_at: str | None = None
 
 

@@ -1,6 +1,6 @@
 """Exception handlers. A refusal has no content of the request: Metacontroller copies it into an Event."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from app.server.logs import Log
 CLIENT_GONE = 499
 """Not sent, as the client has left; metrics have it."""
 
-Handler = Callable[[Request, Any], Awaitable[Response]]
+Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 
 
 def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:

@@ -23,7 +23,7 @@ from app.hooks.protocol import CustomizeRequest, SyncBody
 from app.kube.base import Json
 from app.kube.stored import Decoder
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
-from tests.hookcalls import NOW
+from tests.hookcalls import NOW, encode
 
 Path = tuple[str | int, ...]
 
@@ -227,3 +227,18 @@ def test_what_is_wrong_without_any_null_is_refused() -> None:
     for body in (b'{"parent":[],"children":{}}', b'{"parent":{"metadata":{"name":null,"uid":1}},"children":{}}'):
         with pytest.raises(msgspec.ValidationError):
             decoder.decode(body)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**64), 2**100])
+@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+def test_a_last_status_with_a_number_that_cannot_be_sent_is_replaced(kind: Kind[Any, Any], number: int) -> None:
+    integers = ("effectivePriority", "queuePosition", "replicas", "readyReplicas", "observedGeneration")
+    written = {"type": "Ready", "status": "True", "reason": "A", "message": "", "observedGeneration": number}
+    written["lastTransitionTime"] = TIME
+    body = world.sync_body(
+        kind,
+        {**parent(kind, VALID[name_of(kind)]), "status": {**dict.fromkeys(integers, number), "conditions": [written]}},
+        [],
+        {},
+    )
+    assert str(number) not in answer_sync(kind, encode(body), SETTINGS, NOW).decode()

@@ -86,9 +86,14 @@ def test_all_that_is_read_is_weighed() -> None:
         for objects in msgspec.structs.fields(group)
         for object_ in structs(msgspec.inspect.type_info(objects.type))
         for info in object_.fields
-        if not isinstance(info.type, (msgspec.inspect.StrType, msgspec.inspect.IntType))
+        if not isinstance(described(info.type), (msgspec.inspect.StrType, msgspec.inspect.IntType))
     }
     assert {"metadata", "data", "endpoints"} < read <= weighed
+
+
+def described(shape: msgspec.inspect.Type) -> msgspec.inspect.Type:
+    """The type without its description."""
+    return shape.type if isinstance(shape, msgspec.inspect.Metadata) else shape
 
 
 def structs(shape: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from tests.contract import recordings
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
-from tests.world.test_leaderworkerset import KSERVE, LLMAZ, SETS, cluster, pods
+from tests.world.test_leaderworkerset import KSERVE, LLMAZ, SETS, cluster
 
 __all__ = ["cluster"]
 
@@ -29,6 +30,7 @@ REFUSED = {
     "service-multi-node-leader-without-runner": "no container is named model-runner, which admission refuses",
 }
 """Recorded cases that no cluster with modelhooks has, and why."""
+POD_LABEL = "leaderworkerset.sigs.k8s.io/name"
 _PARENTS = {"LLMInferenceService": KSERVE, "Service": LLMAZ}
 _SHARED = ("LLMInferenceServiceConfig", "ConfigMap")
 """Kinds of a case's objects in an operator's namespace that shape pods."""
@@ -49,57 +51,66 @@ def _kinds(case: Json) -> set[str]:
     return {item["kind"] for item in case["objects"]}
 
 
-class Remains:
-    """What the operator of a recorded case left in a namespace, its children labelled as docs/migration.md does."""
+def leave_behind(cluster: ControlPlane, case: Json) -> str | None:
+    """Make what the operator of a case left, in a namespace, its children labelled as docs/migration.md does.
 
-    def __init__(self, cluster: ControlPlane, case: Json) -> None:
-        self.name = case["name"]
-        self._cluster = cluster
-        self._namespace = cluster.create_namespace()
-        text = json.dumps(case)
-        for model in (item["metadata"]["name"] for item in case["objects"] if item["kind"] == "OpenModel"):
-            text = text.replace(model, f"{model}-{self._namespace}")  # no namespace holds them
-        case = json.loads(text)
-        written = [item for item in case["objects"] if _namespace_of(item) == "default" and not _is_owned(item)]
-        self.is_refused = not self._apply(*(_unstored(item, {}, "") for item in written))
-        if not self.is_refused:
-            (parent,) = (item for item in written if item["kind"] in _PARENTS)
-            uid = self._get(_PARENTS[parent["kind"]], parent["metadata"]["name"])["metadata"]["uid"]
-            children = [c for c in case["expect"]["children"] if c["kind"] in ("LeaderWorkerSet", "ServiceAccount")]
-            self.is_refused = not self._apply(*(_unstored(child, {"controller-uid": uid}, uid) for child in children))
+    Return the namespace; None where the API server, which the recorded operators did not have, refuses an object.
+    """
+    namespace = cluster.create_namespace()
 
-    def _apply(self, *items: Json) -> bool:
-        """Apply objects; report whether the API server, which the recorded operators did not have, accepts them all."""
+    def apply(*items: Json) -> bool:
         together = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        arguments = ("apply", "-n", self._namespace, "--validate=false", "-f", "-")
-        return self._cluster.kubectl(*arguments, input=together, check=False).returncode == 0
+        arguments = ("apply", "-n", namespace, "--validate=false", "-f", "-")
+        return cluster.kubectl(*arguments, input=together, check=False).returncode == 0
 
-    def _get(self, *arguments: str) -> Json:
-        found: Json = self._cluster.get(*arguments, "-n", self._namespace)
-        return found
+    text = json.dumps(case)
+    for model in (item["metadata"]["name"] for item in case["objects"] if item["kind"] == "OpenModel"):
+        text = text.replace(model, f"{model}-{namespace}")  # no namespace holds them
+    case = json.loads(text)
+    written = [item for item in case["objects"] if _namespace_of(item) == "default" and not _is_owned(item)]
+    if not apply(*(_unstored(item, {}, "") for item in written)):
+        return None
+    (parent,) = (item for item in written if item["kind"] in _PARENTS)
+    uid = cluster.get(_PARENTS[parent["kind"]], parent["metadata"]["name"], "-n", namespace)["metadata"]["uid"]
+    children = [child for child in case["expect"]["children"] if child["kind"] in ("LeaderWorkerSet", "ServiceAccount")]
+    return namespace if apply(*(_unstored(child, {"controller-uid": uid}, uid) for child in children)) else None
 
-    def sets(self) -> list[Json]:
-        return list(self._get(SETS)["items"])
 
-    def is_up(self) -> bool:
+class Groups:
+    """The groups in some namespaces, by which the names of their cases are known."""
+
+    def __init__(self, cluster: ControlPlane, cases: dict[str, str]) -> None:
+        self._cluster = cluster
+        self._cases = cases
+
+    def _items(self, kind: str, *arguments: str) -> list[Json]:
+        items = self._cluster.get(kind, "--all-namespaces", *arguments)["items"]
+        return [item for item in items if item["metadata"]["namespace"] in self._cases]
+
+    def are_up(self) -> bool:
         """Report whether every group has its leader; workers may wait for GPUs that no node has."""
-        return all(item.get("status", {}).get("replicas") == item["spec"]["replicas"] for item in self.sets())
+        return all(item.get("status", {}).get("replicas") == item["spec"]["replicas"] for item in self._items(SETS))
 
-    def is_taken_over(self) -> bool:
+    def are_taken_over(self) -> bool:
         """Report whether Metacontroller has recorded what the hook asked for."""
-        return all(LAST_APPLIED in item["metadata"].get("annotations", {}) for item in self.sets())
+        return all(LAST_APPLIED in item["metadata"].get("annotations", {}) for item in self._items(SETS))
 
-    def pods(self) -> set[tuple[str, str]]:
-        """Names and uids of the groups' pods."""
-        return {(name, pod["metadata"]["uid"]) for name, pod in pods(self._cluster, self._namespace).items()}
+    def pods(self) -> dict[str, str]:
+        """The pods' cases and names by uid, without pods that are being deleted."""
+        found = (item["metadata"] for item in self._items("pods", f"--selector={POD_LABEL}"))
+        return {
+            pod["uid"]: f"{self._cases[pod['namespace']]}: {pod['name']}"
+            for pod in found
+            if "deletionTimestamp" not in pod
+        }
 
-    def revisions(self) -> int:
-        """Return the largest number of templates that the groups' controller has recorded for a set."""
-        owners = [item["metadata"]["ownerReferences"][0]["uid"] for item in self._get("controllerrevisions")["items"]]
-        return max(owners.count(item["metadata"]["uid"]) for item in self.sets())
-
-    def delete(self) -> None:
-        self._cluster.kubectl("delete", "namespace", self._namespace, "--wait=false")
+    def changed_templates(self) -> list[str]:
+        """The cases of sets of which their controller has recorded different templates; it may record one twice."""
+        sets = {item["metadata"]["uid"]: item["metadata"]["namespace"] for item in self._items(SETS)}
+        revisions = self._items("controllerrevisions")
+        templates = {(item["metadata"]["ownerReferences"][0]["uid"], json.dumps(item["data"])) for item in revisions}
+        counts = Counter(owner for owner, _ in templates)
+        return [self._cases[namespace] for uid, namespace in sets.items() if counts[uid] != 1]
 
 
 def _namespace_of(item: Json) -> str:
@@ -123,12 +134,13 @@ def _unstored(item: Json, labels: dict[str, str], owner: str) -> Json:
 def shared(cluster: ControlPlane, cases: list[Json]) -> Iterator[None]:
     """The objects of the cases in the namespaces of the operators, for as long as the test needs them."""
     items = [item for case in cases for item in case["objects"] if item["kind"] in _SHARED]
-    items = [item for item in items if _namespace_of(item) != "default"]
-    namespaces = sorted({_namespace_of(item) for item in items})
+    found = {(_namespace_of(item), item["metadata"]["name"]): item for item in items}
+    namespaces = {namespace for namespace, _ in found} - {"default"}
     for name in namespaces:
         cluster.create_namespace(name)
-    for item in items:
-        cluster.kubectl("apply", "-n", _namespace_of(item), "-f", "-", input=json.dumps(_unstored(item, {}, "")))
+    for (namespace, _), item in found.items():
+        if namespace in namespaces:
+            cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(_unstored(item, {}, "")))
     yield
     cluster.kubectl("delete", "namespace", *namespaces)
 
@@ -152,16 +164,16 @@ def test_no_pod_restarts(installation: Installation, cluster: ControlPlane) -> N
     with shared(cluster, cases):
         installation.metacontroller.stop()
         try:
-            everything = [Remains(cluster, case) for case in cases]
-            assert {each.name for each in everything if each.is_refused} == REFUSED.keys()
-            remains = [each for each in everything if not each.is_refused]
-            wait_until(lambda: all(each.is_up() for each in remains), "every group has its leader", 300, 1)
-            before = {each.name: each.pods() for each in remains}
+            namespaces = {case["name"]: leave_behind(cluster, case) for case in cases}
+            assert {name for name, namespace in namespaces.items() if namespace is None} == REFUSED.keys()
+            groups = Groups(cluster, {namespace: name for name, namespace in namespaces.items() if namespace})
+            wait_until(groups.are_up, "every group has its leader", 300, 1)
+            before = groups.pods()
         finally:
             installation.metacontroller.restart()
-        wait_until(lambda: all(each.is_taken_over() for each in remains), "every group is taken over", 300, 1)
+        wait_until(groups.are_taken_over, "every group is taken over", 300, 1)
         time.sleep(5)
-        assert not {each.name: lost for each in remains if (lost := before[each.name] - each.pods())}
-        assert not {each.name: count for each in remains if (count := each.revisions()) > 1}
-        for each in everything:
-            each.delete()
+        assert len(before) > len(cases)
+        assert not before.items() - groups.pods().items()
+        assert not groups.changed_templates()
+        cluster.kubectl("delete", "namespace", "--wait=false", *filter(None, namespaces.values()))

@@ -7,7 +7,7 @@ import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
 from app.hooks.reader import read_related
-from app.kube.base import Json
+from app.kube.base import Int64, Json
 from app.kube.conditions import find
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
@@ -71,7 +71,7 @@ class PeerService(RelatedMeta):
 
 
 class ObservedPriorityClass(RelatedMeta):
-    value: int = 0
+    value: Int64 = 0
 
 
 class Related(msgspec.Struct):
