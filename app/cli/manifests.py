@@ -16,6 +16,7 @@ from app.cli.yamlproblems import explain
 from app.kube import field
 from app.kube.base import Json
 from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
+from app.kube.origin import KEYS
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 
@@ -86,9 +87,16 @@ def _entry(node: yaml.Node, segment: str | int) -> tuple[yaml.Node, yaml.Node] |
     """The key (or item) to point at, and the value to descend into."""
     if isinstance(node, yaml.MappingNode):
         return next(((key, value) for key, value in node.value if key.value == str(segment)), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(segment, int) and segment < len(node.value):
-        return node.value[segment], node.value[segment]
+    if isinstance(node, yaml.SequenceNode):
+        named = (item for position, item in enumerate(node.value) if segment == position or _is_named(item, segment))
+        return next(((item, item) for item in named), None)
     return None
+
+
+def _is_named(item: yaml.Node, name: str | int) -> bool:
+    """Report whether a field that identifies items of lists has this value."""
+    fields = item.value if isinstance(item, yaml.MappingNode) else ()
+    return any(key.value in KEYS and value.value == name for key, value in fields)
 
 
 @dataclass

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.cli import catalogue
 from app.cli.changes import ABSENT, Change
+from app.cli.changes import compare as compare_values
 from app.cli.diff import Children, Difference, NotComparable, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
+from app.cli.manifests import Manifest
+from app.cli.offline import identity
 from app.kube.base import Json
+from app.kube.field import Path
 from app.studio.documents import objects, read, settings
-from app.studio.models import CompareRequest, Comparison, Effect, FieldChange, ObjectChange
+from app.studio.models import CompareRequest, Comparison, Effect, FieldChange, FieldEdit, ObjectChange
 
 _EFFECTS: Mapping[Meaning, Effect] = {
     Meaning.RESTART: "rolls pods",
@@ -32,13 +36,35 @@ def compare(request: CompareRequest) -> Comparison:
     old, new = (objects(documents, request.namespace) for documents in (request.before, request.after))
     both_settings = settings(request.settings_before), settings(request.settings_after)
     sides = [[*catalogue.installed([*old, *new]), *side] for side in (old, new)]
-    return Comparison(**comparison_fields(*applied(sides[0], sides[1], request.namespace, settings=both_settings)))
+    children = applied(sides[0], sides[1], request.namespace, settings=both_settings)
+    return Comparison(**comparison_fields(list(edits(old, new, request.namespace)), *children))
 
 
-def comparison_fields(before: Children, after: Children) -> Json:
+def edits(old: Sequence[Manifest], new: Sequence[Manifest], namespace: str) -> Iterator[FieldEdit]:
+    """Yield the fields of the new manifests that differ from those of the same object before."""
+    before = {identity(manifest, namespace): manifest.document for manifest in old}
+    for manifest in new:
+        earlier = before.get(identity(manifest, namespace))
+        changes = (
+            [Change(Path(), ABSENT, ABSENT)] if earlier is None else compare_values(earlier, manifest.document, Path())
+        )
+        for change in changes:
+            line, column = manifest.position(change.path)
+            yield FieldEdit(
+                document=manifest.file,
+                line=line,
+                column=column,
+                object=f"{manifest.kind}/{manifest.name}",
+                path=str(change.path),
+                **_sides(change),
+            )
+
+
+def comparison_fields(edited: list[FieldEdit], before: Children, after: Children) -> Json:
     """The fields of a :class:`Comparison`."""
     changes = differences(before, after)
-    return {"objects": [_object(change, after) for change in changes], "summary": summary(changes)}
+    objects_ = [_object(change, after) for change in changes]
+    return {"edits": edited, "objects": objects_, "summary": summary(changes)}
 
 
 def _object(difference: Difference, after: Children) -> ObjectChange:
@@ -64,8 +90,12 @@ def _fields(difference: Difference, child: Json) -> list[FieldChange]:
 
 
 def _field(change: Change, effect: Effect) -> FieldChange:
+    return FieldChange(path=str(change.path), effect=effect, **_sides(change))
+
+
+def _sides(change: Change) -> Json:
     sides = {"before": change.old, "after": change.new}
-    return FieldChange(path=str(change.path), effect=effect, **{k: v for k, v in sides.items() if v is not ABSENT})
+    return {side: value for side, value in sides.items() if value is not ABSENT}
 
 
 def _effect(meaning: Meaning, child: Json) -> Effect:

@@ -17,7 +17,7 @@ from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
-from app.cli.status import row_of, rows_with_objects
+from app.cli.status import Row, row_of, rows_with_objects
 from app.cli.store import Store
 from app.cli.world import inner_key, outer_key
 from app.cli.yaml import dump
@@ -68,7 +68,7 @@ class Live:
     def objects(self, namespace: str = "", family: str = "", text: str = "") -> list[models.LiveObject]:
         """Return the served objects, filtered by namespace, family and search string."""
         rows = rows_with_objects(self._source, namespace or None)
-        listed = [_object(resource, document) for resource, document, _ in rows]
+        listed = [_object(*row) for row in rows]
         return [item for item in listed if family in ("", item.family) and text.lower() in _words(item)]
 
     def graph(self, resource: str, name: str, namespace: str = "") -> models.LiveGraph:
@@ -102,7 +102,7 @@ class Live:
         )
         async for action, document in watched:
             if isinstance(followed, CustomResource):
-                await queue.put(_event(action, document, _object(followed, document)))
+                await queue.put(_event(action, document, _object(followed, document, row_of(followed, document))))
             elif action != "ADDED":  # a new one changes its parent's status too
                 await queue.put(_event(action, document, None))
 
@@ -122,7 +122,7 @@ class Live:
             for parent in (held, after)
         ]
         return models.LiveComparison(
-            **comparison_fields(*sides),
+            **comparison_fields([], *sides),
             command=_command(request.text),
             findings=check(models.Manifests(documents=[document], namespace=namespace)),
         )
@@ -173,8 +173,7 @@ def _words(listed: models.LiveObject) -> str:
     return f"{listed.kind} {listed.namespace} {listed.name} {listed.ready} {listed.cause}".lower()
 
 
-def _object(resource: CustomResource, document: Json) -> models.LiveObject:
-    row = row_of(resource, document)
+def _object(resource: CustomResource, document: Json, row: Row) -> models.LiveObject:
     return models.LiveObject(
         family=resource.family,
         kind=resource.kind,

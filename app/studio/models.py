@@ -253,9 +253,22 @@ class ObjectChange(Model):
     fields: list[FieldChange]
 
 
+class FieldEdit(Model):
+    """A field of the documents that differs, at its place in the new version."""
+
+    document: str
+    line: int
+    column: int
+    object: str = Field(description="Kind and name.")
+    path: str = Field(description="Empty for an object that is new.")
+    before: Any = None
+    after: Any = None
+
+
 class Comparison(Model):
     """The effect of the change, as `modelhooks diff` prints it."""
 
+    edits: list[FieldEdit] = Field(description="What caused it; empty in Live, and where only settings differ.")
     objects: list[ObjectChange]
     summary: str = Field(description="One sentence for all of them.")
 

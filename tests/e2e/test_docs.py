@@ -22,6 +22,7 @@ pytestmark = pytest.mark.e2e
 PAGES = ("README.md", "docs/tutorial.md", "docs/install.md", "docs/troubleshooting.md", "docs/cli.md")
 NOT_HERE = {
     "create": "makes a Job whose image nobody pulls; tests/e2e/test_certs.py runs its command",
+    "examples/llmkube/rejected/three-mistakes.yaml": "is refused; tests/node/test_tutorial.py compares the message",
     "delete": "removes the installation that other tests stand on",
     "job/modelhooks-certs": "is deleted five minutes after its end; the tests on a node wait for it",
     "manifests/metacontroller": "is fetched from GitHub, which tests/node/test_tutorial.py plays",

@@ -29,7 +29,27 @@ def effects(answer: Any) -> dict[str, str]:
 
 
 def test_nothing(compare: Any) -> None:
-    assert compare(TEXT, TEXT) == {"objects": [], "summary": "Nothing changes."}
+    assert compare(TEXT, TEXT) == {"edits": [], "objects": [], "summary": "Nothing changes."}
+
+
+def test_the_changed_lines_are_named(compare: Any) -> None:
+    before = f"{TEXT}  env:\n    - name: A\n      value: a\n"
+    after = before.replace("value: a", "value: b").replace("cpu: 500m", "cpu: 700m")
+    edits = compare(before, after)["edits"]
+    assert [(one["path"], one["before"], one["after"]) for one in edits] == [
+        ("spec.resources.cpu", "500m", "700m"),
+        ("spec.env[A].value", "a", "b"),
+    ]
+    lines = after.splitlines()
+    assert [lines[one["line"] - 1].strip() for one in edits] == ["cpu: 700m", "value: b"]
+    assert {one["object"] for one in edits} == {"InferenceService/smollm-chat"}
+
+
+def test_a_new_object_is_named_with_its_first_line(compare: Any) -> None:
+    model, service = TEXT.split("---\n")
+    (one,) = compare(model, f"{model}---\n{service}")["edits"]
+    assert (one["object"], one["path"]) == ("InferenceService/smollm-chat", "")
+    assert one["line"] == len(model.splitlines()) + 2
 
 
 def test_a_restart_is_named_with_the_field_that_causes_it(compare: Any) -> None:

@@ -114,6 +114,13 @@ def test_every_object_with_ready_and_its_first_cause(held: Held, live: TestClien
     assert (found["InferenceService"]["ready"], found["InferenceService"]["cause"]) == ("False", TROUBLE)
 
 
+def test_a_kind_that_nothing_answers_has_the_help_of_status(held: Held, live: TestClient) -> None:
+    del one(held, "Model")["status"]
+    found = {row["kind"]: row for row in get(live, "objects")}
+    assert found["Model"]["ready"] == "Unknown"
+    assert found["Model"]["cause"] == "no CompositeController declares this kind; apply metacontroller/ of this release"
+
+
 @pytest.mark.parametrize(
     ("query", "kinds"),
     [

@@ -187,6 +187,10 @@ def test_a_comparison_names_the_restart(studio: Studio) -> None:
     expect(change.locator("summary .effect")).to_have_text("rolls pods")
     expect(change.get_by_role("row").filter(has_text="args")).to_contain_text("8192")
     expect(studio.page.locator(".changes-summary")).to_contain_text("restart")
+    edit = studio.page.get_by_role("list", name="Changed lines").get_by_role("listitem")
+    expect(edit).to_contain_text("spec.contextSize: 4096 → 8192")
+    edit.get_by_role("button").click()
+    expect(studio.page.locator(".cm-activeLine")).to_contain_text("contextSize: 8192")
 
     studio.page.get_by_role("button", name="Take the earlier version back").click()
     expect(studio.page.locator(".change")).to_have_count(0)

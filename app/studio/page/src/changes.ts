@@ -1,7 +1,7 @@
 /** A comparison as text: one block for each child that changes, with its fields and what the change does. */
 
-import { h } from "./dom.js";
-import type { Comparison, FieldChange, ObjectChange } from "./types.js";
+import { button, h } from "./dom.js";
+import type { Comparison, FieldChange, FieldEdit, ObjectChange } from "./types.js";
 
 const SIGNS: Record<ObjectChange["action"], string> = { create: "+", delete: "−", change: "~" };
 /** How much an effect is felt: it decides the colour, and the words say the rest. */
@@ -17,8 +17,27 @@ const WEIGHT: Record<ObjectChange["effect"], "calm" | "notable" | "grave"> = {
   "deletes data": "grave",
 };
 
-export function comparison({ objects, summary }: Comparison): HTMLElement {
-  return h("div", { class: "changes" }, h("p", { class: "changes-summary", attrs: { role: "status" } }, summary), ...objects.map(block));
+type Jump = (document: string, line: number, column: number) => void;
+
+export function comparison({ edits, objects, summary }: Comparison, jump: Jump): HTMLElement {
+  return h(
+    "div",
+    { class: "changes" },
+    h("p", { class: "changes-summary", attrs: { role: "status" } }, summary),
+    edits.length ? h("ul", { class: "edits", attrs: { "aria-label": "Changed lines" } }, ...edits.map((one) => edited(one, jump))) : null,
+    ...objects.map(block),
+  );
+}
+
+function edited({ document, line, column, object, path, before, after }: FieldEdit, jump: Jump): HTMLElement {
+  return h(
+    "li",
+    {},
+    button(`${document}:${line}`, () => jump(document, line, column), { class: "link" }),
+    " ",
+    path ? h("code", {}, path) : `${object} is new`,
+    path ? `: ${shown(before)} → ${shown(after)}` : null,
+  );
 }
 
 function block(change: ObjectChange): HTMLElement {

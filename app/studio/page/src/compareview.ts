@@ -21,6 +21,7 @@ export class CompareView {
     private readonly report: (error: unknown) => void,
     private readonly current: () => readonly Document[],
     private readonly revert: (documents: readonly Document[]) => void,
+    private readonly jump: (document: string, line: number, column: number) => void,
   ) {
     const file = h("input", {
       attrs: { type: "file", multiple: true, accept: ".yaml,.yml", hidden: true },
@@ -67,7 +68,7 @@ export class CompareView {
     try {
       const answer = await this.latest.run((signal) => api.compare(body, signal));
       if (answer === undefined) return;
-      replace(this.result, comparison(answer));
+      replace(this.result, comparison(answer, this.jump));
       this.report(null);
     } catch (error) {
       replace(this.result);

@@ -29,6 +29,8 @@ export class LiveView {
     on: { input: () => this.filter() },
   });
   private readonly again = debounce(120, () => void this.graph());
+  /** An event has the object's own words only; why nothing answers a kind is in the list. */
+  private readonly reload = debounce(1000, () => void this.load());
   private events: EventSource | null = null;
   private opened: { object: LiveObject; document: string; written: string } | null = null;
   private shown = false;
@@ -82,7 +84,7 @@ export class LiveView {
         this.edit,
         h("h3", {}, "What the edit would do"),
         h("p", { class: "muted" }, counted(answer.findings)),
-        comparison(answer),
+        comparison(answer, () => undefined),
         answer.command ? h("div", { class: "command" }, h("pre", { attrs: { tabindex: 0 } }, answer.command), copy) : null,
       );
     } catch (error) {
@@ -120,6 +122,7 @@ export class LiveView {
     if (object) {
       if (action === "deleted") this.objects.delete(key(object));
       else this.objects.set(key(object), object);
+      if (object.ready === "Unknown") this.reload();
       this.filter();
     }
     if (this.opened && (!namespace || namespace === this.opened.object.namespace)) this.again();

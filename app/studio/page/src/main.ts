@@ -36,11 +36,17 @@ let live: LiveView | null = null;
 const checks = new api.Latest();
 const graphs = new api.Latest();
 const editor = new Editor(byId("editor"), documents, () => schemas, fix);
-const stage = new Stage((document, line, column) => editor.jump(document, line, column));
+const jump = (document: string, line: number, column?: number): void => editor.jump(document, line, column);
+const stage = new Stage(jump);
 const simulation = new SimulationView(stage, report, current);
-const compare = new CompareView(report, current, (before) => {
-  for (const { name, text } of before) documents.write(name, text);
-});
+const compare = new CompareView(
+  report,
+  current,
+  (before) => {
+    for (const { name, text } of before) documents.write(name, text);
+  },
+  jump,
+);
 
 function current(): readonly Document[] {
   return documents.list().map(({ name, text }) => ({ name, text }));
@@ -73,7 +79,7 @@ async function check(): Promise<void> {
     editor.show(findings);
     byId("findings-title").textContent = counted(findings);
     byId("findings-title").className = findings.some(({ level }) => level === "error") ? "failing" : findings.length ? "waiting" : "ready";
-    list(byId("findings"), findings, (document, line, column) => editor.jump(document, line, column), fix);
+    list(byId("findings"), findings, jump, fix);
   } catch (error) {
     report(error);
   }

@@ -247,8 +247,23 @@ export interface ObjectChange {
   fields: readonly FieldChange[];
 }
 
+/** A field of the documents that differs, at its place in the new version. */
+export interface FieldEdit {
+  document: string;
+  line: number;
+  column: number;
+  /** Kind and name. */
+  object: string;
+  /** Empty for an object that is new. */
+  path: string;
+  before?: unknown;
+  after?: unknown;
+}
+
 /** The effect of the change, as `modelhooks diff` prints it. */
 export interface Comparison {
+  /** What caused it; empty in Live, and where only settings differ. */
+  edits: readonly FieldEdit[];
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
   summary: string;
@@ -296,6 +311,8 @@ export interface LiveCompareRequest {
 
 /** The effect of the edit, and the command that applies it; the studio itself writes nothing. */
 export interface LiveComparison {
+  /** What caused it; empty in Live, and where only settings differ. */
+  edits: readonly FieldEdit[];
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
   summary: string;
