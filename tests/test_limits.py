@@ -18,7 +18,7 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "app").rgl
 LIMITS = Path(limits.__file__)
 
 FIELDS_OF_THE_API = {
-    *("router/objectives.py", "router/urls.py", "behavior.py", "podrules.py", "wholepod.py", "checks.py"),
+    *("kserve/gatewayapi.py", "router/urls.py", "behavior.py", "podrules.py", "wholepod.py", "checks.py"),
     "llmaz/source.py",
 }
 """Modules with limits of the API server, or of registries, on single fields."""
