@@ -1,9 +1,8 @@
-"""Find the source of each value of a pod, by experiments that change fields.
+"""Find the source of each value of a pod, by experiments that change one field at a time.
 
-Hooks are pure functions, so fields get other values and the hook is asked again; the values of the pod that change come
-from those fields. This works for every kind without knowing its code. Most values are copies of fields, and one request
-finds them all, because each field gets a value of its own. Where more than copies changes, fewer fields are tried at a
-time. A value that several fields change is attributed to the one that changes the fewest others.
+Hooks are pure functions, so a field is taken away (or altered, where it is required) and the hook is asked again; the
+values of the pod that change come from that field. This works for every kind without knowing its code. A value that
+several fields change is attributed to the one that changes the fewest others.
 """
 
 from __future__ import annotations
@@ -11,20 +10,19 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any, Literal, get_origin
 
 import orjson
 
 from app.cli import world
 from app.cli.changes import ABSENT, compare
-from app.cli.copies import Copies, marked
 from app.cli.kinds import find
-from app.cli.offline import direct, findings_of
-from app.cli.simulate import Cluster
+from app.cli.offline import direct
+from app.cli.simulate import Cluster, Send
 from app.cli.store import Store, owner
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import AnyKind
@@ -38,6 +36,8 @@ DEFAULT = "default"
 """The source of a value that nothing bears on."""
 VAGUE = frozenset({DEFAULT, "metadata.name"})
 """Vague sources, which a more precise one of the kind replaces (:attr:`app.hooks.kind.Offline.explain`)."""
+FEW_FIELDS = 4
+"""Fields that are tried one by one without a trial of all at once."""
 MAX_FIELDS = 500
 """Fields of one parent and its related objects that are tried."""
 
@@ -65,7 +65,7 @@ Pods = dict[str, Json]
 
 
 Attributions = dict[str, list[tuple[int, ...]]]
-"""Numbers of the fields that set each value of the pods, by the inputs of the experiments without names."""
+"""Numbers of the experiments that changed each value of the pods, by their inputs without names."""
 
 
 def origins(
@@ -73,18 +73,21 @@ def origins(
 ) -> list[Origin]:
     """The values of every pod that the parent leads to, with their sources, in the order of the pod's fields.
 
-    What is found is added to ``attributions``. An object that differs from an earlier one in names alone is not tried
-    again; its pods must differ in the same names, and in nothing else.
+    What is templates is added to ``known``, and an object that differs from an earlier one in names alone is not tried
+    again: its pods have to differ in the same names, and in nothing else.
     """
     attributions = {} if attributions is None else attributions
-    tracer = _Tracer(cluster, kind, parent, settings)
-    fields = _fields(cluster, kind, parent, settings) if tracer.values else []
+    tracer = _Tracer(cluster, kind, parent)
+    groups = list(_groups(cluster, kind, parent, settings)) if tracer.values else []
+    experiments = [experiment for group in groups for experiment in group.experiments]
     signature = _signature(cluster, kind, parent, tracer)
     if signature not in attributions:
-        tracer.attribute(fields)
+        numbers = itertools.count()
+        for group in groups:
+            tracer.attribute_group([(next(numbers), experiment) for experiment in group.experiments], group.alter)
         attributions[signature] = tracer.result()
     sources = [
-        ", ".join(dict.fromkeys(fields[number].source for number in contributing))
+        ", ".join(dict.fromkeys(experiments[number].source for number in contributing))
         for contributing in attributions[signature]
     ]
     return [
@@ -137,37 +140,25 @@ def _key(document: Json) -> tuple[str, str]:
     return outer_key(document), inner_key(document)
 
 
-@dataclass(frozen=True, eq=False)
-class _Field:
-    """One field of an object that hooks read, or one setting."""
+Alter = Callable[[Cluster, Sequence["_Experiment"]], Cluster]
+
+
+@dataclass
+class _Experiment:
+    """One field made different. ``attempts`` are clusters in which it is; the first with an effect counts."""
 
     source: str
     path: Path
     value: object
-    number: int
-    others: Sequence[object]
-    """Other values of the same type, in the order in which they are tried."""
-    key: tuple[str, str] | None = None
-    """The object that has it; ``None`` for a setting."""
-
-    @property
-    def removed(self) -> object:
-        """What stands for its absence; ``None`` for a name, and for a setting that cannot be switched off."""
-        if isinstance(self.value, bool):
-            return not self.value
-        return None if self.key is None or self.path == NAME else ABSENT
-
-    @property
-    def group(self) -> tuple[bool, ...]:
-        """What is tried together: values that are copied apart from others, and from names of items, which refer."""
-        segments = self.path.segments
-        item = len(segments) > 1 and isinstance(segments[-2], int) and segments[-1] == "name"
-        return self.key is None, segments[0] == "status", item, isinstance(self.value, str)
+    attempts: Iterable[Cluster]
 
 
-NAME = Path("metadata").child("name")
-Trial = dict[_Field, object]
-"""Fields with the values that they have in one request."""
+@dataclass
+class _Group:
+    """The experiments of one object, or of the settings; ``alter`` makes the fields of many different at once."""
+
+    experiments: list[_Experiment]
+    alter: Alter
 
 
 @dataclass
@@ -175,14 +166,12 @@ class _Tracer:
     cluster: Cluster
     kind: AnyKind
     parent: Json
-    settings: Settings
     pods: Pods = field(init=False)
     values: dict[str, object] = field(init=False)
-    _start: Cluster = field(init=False)
-    """The cluster before the parent has children if its pods are the same there: a refused spec has none."""
-    _named: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
-    """Objects of served kinds by their names."""
-    _effects: dict[str, list[tuple[int, _Field]]] = field(default_factory=lambda: defaultdict(list))
+    empty: Cluster = field(init=False)
+    """The cluster before the parent has children: an invalid spec has no pods there, where others would be kept."""
+    comparable: bool = field(init=False)
+    _effects: dict[str, list[tuple[int, int, object]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self.pods = pod_templates(self.cluster, self.kind, self.parent)
@@ -191,109 +180,30 @@ class _Tracer:
         }
         made = {_key(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
         others = {key: document for key, document in self.cluster.objects.items() if key not in made}
-        empty = replace(self.cluster, objects=Store(others))
-        self._start = empty if pod_templates(empty, self.kind, self.parent) == self.pods else self.cluster
-        for key, document in self._start.objects.items():
-            if find(document["apiVersion"], document["kind"]) is not None:
-                self._named[document["metadata"]["name"]].append(key)
+        self.empty = replace(self.cluster, objects=Store(others))
+        self.comparable = pod_templates(self.empty, self.kind, self.parent) == self.pods
 
-    def attribute(self, fields: Sequence[_Field]) -> None:
-        """Find the values that the fields bear on.
+    def attribute_group(self, numbered: Sequence[tuple[int, _Experiment]], alter: Alter) -> None:
+        """Try each experiment, except those whose fields have no effect even when all of them are different at once."""
+        if len(numbered) < FEW_FIELDS or not self.comparable:
+            for number, experiment in numbered:
+                self.attribute(number, experiment)
+        elif self._pods_in(alter(self.empty, [experiment for _, experiment in numbered])) != self.pods:
+            middle = len(numbered) // 2
+            self.attribute_group(numbered[:middle], alter)
+            self.attribute_group(numbered[middle:], alter)
 
-        First each field has a value that is recognised. For values that have no source then, such as the name of an
-        option, fields are absent or the opposite, if they bear on anything or the first value tells nothing of them.
-        Numbers that are still unknown have a third value.
-        """
-        everything = self.values.keys()
-        known = self._try({one: one.others[0] for one in fields if one.others}, everything)
-        useful = {one for effects in self._effects.values() for _, one in effects}
-        doubtful = {
-            one: one.removed for one in fields if one.removed is not None and (one in useful or one not in known)
-        }
-        known |= self._try(doubtful, everything - self._effects.keys())
-        self._try({one: one.others[1] for one in fields if one not in known and len(one.others) > 1}, everything)
-
-    def _try(self, trial: Trial, sought: AbstractSet[str]) -> set[_Field]:
-        """Find the effects of a trial's values on those that are sought. Return the fields of which this tells."""
-        groups: dict[tuple[bool, ...], Trial] = defaultdict(dict)
-        for one, value in self._accepted(trial).items():
-            groups[one.group][one] = value
-        return {one for group in groups.values() for one in self._found(group, sought)}
-
-    def _accepted(self, trial: Trial) -> Trial:
-        """Return the trial without the values that the rules of their objects refuse."""
-        accepted = {one: value for one, value in trial.items() if one.key is None}
-        for key in dict.fromkeys(one.key for one in trial if one.key is not None):
-            part = {one: value for one, value in trial.items() if one.key == key}
-            while refused := self._refused(key, part):
-                part = {one: value for one, value in part.items() if one not in refused}
-            accepted |= part
-        return accepted
-
-    def _refused(self, key: tuple[str, str], trial: Trial) -> set[_Field]:
-        document = self._altered(trial, self._start).objects[key]
-        kind = find(document["apiVersion"], document["kind"])
-        errors, _ = findings_of(kind, document, self.settings) if kind is not None and trial else ([], [])
-        places = [error.path.segments for error in errors]
-        return {one for one in trial if any(p[: len(one.path.segments)] == one.path.segments for p in places)}
-
-    def _found(self, trial: Trial, sought: AbstractSet[str]) -> set[_Field]:
-        """Try all values at once, or fewer where others than copies of sought ones change."""
-        if not trial:
-            return set()
-        changed = self._pods_with(trial, self._start)
-        if len(trial) == 1 and len(changed) < len(self.pods):
-            changed = self._pods_with(trial, self.cluster)  # where children of what is refused are kept
-        effects = self._copied(trial, changed)
-        if effects is None:
-            touched = self._touched(changed)
-            if len(trial) > 1 and (not changed or not sought.isdisjoint(touched)):
-                fields, middle = list(trial.items()), len(trial) // 2
-                return self._found(dict(fields[:middle]), sought) | self._found(dict(fields[middle:]), sought)
-            if not touched:
-                return set()
-            effects = dict.fromkeys(trial, touched) if len(trial) == 1 else {}
-        for one, paths in effects.items():
-            for path in paths:
-                self._effects[path].append((len(paths), one))
-        return set(trial)
-
-    def _copied(self, trial: Trial, changed: Pods) -> dict[_Field, list[str]] | None:
-        """Return the values that copy each field; ``None`` if others are different, too."""
-        copies = Copies({one: (one.number, one.value, value) for one, value in trial.items()})
-        names = {copies.restored(place)[0]: place for place in changed}
-        copied: dict[_Field, list[str]] = {one: [] for one in trial}
-        for place, pod in self.pods.items():
-            pairs = copies.between(pod, changed[names[place]], Path()) if names.keys() == self.pods.keys() else None
-            if pairs is None:
-                return None
-            for path, sources in pairs:
-                for one in sources:
-                    copied[one].append(f"{place}{_below(path)}")
-        return copied
-
-    def _pods_with(self, trial: Trial, start: Cluster) -> Pods:
-        cluster = self._altered(trial, start)
+    def _pods_in(self, cluster: Cluster) -> Pods:
         return pod_templates(cluster, self.kind, cluster.objects.get(_key(self.parent), self.parent))
 
-    def _altered(self, trial: Trial, start: Cluster) -> Cluster:
-        """Return the cluster with the values of a trial, where changed references still find an object."""
-        objects, before, settings = dict(start.objects), start.objects, {}
-        for one, value in reversed(trial.items()):  # the positions of earlier fields stay
-            if one.key is None:
-                settings[str(one.path)] = value
-            else:
-                if objects[one.key] is before[one.key]:
-                    objects[one.key] = copy.deepcopy(before[one.key])
-                _put(objects[one.key], one.path.segments, value)
-        for one, value in trial.items():
-            for key in self._named[one.value] if isinstance(one.value, str) and isinstance(value, str) else ():
-                renamed = {**objects[key], "metadata": {**objects[key]["metadata"], "name": value}}
-                objects[key[0], inner_key(renamed)] = renamed
-        altered = replace(start, objects=Store(objects))
-        if settings:
-            altered = replace(altered, send=direct(self.settings.model_copy(update=settings)), answers={})
-        return altered
+    def attribute(self, number: int, experiment: _Experiment) -> None:
+        """Try, and remember by the experiment's number which values it bears on."""
+        for cluster in experiment.attempts:
+            touched = self._touched(self._pods_in(cluster))
+            for path in touched:
+                self._effects[path].append((len(touched), number, experiment.value))
+            if touched:
+                return
 
     def _touched(self, changed: Pods) -> list[str]:
         paths = []
@@ -304,16 +214,16 @@ class _Tracer:
         return [path for path in paths if path in self.values]
 
     def result(self) -> list[tuple[int, ...]]:
-        """Return the numbers of the fields that each value comes from; none for a default."""
+        """The experiments that tell where each value comes from; none for a default."""
         return [self._closest(path, value) for path, value in self.values.items()]
 
     def _closest(self, path: str, value: object) -> tuple[int, ...]:
         """Those that bear on the fewest values; of equally close ones those with the same value, else all."""
         candidates = self._effects.get(path, [])
-        fewest = min((count for count, _ in candidates), default=0)
-        closest = [one for count, one in candidates if count == fewest]
-        equal = [one for one in closest if one.value == value]
-        return tuple(one.number for one in sorted(equal or closest, key=lambda one: one.number))
+        fewest = min((count for count, _, _ in candidates), default=0)
+        closest = [candidate for candidate in candidates if candidate[0] == fewest]
+        equal = [candidate for candidate in closest if candidate[2] == value]
+        return tuple(number for _, number, _ in equal or closest)
 
 
 def _counterpart(place: str, before: Pods, after: Pods) -> Json:
@@ -355,33 +265,52 @@ def pod_templates(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
 # Experiments.
 
 
-def _fields(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> list[_Field]:
-    """Return the parent's own fields with its name, those of the objects it reads, and the operator's settings."""
-    own, related = [], []
+def _groups(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> Iterator[_Group]:
+    """The parent's own fields with its name, those of the objects it reads, and the operator's settings."""
+    left = MAX_FIELDS
     for document, prefix in _readable(cluster, parent):
-        for path, value in written(document, FIELDS if prefix else ("spec",)):
-            if not prefix:
-                own.append((f"{path}", path, value, _key(document)))
-            elif path != NAME:  # what refers to an object names it
-                related.append((f"{prefix}{path}", path, value, _key(document)))
+        fields = itertools.islice(written(document, FIELDS if prefix else ("spec",)), left)
+        experiments = [
+            _Experiment(f"{prefix}{path}", path, value, _altered(cluster, document, path, value))
+            for path, value in fields
+        ]
+        left -= len(experiments)
+        yield _Group(experiments, partial(_all_altered, document))
     names = [
         name
-        for name, info in type(settings).model_fields.items()
+        for name in type(settings).model_fields
         if name.startswith(f"{kind.resource.family}_") or name == "cluster_domain"
-        if get_origin(info.annotation) is not Literal  # editions of built-in presets, which the kind names itself
     ]
-    operator = [
-        (f"setting {variable_name(name)}", Path(name), getattr(settings, name), None)
-        for name in names
-        if getattr(settings, name) not in ("", None)
-    ]
-    twins = Counter[str]()
-    fields = []
-    for number, (source, path, value, key) in enumerate([*[*own, *related][:MAX_FIELDS], *operator]):
-        others = _alternatives(value, number, twins[repr(value)])
-        fields.append(_Field(source, path, value, number, others, key))
-        twins[repr(value)] += 1
-    return fields
+    yield _Group(
+        [
+            _Experiment(
+                f"setting {variable_name(name)}",
+                Path(name),
+                getattr(settings, name),
+                _with_setting(cluster, settings, name),
+            )
+            for name in names
+        ],
+        partial(_all_settings, settings),
+    )
+
+
+def _all_altered(document: Json, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
+    """A cluster in which all these fields of an object have other values; those without another are absent."""
+    changed = copy.deepcopy(document)
+    for experiment in reversed(experiments):  # the positions of earlier fields stay
+        _put(changed, experiment.path.segments, next(iter(_alternatives(experiment.value)), ABSENT))
+    return replace(cluster, objects=Store({**cluster.objects, _key(document): changed}))
+
+
+def _all_settings(settings: Settings, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
+    """A cluster in which all these settings have other values."""
+    values = {
+        str(experiment.path): alternatives[0]
+        for experiment in experiments
+        if not _is_literal(settings, str(experiment.path)) and (alternatives := _alternatives(experiment.value))
+    }
+    return replace(cluster, send=direct(settings.model_copy(update=values)), answers={})
 
 
 def _readable(cluster: Cluster, parent: Json) -> Iterator[tuple[Json, str]]:
@@ -410,7 +339,7 @@ def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Pat
             if not key.startswith((METACONTROLLER_PREFIX, "kubectl.kubernetes.io/")) and key != CONTROLLER_UID:
                 yield Path("metadata").child(part).key(key), value
     if "spec" in document:
-        yield NAME, document["metadata"]["name"]
+        yield Path("metadata").child("name"), document["metadata"]["name"]
 
 
 def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
@@ -426,6 +355,28 @@ def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
         yield path, value
 
 
+def _altered(cluster: Cluster, document: Json, path: Path, value: object) -> Iterator[Cluster]:
+    """Clusters in which the field is absent, then such in which it has another value."""
+    key = outer_key(document), inner_key(document)
+    alternatives = _alternatives(value)
+    for new in (*([] if path.segments == ("metadata", "name") else [ABSENT]), *alternatives):
+        changed = copy.deepcopy(document)
+        _put(changed, path.segments, new)
+        yield replace(cluster, objects=Store({**cluster.objects, **_namesakes(cluster, value, new), key: changed}))
+
+
+def _namesakes(cluster: Cluster, old: object, new: object) -> dict[tuple[str, str], Json]:
+    """Copies, under the new name, of the objects that a changed reference named, so that it still finds something."""
+    if not isinstance(old, str) or not isinstance(new, str):
+        return {}
+    copies = {}
+    for (kind, _), document in cluster.objects.items():
+        if document["metadata"]["name"] == old and find(document["apiVersion"], document["kind"]):
+            renamed = {**document, "metadata": {**document["metadata"], "name": new}}
+            copies[kind, inner_key(renamed)] = renamed
+    return copies
+
+
 def _put(document: Any, segments: tuple[str | int, ...], value: object) -> None:
     for segment in segments[:-1]:
         document = document[segment]
@@ -438,16 +389,34 @@ def _put(document: Any, segments: tuple[str | int, ...], value: object) -> None:
 _AMOUNT = re.compile(r"([0-9]+)(\D*)")
 
 
-def _alternatives(value: object, number: int, twins: int) -> list[object]:
-    """Return other values of the same type, which tell the field from all others, also from its ``twins``."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return [value + 1 + twins, value - 1]
+def _alternatives(value: object) -> list[object]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1]
     if isinstance(value, float):
         return [value / 2]
-    if isinstance(value, str) and "\n" not in value:  # more lines are a document, which a mark would break
+    if isinstance(value, str):
         amount = _AMOUNT.fullmatch(value)
-        return [f"{int(amount[1]) + 1 + twins}{amount[2]}"] if amount else [marked(value, number)]
+        return [f"{int(amount[1]) + 1}{amount[2]}"] if amount else [f"{value}x", f"x{value}"]
     return []
+
+
+def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
+    if _is_literal(settings, name):
+        return  # an edition of built-in presets, which the kind names itself
+    for value in _alternatives(getattr(settings, name)):
+        yield replace(cluster, send=_send_with(settings, name, value), answers={})
+
+
+def _is_literal(settings: Settings, name: str) -> bool:
+    return get_origin(type(settings).model_fields[name].annotation) is Literal
+
+
+@lru_cache(maxsize=256)
+def _send_with(settings: Settings, name: str, value: object) -> Send:
+    """The hooks with one setting of another value; the same settings each time, so that what was judged stays known."""
+    return direct(settings.model_copy(update={name: value}))
 
 
 def one_line(value: object) -> str:
