@@ -21,25 +21,25 @@ RENDERED = {
 
 @pytest.mark.parametrize(("argument", "want"), RENDERED.values(), ids=RENDERED.keys())
 def test_render(argument: str, want: str) -> None:
-    """One word between the braces; everything else stays."""
+    """Only a single name between the braces is replaced; everything else stays."""
     assert render([argument], VALUES) == [want]
 
 
 @pytest.mark.parametrize("argument", ["{{ .Foo }}", "{{ .DraftModelPath }}", "x{{.TP}}"])
 def test_no_value(argument: str) -> None:
-    """A word that nothing is known of fails the whole rendering."""
+    """A placeholder without a value fails the whole rendering."""
     with pytest.raises(ArgumentError, match="has no value"):
         render(["--ok", argument], VALUES)
 
 
 @pytest.mark.parametrize("value", ["a;b", "a b", "$(x)", "a'b", 'a"b', "a\nb", "a|b", "a`b", "a&b", "ä"])
 def test_quotes_values_in_scripts(value: str) -> None:
-    """A value with anything a shell reads may be an argument, never stand inside one."""
+    """A value with shell characters may be a whole argument, but must not be part of one."""
     assert render(["{{ .ModelName }}"], {"ModelName": value}) == [value]
     with pytest.raises(ArgumentError, match="cannot be inserted"):
         render(["ollama run {{ .ModelName }}"], {"ModelName": value})
 
 
 def test_values_are_not_rendered_again() -> None:
-    """A value that looks like a placeholder stays as it is."""
+    """A value that looks like a placeholder is not replaced."""
     assert render(["{{ .ModelName }}"], {"ModelName": "{{ .ModelPath }}", "ModelPath": "p"}) == ["{{ .ModelPath }}"]

@@ -1,4 +1,4 @@
-"""A new engine is data: the manifest of a BackendRuntime says all of it, and nothing in the code knows one by name."""
+"""A new engine needs only the manifest of a BackendRuntime; no code refers to an engine by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRESETS = [
 
 
 def deployment(engine: Json, preset: str) -> Json:
-    """The pods that a Playground of that engine comes to."""
+    """Return the Deployment of a Playground with that engine and preset."""
     models = [{"name": "opt"}, {"name": "small", "role": "draft"}]
     config = {"backendName": engine["metadata"]["name"], "configName": preset}
     item = playground(modelClaims={"models": models}, backendRuntimeConfig=config)
@@ -31,7 +31,7 @@ def deployment(engine: Json, preset: str) -> Json:
 
 @pytest.mark.parametrize(("engine", "preset"), PRESETS)
 def test_an_engine_of_another_name_gets_the_same_pods(engine: str, preset: str) -> None:
-    """Whatever the engine and its image are called; only the image itself differs."""
+    """The names of engine and image change nothing except the image."""
     known = ENGINES[engine]
     unknown = {**known, "metadata": {"name": "brand-new"}, "spec": {**known["spec"], "image": "example.com/brand-new"}}
     want, got = deployment(known, preset), deployment(unknown, preset)
@@ -41,7 +41,7 @@ def test_an_engine_of_another_name_gets_the_same_pods(engine: str, preset: str) 
 
 
 def test_an_engine_comes_with_its_manifest_alone() -> None:
-    """Command, arguments, variables, probes and resources of an engine that nobody here has heard of."""
+    """An unknown engine gets command, arguments, variables, probes and resources from its manifest."""
     probe = {"httpGet": {"path": "/up", "port": 8080}}
     engine = {
         "apiVersion": "inference.llmaz.io/v1alpha1",
@@ -79,7 +79,7 @@ def test_an_engine_comes_with_its_manifest_alone() -> None:
 
 
 def texts() -> Iterator[str]:
-    """Every text in the code of the family but docstrings."""
+    """Yield every string in the family's code except docstrings."""
     for file in sorted((ROOT / "app" / "llmaz").rglob("*.py")):
         tree = ast.parse(file.read_text())
         prose = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -89,7 +89,7 @@ def texts() -> Iterator[str]:
 
 
 def test_no_engine_is_known_by_name() -> None:
-    """But for the default of the API, and the protocol of the sources that one engine alone can have."""
+    """The exceptions are the API's default and the protocol of sources that only one engine can load."""
     naming = [text for text in texts() if any(name in text.lower().replace(".", "") for name in ENGINES)]
     of_sources = f"{Ollama.protocol}://"
     assert sorted(text for text in naming if of_sources not in text) == sorted([DEFAULT_BACKEND, Ollama.protocol])

@@ -1,4 +1,4 @@
-"""Flavors: the nodes they select, and what their params are to an engine (LZ-2.9, LZ-3.3)."""
+"""Flavors: the nodes that they select, and their params in arguments and variables (LZ-2.9, LZ-3.3)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def offering(*flavors: Json) -> Json:
 
 
 def gpu(name: str) -> Json:
-    """A flavor of nodes with this GPU."""
+    """Return a flavor that selects nodes with this GPU."""
     return flavor(name, 1, {"gpu": name})
 
 
@@ -68,13 +68,13 @@ def affinity(item: Json, of: Json) -> Json:
 
 
 def test_one_flavor() -> None:
-    """All labels of its nodes; there is nothing to prefer."""
+    """All labels of its nodeSelector are required; nothing is preferred."""
     found = affinity(service(), offering(flavor("a", 1, {"zone": "x", "gpu": "a"})))
     assert found == {REQUIRED: {"nodeSelectorTerms": [term(gpu="a", zone="x")]}}
 
 
 def test_several_are_alternatives_in_their_order() -> None:
-    """One of them is required; the first is preferred to the second, and that to the third."""
+    """One of them is required; earlier flavors are preferred to later ones."""
     found = affinity(service(), offering(gpu("a"), gpu("b"), gpu("c")))
     assert found[REQUIRED] == {"nodeSelectorTerms": [term(gpu="a"), term(gpu="b"), term(gpu="c")]}
     assert found[PREFERRED] == [
@@ -84,7 +84,7 @@ def test_several_are_alternatives_in_their_order() -> None:
 
 
 def test_the_claim_decides_which_and_in_what_order() -> None:
-    """Those that it does not name will not do, those that the model does not have cannot."""
+    """Flavors that the claim does not name, and those that the model lacks, are left out."""
     found = affinity(claiming("c", "x", "a", "c"), offering(gpu("a"), gpu("b"), gpu("c")))
     assert found == {
         REQUIRED: {"nodeSelectorTerms": [term(gpu="c"), term(gpu="a")]},
@@ -94,7 +94,7 @@ def test_the_claim_decides_which_and_in_what_order() -> None:
 
 
 def test_a_flavor_of_any_node() -> None:
-    """Nothing is required then; better ones are preferred, and worse ones are not wanted."""
+    """Nothing is required; flavors before it are preferred, and those after it are left out."""
     assert affinity(service(), offering(gpu("a"), flavor("any"), gpu("b"))) == {
         PREFERRED: [{"weight": 64, "preference": term(gpu="a")}]
     }
@@ -102,7 +102,7 @@ def test_a_flavor_of_any_node() -> None:
 
 
 def test_a_first_flavor_outweighs_all_later_ones() -> None:
-    """Also on a node that several of them select."""
+    """A node of an earlier flavor wins over one that all later flavors select."""
     pod: Json = {}
     add_affinity(pod, Nodes(tuple({"gpu": str(rank)} for rank in range(8))))
     weights = [one["weight"] for one in pod["affinity"]["nodeAffinity"][PREFERRED]]
@@ -112,7 +112,7 @@ def test_a_first_flavor_outweighs_all_later_ones() -> None:
 
 
 def test_what_the_template_asks_for_counts_too() -> None:
-    """Each of its terms with each flavor; a term of nothing fits no node, and must not begin to."""
+    """Each of its terms is combined with each flavor; an empty term matches no node, and stays so."""
     mine: Json = {
         "podAntiAffinity": {"x": []},
         "nodeAffinity": {
@@ -145,7 +145,7 @@ def test_what_the_template_asks_for_counts_too() -> None:
 
 
 def test_every_pod_of_a_group() -> None:
-    """The leader and the workers have the same accelerators, so the same nodes."""
+    """Leader and workers have the same accelerators, and therefore the same node affinity."""
     item = service(workload={"leaderTemplate": pods(), "size": 2})
     group = child(sync(SERVICE, item, offering(gpu("a"))), "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
     for kind in ("leaderTemplate", "workerTemplate"):
@@ -154,7 +154,7 @@ def test_every_pod_of_a_group() -> None:
 
 
 def test_the_way_of_upstream() -> None:
-    """Where a scheduler reads the OpenModel, the pods have its annotation and nothing else."""
+    """If affinity is disabled for a scheduler that reads OpenModels, pods have only the annotation."""
     item, of = claiming("b", "a"), offering(gpu("a"), gpu("b"))
     answer = sync(SERVICE, item, of, settings=Settings(llmaz_flavor_affinity=False))
     made = child(answer, "Deployment")["spec"]["template"]
@@ -163,7 +163,7 @@ def test_the_way_of_upstream() -> None:
 
 
 def test_without_selectors_nothing_changes() -> None:
-    """The pods of models that select no nodes are what they were."""
+    """Flavors without a nodeSelector do not change the pods' affinity."""
     given = {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": term(a="b")}]}}
     of = offering(flavor("a"), flavor("b"))
     assert template(service(worker=pods(RUNNER, affinity=given)), of)["affinity"] == given
@@ -171,7 +171,7 @@ def test_without_selectors_nothing_changes() -> None:
 
 
 def test_alternatives_with_other_limits() -> None:
-    """Pods have the resources of one flavor wherever they run, which Ready says where others differ."""
+    """Pods always have the limits of one flavor, and Ready reports flavors with other limits."""
     one, four = flavor("one", 1, {"gpu": "a"}), flavor("four", 4, {"gpu": "b"})
     told = condition(sync(SERVICE, service(), offering(one, four)), "Ready")["message"]
     assert "pods always have the limits of flavor one, those of flavor four have no effect" in told
@@ -182,7 +182,7 @@ def test_alternatives_with_other_limits() -> None:
 
 
 def test_instance_types_select_nodes() -> None:
-    """Only where the flavor has no nodeSelector, and the value can be that of a label."""
+    """INSTANCE-TYPE selects nodes if the flavor has no nodeSelector and the value is a valid label value."""
     of = offering(
         flavor("a", 1, **{"INSTANCE-TYPE": "p4d.24xlarge"}), flavor("b", 1, {"gpu": "b"}, **{"INSTANCE-TYPE": "g5"})
     )
@@ -193,7 +193,7 @@ def test_instance_types_select_nodes() -> None:
 
 
 def test_labels_that_no_node_can_have() -> None:
-    """A model from before the rule: its pods could run nowhere, so what runs is left alone."""
+    """A model may be older than this rule; its pods could not be scheduled, so no child is created."""
     answer = sync(SERVICE, service(), offering(flavor("a", 1, {"a b": "x"})))
     assert answer["children"] == []
     assert state(answer, "Ready") == ("False", "ModelInvalid")
@@ -208,7 +208,7 @@ def engine(item: Json, *related: Json) -> Json:
 
 
 def args(*given: str, of: Json, claimed: list[str] | None = None, **config: Any) -> list[str]:
-    """Arguments that a preset with these comes to."""
+    """Return the engine's arguments for a preset with these arguments."""
     claim: Json = {"modelName": "opt"} | ({"inferenceFlavors": claimed} if claimed else {})
     item = playground(modelClaim=claim, backendRuntimeConfig=config)
     found: list[str] = engine(item, of, preset(args=list(given)))["args"]
@@ -233,12 +233,12 @@ DEGREES: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.parametrize(("of", "want"), DEGREES.values(), ids=DEGREES.keys())
 def test_degrees(of: Json, want: list[str]) -> None:
-    """What the flavor says, else all its devices by tensors; they always have a value."""
+    """TP and PP come from the flavor; by default TP covers all devices. Both always have a value."""
     assert args("{{ .TP }}", "{{ .PP }}", of=of) == want
 
 
 def test_any_other_param() -> None:
-    """Of the flavor that is chosen; the model's own words are not to be taken."""
+    """Params come from the chosen flavor, and cannot replace ModelName and similar placeholders."""
     two = offering(
         flavor("a", **{"INSTANCE-TYPE": "p4d", "ModelName": "x"}), flavor("b", **{"INSTANCE-TYPE": "g5.xlarge"})
     )
@@ -256,7 +256,7 @@ MISSING: dict[str, tuple[str, Json, str]] = {
 
 @pytest.mark.parametrize(("given", "of", "text"), MISSING.values(), ids=MISSING.keys())
 def test_a_param_without_a_value(given: str, of: Json, text: str) -> None:
-    """Nothing is changed until it has one."""
+    """No child is created while the param has no value."""
     answer = sync(PLAYGROUND, playground(), of, preset(args=[given]))
     assert answer["children"] == []
     assert state(answer, "Ready") == ("False", "ArgumentNotRenderable")
@@ -264,7 +264,7 @@ def test_a_param_without_a_value(given: str, of: Json, text: str) -> None:
 
 
 def test_variables() -> None:
-    """Params are replaced in them; what is no param may be somebody else's, and the Playground's own are its own."""
+    """Params are replaced in the engine's variables; other placeholders and the Playground's variables stay."""
     item = preset(args=[])
     item["spec"]["envs"] = [
         {"name": "DEVICES", "value": "{{ .TP }}/{{ .LEN }}"},
@@ -292,7 +292,7 @@ ADDITIONS: dict[str, tuple[Json, list[str], list[str]]] = {
 
 @pytest.mark.parametrize(("of", "own", "want"), ADDITIONS.values(), ids=ADDITIONS.keys())
 def test_arguments_for_a_param(of: Json, own: list[str], want: list[str]) -> None:
-    """After the preset's, before the Playground's."""
+    """They follow the preset's arguments and precede the Playground's."""
     item = playground(backendRuntimeConfig={"args": own})
     assert engine(item, of, preset(args=["--base"], paramArgs=[ADDED]))["args"] == want
 
@@ -322,7 +322,7 @@ SHIPPED: dict[str, tuple[str, Json, list[str], list[str]]] = {
 
 @pytest.mark.parametrize(("name", "given", "own", "want"), SHIPPED.values(), ids=SHIPPED.keys())
 def test_shipped_presets(name: str, given: Json, own: list[str], want: list[str]) -> None:
-    """A model on several GPUs is split over all of them, unless the user says otherwise. On one nothing is said."""
+    """A model is split over all GPUs unless the user sets it; with one GPU no argument is added."""
     item = playground(backendRuntimeConfig={"backendName": name, "args": own})
     alone = playground(backendRuntimeConfig={"backendName": name})
     split = engine(item, offering(given), ENGINES[name])["args"]
@@ -330,7 +330,7 @@ def test_shipped_presets(name: str, given: Json, own: list[str], want: list[str]
 
 
 def test_shipped_speculative_decoding() -> None:
-    """Its preset always says it."""
+    """The preset always sets the tensor-parallel size."""
     claims = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
     for of, want in ((model(), "1"), (offering(flavor("a", 4)), "4")):
         found = engine(playground(modelClaims=claims), of, model("small"), ENGINES["vllm"])["args"]
@@ -338,7 +338,7 @@ def test_shipped_speculative_decoding() -> None:
 
 
 def test_warns_of_gpus_that_the_engine_does_not_use() -> None:
-    """Ready names it (LZ-N35)."""
+    """Ready names the param without effect (LZ-N35)."""
     service_ready = {"conditions": [{"type": "Ready", "status": "True", "reason": "ServiceReady", "message": ""}]}
     for name, told in (("sglang", True), ("vllm", False)):
         item = playground(backendRuntimeConfig={"backendName": name})

@@ -1,4 +1,4 @@
-"""The labels that upstream's webhook writes on OpenModels and Playgrounds, and ours on Services (LZ-11.3)."""
+"""Labels that upstream's webhook sets on OpenModels and Playgrounds, and those of Services (LZ-11.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every object a user may write, valid or not."""
+"""Properties of all objects that a user may write, valid or not."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def related(world: Json) -> list[Json]:
 
 
 def settled(kind: Any, item: Json, others: list[Json]) -> tuple[Json, Json]:
-    """The answers of the second and third call, each after the first was applied."""
+    """Return the answers of the second and third call, each with the children of the first call applied."""
     first = sync(kind, item, *others)
     children = [observed(child) for child in first["children"]]
     answers = []
@@ -260,7 +260,7 @@ def settled(kind: Any, item: Json, others: list[Json]) -> tuple[Json, Json]:
 
 
 def assert_settled(kind: Any, item: Json, others: list[Json]) -> Json:
-    """No clock, no chance: a second pass over what the first one made changes nothing."""
+    """Assert that a repeated sync changes nothing, even at a later time."""
     second, third = settled(kind, item, others)
     assert second == third
     for child in second["children"]:
@@ -271,7 +271,7 @@ def assert_settled(kind: Any, item: Json, others: list[Json]) -> Json:
 @settings(max_examples=150)
 @given(playgrounds, notes, worlds)
 def test_playground(spec: Json, put: Json | None, world: Json) -> None:
-    """Any Playground over any models and engine has an answer, the same again, and one customize asks little for."""
+    """Any Playground has a stable answer for any models and engine, and its customize rules have names."""
     item = playground(annotations=put, **({} if "modelClaims" in spec else {"modelClaim": {"modelName": "opt"}}) | spec)
     answer = assert_settled(PLAYGROUND, item, related(world))
     verdict = admit(PLAYGROUND, item)
@@ -287,7 +287,7 @@ def test_playground(spec: Json, put: Json | None, world: Json) -> None:
 @settings(max_examples=150)
 @given(services, templates, notes, worlds)
 def test_service(spec: Json, worker: Json, put: Json | None, world: Json) -> None:
-    """Any Service has an answer, the same again, and its pods are well formed."""
+    """Any Service has a stable answer with a valid pod template."""
     item = service(worker=worker, annotations=put, **spec)
     answer = assert_settled(SERVICE, item, related(world))
     if admit(SERVICE, item).errors:
@@ -304,7 +304,7 @@ def test_service(spec: Json, worker: Json, put: Json | None, world: Json) -> Non
 @settings(max_examples=100)
 @given(playgrounds, services, templates, st.sampled_from(["models", "engine", "spec"]))
 def test_nothing_is_lost(spec: Json, more: Json, worker: Json, gone: str) -> None:
-    """Whatever becomes unknown or wrong, every observed child is sent again."""
+    """If models or engine disappear or the spec becomes invalid, every observed child is sent again."""
     good = [model(), model("small"), runtime()]
     others = [] if gone == "models" else good[:2] if gone == "engine" else good
     wrong: Json = {"replicas": -1} if gone == "spec" else {}
@@ -324,7 +324,7 @@ def test_nothing_is_lost(spec: Json, more: Json, worker: Json, gone: str) -> Non
 @settings(max_examples=150)
 @given(runtimes, sources, flavors)
 def test_kinds_without_children(spec: Json, source: Json, config: list[Json]) -> None:
-    """Their status agrees with admission, but for the name."""
+    """Their status agrees with admission, except about the name."""
     for kind, item in (
         (BACKEND_RUNTIME, runtime(**spec)),
         (OPEN_MODEL, model(source=source, inferenceConfig={"flavors": config})),
@@ -339,7 +339,7 @@ def test_kinds_without_children(spec: Json, source: Json, config: list[Json]) ->
 @settings(max_examples=150)
 @given(st.sampled_from([OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE]), junk)
 def test_anything_at_all(kind: Any, spec: Any) -> None:
-    """Whatever stands in a spec, hooks and webhook answer."""
+    """Hooks and webhook answer for any value of spec."""
     metadata = {"name": "x", "namespace": "team" if kind.resource.namespaced else "", "uid": "u"}
     item = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "metadata": metadata, "spec": spec}
     assert sync(kind, item)["status"]["conditions"]

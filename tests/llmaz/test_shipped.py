@@ -1,4 +1,4 @@
-"""What is shipped for the family: engines, examples, and the table of its fields."""
+"""The engines and examples that are shipped for the family."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ TABLE: dict[tuple[str, str], tuple[str, list[str], tuple[str, str, str, str] | N
         ("4", "16Gi", "4", "16Gi"),
     ),
 }
-"""Image, arguments, and request and limit of cpu and memory by engine and preset (LZ-3.1)."""
+"""Image, arguments, requests and limits by engine and preset (LZ-3.1)."""
 
 
 def engine_container(engine: str, preset: str) -> Json:
@@ -88,7 +88,7 @@ def engine_container(engine: str, preset: str) -> Json:
 
 @pytest.mark.parametrize(("engine", "preset"), TABLE)
 def test_engine(engine: str, preset: str) -> None:
-    """Each preset of each engine gives the container that llmaz's own gives."""
+    """Each preset of each engine gives the same container as llmaz's preset."""
     image, args, amounts = TABLE[engine, preset]
     container = engine_container(engine, preset)
     known = {"PATH": "opt", "DRAFT": "small"}
@@ -107,7 +107,7 @@ def test_engine(engine: str, preset: str) -> None:
 
 
 def test_there_are_six() -> None:
-    """Valid, without anything to warn of, and all their presets are in the table."""
+    """The six engines are valid and cause no warnings, and all their presets are in the table."""
     assert sorted(ENGINES) == ["llamacpp", "ollama", "sglang", "tensorrt-llm", "tgi", "vllm"]
     for engine in ENGINES.values():
         kind = find(engine["apiVersion"], engine["kind"])
@@ -119,7 +119,7 @@ def test_there_are_six() -> None:
 
 
 def test_ollama_keeps_names_out_of_its_script() -> None:
-    """The model's name is an argument of the shell, not a part of what it runs."""
+    """The model's name is an argument of the shell, not part of the script."""
     item = playground(backendRuntimeConfig={"backendName": "ollama"})
     hostile = model(source={"uri": "ollama://x; rm -rf /"})
     container = runner(
@@ -134,7 +134,7 @@ def test_ollama_keeps_names_out_of_its_script() -> None:
 
 
 def test_draining_asks_the_port_that_the_engine_has() -> None:
-    """Unlike upstream's vLLM, whose pods always took their whole grace period (LZ-T01)."""
+    """With upstream's hook, vLLM's pods always used their whole grace period (LZ-T01)."""
     for name in ("vllm", "llamacpp", "tgi"):
         command: list[str] = ENGINES[name]["spec"]["lifecycle"]["preStop"]["exec"]["command"]
         assert "http://localhost:8080/metrics" in command[-1]
@@ -148,7 +148,6 @@ def examples(*folders: str) -> list[Any]:
 
 @pytest.mark.parametrize("file", examples())
 def test_examples_are_accepted(file: Path) -> None:
-    """By the webhook of each kind in them."""
     for document in documents(file):
         kind = find(document["apiVersion"], document["kind"])
         assert kind is not None
@@ -157,7 +156,7 @@ def test_examples_are_accepted(file: Path) -> None:
 
 @pytest.mark.parametrize("file", examples("rejected"))
 def test_rejected_examples_are_refused(file: Path) -> None:
-    """With more than one mistake named."""
+    """The errors name more than one mistake."""
     (document,) = documents(file)
     kind = find(document["apiVersion"], document["kind"])
     assert kind is not None

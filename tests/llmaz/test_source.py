@@ -1,4 +1,4 @@
-"""Where weights are, and where an engine finds them (LZ-2.1 to LZ-2.3)."""
+"""Sources of weights, and the paths at which an engine finds them (LZ-2.1 to LZ-2.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HUB = {
 
 @pytest.mark.parametrize(("given", "path"), HUB.values(), ids=HUB.keys())
 def test_hub(given: dict[str, str], path: str) -> None:
-    """Loaded to a path of its own; an engine that loads by itself gets the bare name, whatever the file."""
+    """The path is named after the repository or file; an engine that loads by itself gets the repository."""
     hub = ModelHub.model_validate({"modelID": "meta-llama/Meta-Llama-3-8B", **given})
     found = source.read(ModelSource(model_hub=hub))
     assert found.path(skip=False) == path
@@ -35,14 +35,14 @@ URIS = {
 
 @pytest.mark.parametrize(("uri", "path"), URIS.values(), ids=URIS.keys())
 def test_object_stores(uri: str, path: str) -> None:
-    """The last segment counts; an engine that loads by itself gets the URI untouched."""
+    """The path ends with the last segment; an engine that loads by itself gets the URI unchanged."""
     found = source.parse_uri(uri)
     assert found.path(skip=False) == path
     assert found.path(skip=True) == uri
 
 
 def test_oss_parts() -> None:
-    """The bucket ends at the first dot anywhere, the endpoint at the first slash after it."""
+    """The bucket ends at the first dot, the endpoint at the first slash after it."""
     found = source.parse_uri("oss://bucket.oss-eu.example.com/models/v1.0/x")
     assert found == source.ObjectStore(
         "oss", "bucket", "oss-eu.example.com", "models/v1.0/x", "oss://bucket.oss-eu.example.com/models/v1.0/x"
@@ -60,7 +60,7 @@ IMAGES = {
 
 @pytest.mark.parametrize(("uri", "inside", "path"), IMAGES.values(), ids=IMAGES.keys())
 def test_images(uri: str, inside: tuple[str, str], path: str) -> None:
-    """The place in the image follows the number sign; the name in the pod is that of the repository."""
+    """The path in the image follows the number sign; the directory in the pod is named after the repository."""
     found = source.parse_uri(uri)
     assert isinstance(found, source.Image)
     assert found.reference == uri.removeprefix("oci://").partition("#")[0]
@@ -70,7 +70,7 @@ def test_images(uri: str, inside: tuple[str, str], path: str) -> None:
 
 
 def test_host() -> None:
-    """A path of the node is the same with and without the loader."""
+    """A path of the node is the same with or without the loader."""
     found = source.parse_uri("host:///srv/models/m")
     assert (found.path(skip=False), found.path(skip=True)) == ("/srv/models/m", "/srv/models/m")
 
@@ -83,7 +83,7 @@ def test_ollama() -> None:
 
 
 def test_hub_wins() -> None:
-    """With both forms, the hub counts."""
+    """If both forms are set, the hub is used."""
     both = ModelSource.model_validate({"modelHub": {"modelID": "a/b"}, "uri": "s3://bucket/x"})
     assert isinstance(source.read(both), source.Hub)
 
@@ -123,7 +123,7 @@ def test_hub_wins() -> None:
     ],
 )
 def test_unusable(uri: str) -> None:
-    """Malformed or with an empty part (rules LZ-OM03 to LZ-OM05, LZ-N15, LZ-N16): the text says what to write."""
+    """The error of a malformed URI tells the user what to write (LZ-OM03 to LZ-OM05, LZ-N15, LZ-N16)."""
     with pytest.raises(source.SourceError, match=r"; write \w+://|must be <protocol>|must be one of"):
         source.parse_uri(uri)
 

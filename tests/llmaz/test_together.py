@@ -1,4 +1,4 @@
-"""Both stages together, as Metacontroller drives them, and files that are judged together."""
+"""Playground and Service synced one after the other, and validation of several files together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.llmaz.world import (
 
 
 def reviewed(item: Json, old: Json | None = None) -> Json:
-    """The webhook's answer about a Service."""
+    """Return the webhook's answer about a Service."""
     group, _, version = item["apiVersion"].partition("/")
     request = {
         "uid": "1",
@@ -49,7 +49,7 @@ def reviewed(item: Json, old: Json | None = None) -> Json:
 
 
 def made_by_metacontroller() -> Json:
-    """A Playground's Service as Metacontroller creates it."""
+    """Return a Playground's Service as Metacontroller creates it."""
     made = observed(child(sync(PLAYGROUND, playground(), model(), runtime()), "Service"))
     owner = {"kind": "Playground", "name": "chat", "uid": UID, "controller": True, "apiVersion": "x/v1"}
     made["metadata"] |= {"labels": {"controller-uid": UID}, "ownerReferences": [owner]}
@@ -57,7 +57,7 @@ def made_by_metacontroller() -> Json:
 
 
 def test_a_child_passes_the_webhook() -> None:
-    """Metacontroller's own label and record are its to write; nobody else may make them up."""
+    """Metacontroller's label and record are accepted on a child, and refused on a new object without an owner."""
     made = made_by_metacontroller()
     assert reviewed(made)["allowed"] is True
     orphan = {**made, "metadata": {k: v for k, v in made["metadata"].items() if k != "ownerReferences"}}
@@ -70,7 +70,7 @@ def test_a_child_passes_the_webhook() -> None:
 
 
 def test_from_a_playground_to_its_pods() -> None:
-    """What the second stage makes of what the first made, and how its word comes back up."""
+    """The Playground's Service gives the pods, and its Ready is copied to the Playground."""
     parent, related = playground(), [model(), runtime()]
     first = child(sync(PLAYGROUND, parent, *related), "Service")
     inner = {**first, "metadata": {**first["metadata"], "uid": "u", "generation": 1}}
@@ -132,7 +132,7 @@ def findings(folder: Path, items: list[Json]) -> list[str]:
 
 @pytest.mark.parametrize(("items", "part"), TOGETHER.values(), ids=TOGETHER.keys())
 def test_files_that_do_not_fit(tmp_path: Path, items: list[Json], part: str) -> None:
-    """Rules about other objects are conditions in a cluster, and findings where the files hold those objects."""
+    """Rules about other objects are conditions in a cluster, and findings if the files contain those objects."""
     (found,) = findings(tmp_path, items)
     assert part in found
     assert found.startswith("spec")
@@ -152,5 +152,5 @@ def test_files_that_do_not_fit(tmp_path: Path, items: list[Json], part: str) -> 
     ids=["no model", "no engine", "fitting", "a service without its model", "several pods", "no claim", "of a service"],
 )
 def test_accepts_references_outside_the_files(tmp_path: Path, items: list[Json]) -> None:
-    """It may be in the cluster."""
+    """A referenced object outside the files may exist in the cluster."""
     assert findings(tmp_path, items) == []

@@ -1,4 +1,4 @@
-"""Objects of the family, for its tests."""
+"""Objects and hook calls for tests of the family."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def runtime(name: str = "vllm", /, **spec: Any) -> Json:
 
 
 def preset(**config: Any) -> Json:
-    """A runtime with one preset, called default unless it has a name."""
+    """Return a runtime with one preset, named default unless ``config`` has a name."""
     return runtime(recommendedConfigs=[{"name": "default", **config}])
 
 
@@ -74,7 +74,7 @@ RUNNER: Json = {"name": "model-runner", "image": "example.com/engine:v1"}
 
 
 def pods(*containers: Json, **spec: Any) -> Json:
-    """A pod template."""
+    """Return a pod template."""
     return {"spec": {"containers": list(containers) or [RUNNER], **spec}}
 
 
@@ -111,13 +111,13 @@ def sync(
     settings: Settings | None = None,
     now: datetime = NOW,
 ) -> Json:
-    """One call of the sync hook; ``optional`` declares LeaderWorkerSets, ``gateway`` what the gateway takes."""
+    """Call the sync hook; ``optional`` declares LeaderWorkerSets, ``gateway`` the kinds of the AI gateway."""
     without = _without(kind, optional=optional, gateway=gateway)
     return hookcalls.sync(kind, parent, related, children or (), without=without, settings=settings, now=now)
 
 
 def _without(kind: Kind[Any, Any], *, optional: bool, gateway: bool) -> frozenset[str]:
-    """The optional kinds of children that are not declared."""
+    """Return the optional kinds of children that are not declared."""
     declared = {"leaderworkerset": optional, "envoy-ai-gateway": gateway}
     return frozenset(c.kind for c in kind.resource.children if c.optional and not declared[c.component])
 
@@ -130,13 +130,13 @@ def customize(
     optional: bool = False,
     gateway: bool = False,
 ) -> list[Json]:
-    """The rules of a customize answer; what is declared as for :func:`sync`."""
+    """Return the rules of the customize hook; for ``optional`` and ``gateway`` see :func:`sync`."""
     without = _without(kind, optional=optional, gateway=gateway)
     return hookcalls.customize(kind, parent, without=without, settings=settings)
 
 
 def state(answer: Json, type_: str) -> tuple[str, str]:
-    """Status and reason of a condition."""
+    """Return status and reason of a condition."""
     found = condition(answer, type_)
     return found.get("status", ""), found.get("reason", "")
 
@@ -146,7 +146,7 @@ def paths(verdict: Verdict) -> list[str]:
 
 
 def runner(template: Json) -> Json:
-    """The engine's container of a pod template."""
+    """Return the engine's container of a pod template."""
     container: Json = next(c for c in template["spec"]["containers"] if c["name"] == "model-runner")
     return container
 

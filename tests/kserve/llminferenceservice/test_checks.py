@@ -1,4 +1,4 @@
-"""Rules of a service, one by one, by the identifiers of KS-7.2, KS-7.3 and KS-7.6."""
+"""Rules of an LLMInferenceService, by their ids in KS-7.2, KS-7.3 and KS-7.6."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
 
 @pytest.mark.parametrize("case", ERRORS)
 def test_errors(case: str) -> None:
-    """Each mistake is found, at its place, with Kubernetes' type of error."""
+    """Each mistake is reported at its field, with Kubernetes' type of error."""
     spec, expected = ERRORS[case]
     assert fields(service(**spec)) == expected
 
@@ -269,18 +269,18 @@ VALID: dict[str, Json] = {
 
 @pytest.mark.parametrize("case", VALID)
 def test_what_is_valid(case: str) -> None:
-    """What upstream accepts and serves."""
+    """Specs that upstream accepts and serves are accepted."""
     assert fields(service(**VALID[case])) == []
 
 
 @pytest.mark.parametrize("name", ["7b-model", "a" * 64, "with.dot", "Upper"])
 def test_names_that_no_service_object_can_have(name: str) -> None:
-    """The workload Service is called after the service, and must start with a letter."""
+    """The workload Service has the service's name, which must therefore be a valid Service name."""
     assert fields(service(name)) == [("metadata.name", "Invalid")]
 
 
 def test_all_errors_at_once() -> None:
-    """In the order router, parallelism, scheduler, scaling."""
+    """Errors are ordered: router, parallelism, scheduler, scaling."""
     spec: Json = {
         "scaling": {"maxReplicas": 1, "wva": {}},
         "router": {**route(refs=[{"name": "r"}], spec={}), "scheduler": {"replicas": -1}},
@@ -308,7 +308,7 @@ SIZES: list[tuple[Json | None, Json | None, bool]] = [
 @pytest.mark.parametrize("base", ["spec", "spec.prefill"])
 @pytest.mark.parametrize(("before", "after", "allowed"), SIZES)
 def test_the_group_size_cannot_change(base: str, before: Json | None, after: Json | None, allowed: bool) -> None:
-    """KS-IM01: the number of pods per replica, not the settings it comes from."""
+    """The number of pods per replica is immutable; the settings that it results from are not (KS-IM01)."""
 
     def document(parallelism: Json | None) -> Json:
         workload = {"parallelism": parallelism} if parallelism else {}
@@ -319,14 +319,14 @@ def test_the_group_size_cannot_change(base: str, before: Json | None, after: Jso
 
 
 def test_prefill_may_come_and_go() -> None:
-    """Only a prefill workload that stays is compared."""
+    """The group size of prefill is only compared if both the old and the new spec have prefill."""
     with_prefill = service(prefill={"parallelism": DATA})
     assert fields(with_prefill, service()) == []
     assert fields(service(), with_prefill) == []
 
 
 def test_an_old_mistake_does_not_block_an_update() -> None:
-    """What was wrong before is a warning; what is new is an error."""
+    """A mistake that the stored object already has is only a warning."""
     before, after = service(model={"uri": "ftp://b/m"}), service(model={"uri": "ftp://b/m"}, replicas=2)
     verdict = admit(after, before)
     assert verdict.errors == []
@@ -345,19 +345,19 @@ def test_an_old_mistake_does_not_block_an_update() -> None:
     ],
 )
 def test_the_merged_spec_is_judged_by_the_same_rules(case: str) -> None:
-    """KS-2.1 step 13."""
+    """These rules also apply to the merged spec (KS-2.1 step 13)."""
     spec, expected = ERRORS[case]
     assert [(str(e.path), e.type.value.removeprefix("FieldValue")) for e in check_document(spec)] == expected
 
 
 @pytest.mark.parametrize(("inline", "valid"), [("{}", False), ("a: 1", True), ({"a": 1}, True)])
 def test_accepts_a_scheduler_configuration_as_string(inline: Any, valid: bool) -> None:
-    """One that came from a ConfigMap is in the merged spec as it stood there."""
+    """A merged spec holds a configuration from a ConfigMap as a string."""
     assert (check_document({"router": {"scheduler": {"config": {"inline": inline}}}}) == []) is valid
 
 
 def test_contents_of_pods_and_routes_do_not_matter_to_the_merged_rules() -> None:
-    """They are judged elsewhere, or were rewritten."""
+    """Pods and routes of the merged spec are validated elsewhere, or were rewritten."""
     spec = {
         "template": {"containers": 5},
         "router": {"route": {"http": {"spec": {"parentRefs": [{"name": "g"}]}}}, "gateway": {"refs": [{"name": "g"}]}},
@@ -379,6 +379,6 @@ _KEYS = st.sampled_from(
 
 @given(st.dictionaries(_KEYS, _JSON, max_size=5))
 def test_any_json_is_answered(spec: Json) -> None:
-    """A mistake is a verdict, never an exception."""
+    """Any JSON gets a verdict, never an exception."""
     for document in (service(uri=None, **spec), config(**spec)):
         assert all(str(error.path) for error in admit(document).errors)

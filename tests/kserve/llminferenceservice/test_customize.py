@@ -1,4 +1,4 @@
-"""Which related objects a service asks for: what its sync needs, and no more than a spec may choose."""
+"""Related objects that a service requests: those its sync needs, and no others that a spec could choose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN, SYSTEM = "default", "kserve"
 
 
 def rules(resource: str, **spec: Any) -> list[Json]:
-    """The rules for one kind, without what all of them share."""
+    """Return the related rules for one resource, without apiVersion and resource."""
     found = customize(service(**spec))
     return [
         {k: v for k, v in rule.items() if k not in ("apiVersion", "resource")}
@@ -26,7 +26,7 @@ def rules(resource: str, **spec: Any) -> list[Json]:
 
 
 def test_the_least_that_is_asked_for() -> None:
-    """Configs of both namespaces, the operator's settings, accounts and pods."""
+    """Every service requests configs of both namespaces, the operator's settings, accounts and pods."""
     found = customize(service())
     assert [rule["resource"] for rule in found] == [
         "llminferenceserviceconfigs",
@@ -72,24 +72,24 @@ OPERATOR = {"namespace": SYSTEM, "names": ["inferenceservice-config"]}
     ],
 )
 def test_config_maps(spec: Json, wanted: list[Json]) -> None:
-    """By name where the spec says which; all of them where a base may name any."""
+    """ConfigMaps are requested by name; with baseRefs, all of both namespaces, as a base may name any of them."""
     assert rules("configmaps", **spec) == wanted
 
 
 @pytest.mark.parametrize("spec", [{"router": {"route": {}}}, {"baseRefs": [{"name": "b"}]}])
 def test_gateways(spec: Json) -> None:
-    """Gateways of every namespace, and the Services before them."""
+    """Gateways of all namespaces are requested, and the Services in front of them."""
     assert rules("gateways", **spec) == [{}]
     exists = {"key": "gateway.networking.k8s.io/gateway-name", "operator": "Exists"}
     assert rules("services", **spec) == [{"labelSelector": {"matchExpressions": [exists]}}, DEFAULT_GATEWAY]
 
 
 DEFAULT_GATEWAY = {"namespace": SYSTEM, "names": ["kserve-ingress-gateway"]}
-"""The Service before the default Gateway may be called like it, without a label."""
+"""The Service in front of the default Gateway may have the same name and no label."""
 
 
 def test_services_by_the_names_of_gateways() -> None:
-    """Where the spec names the Gateways, a Service may be called like one."""
+    """For each Gateway in the spec, a Service of the same name is requested too."""
     refs = [{"name": "g", "namespace": "infra"}, {"name": "h"}, {"name": "i", "namespace": "infra"}]
     found = rules("services", router={"route": {}, "gateway": {"refs": refs}})
     assert found[2:] == [{"namespace": "infra", "names": ["g", "i"]}, {"namespace": OWN, "names": ["h"]}]
@@ -109,7 +109,7 @@ BASED = {"baseRefs": [{"name": "b"}]}
     ],
 )
 def test_routes(spec: Json, wanted: list[list[str] | None]) -> None:
-    """The user's own by name; all of the namespace where a base or a template may name any."""
+    """Routes are requested by name; if a base or a template may name any, all of the namespace are."""
     found = rules("httproutes", **spec)
     assert found == [{"namespace": OWN, **({"names": names} if names else {})} for names in wanted]
 
@@ -124,12 +124,12 @@ def test_routes(spec: Json, wanted: list[list[str] | None]) -> None:
     ],
 )
 def test_pools(spec: Json, wanted: list[Json]) -> None:
-    """As with routes: managed ones are children, and those of others are nobody's business."""
+    """Only pools that the spec or a base may refer to are requested; managed pools are children."""
     assert rules("inferencepools", **spec) == wanted
 
 
 def test_kinds_that_are_not_declared_are_not_asked_for() -> None:
-    """A related kind that is not installed would fail every sync."""
+    """A related rule for a kind that is not installed would make every sync fail."""
     parent = service(baseRefs=[{"name": "b"}], router={"route": {}, "scheduler": {}})
     found = {rule["resource"] for rule in customize(parent, optional=frozenset())}
     assert not found & {"gateways", "httproutes", "inferencepools", "services"}
@@ -168,7 +168,7 @@ specs = st.fixed_dictionaries(
 
 @given(specs)
 def test_no_spec_reaches_into_a_foreign_namespace(spec: Json) -> None:
-    """Secrets are never asked for, and of other namespaces nothing but Gateways and the Services before them."""
+    """Secrets are never requested; from foreign namespaces only Gateways and their Services are."""
     for rule in customize(service(**spec), optional=OPTIONAL_KINDS):
         assert rule["resource"] != "secrets"
         assert not ("names" in rule and "labelSelector" in rule)

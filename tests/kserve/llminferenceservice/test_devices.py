@@ -1,4 +1,4 @@
-"""Devices that annotations ask for: rules as in KServe v0.20, the claims of pods, and their template."""
+"""Devices requested by annotations: rules as in KServe v0.20, ResourceClaims of pods, and their template."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def claims(pod: Json) -> tuple[list[Json], list[Json]]:
 
 
 def test_each_model_server_has_a_claim() -> None:
-    """Prefill as well, but not the endpoint picker; the template has the API server's defaults."""
+    """Prefill pods have a claim too, the endpoint picker has none; the template has the API server's defaults."""
     parent = service(notes=NOTES, prefill={}, router={"scheduler": {}})
     cluster = Cluster(parent, optional=DECLARED)
     cluster.sync()
@@ -70,7 +70,7 @@ def test_groups_claim_in_leader_and_workers() -> None:
 
 
 def test_claimed_devices_are_the_gpus_of_a_parallel_server() -> None:
-    """It gets its arguments, and no GPUs beside the claim."""
+    """The server gets the arguments for parallelism, and requests no GPUs in addition to the claim."""
     cluster = Cluster(service(notes={**NOTES, f"{DRA}device-count": "2"}, parallelism={"tensor": 2}), optional=DECLARED)
     cluster.sync()
     main = template(cluster)["spec"]["containers"][0]
@@ -88,7 +88,7 @@ def test_a_claim_of_that_name_in_the_template_is_the_users_own() -> None:
 
 
 def test_another_template_is_made_after_the_deletion_of_the_present_one() -> None:
-    """Its spec cannot change."""
+    """A ResourceClaimTemplate's spec is immutable, so a change deletes and recreates it."""
     cluster = Cluster(service(notes={**NOTES, f"{DRA}cel-selector": "true"}), optional=DECLARED)
     cluster.settle()
     assert _request(cluster)["exactly"]["selectors"] == [{"cel": {"expression": "true"}}]
@@ -109,7 +109,7 @@ def _request(cluster: Cluster) -> Json:
 
 
 def test_nothing_is_claimed_where_templates_are_not_declared() -> None:
-    """Pods would wait for a claim that nobody makes; the status says what to install."""
+    """Without the template, pods with claims would stay pending. The status names the missing component."""
     cluster = Cluster(service(notes=NOTES))
     cluster.sync()
     assert claims(template(cluster)["spec"]) == ([], [])

@@ -1,4 +1,4 @@
-"""Whoever may edit an account, a Role or a binding may edit its record, and gains no right by it."""
+"""A user who edits the record on an account, a Role or a binding gains no permissions by it."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def named(document: Json) -> Json:
     [("role", SIDECAR_RULES), ("multi_node_role", SIDECAR_RULES), ("scheduler_role", SCHEDULER_RULES)],
 )
 def test_the_rules_of_a_role_are_ours(service: str, name: str, rules: tuple[Json, ...]) -> None:
-    """Whatever the record says, and whatever stands in the Role."""
+    """A kept Role always has the service's rules, even if its record or the Role itself was edited."""
     own = role(metadata(getattr(Names(service), name), labels={"app": "x"}), rules)
     assert kept(ObservedRole, own, own) == own
     assert kept(ObservedRole, {**own, "rules": []}, {**own, "rules": EVERYTHING, "aggregationRule": {}}) == own
 
 
 def test_a_role_of_another_name_is_named_only() -> None:
-    """None of ours: there is nothing to say of it."""
+    """For a Role that the service did not create, only apiVersion, kind and metadata are sent."""
     adopted = role(metadata("x-epp"), ())
     assert kept(ObservedRole, adopted, {**adopted, "rules": EVERYTHING}) == named(adopted)
 
 
 def test_a_binding_binds_whom_it_binds() -> None:
-    """The Role and the account are the observed ones, of which the API server made sure."""
+    """Role and account are those of the observed binding, which the API server has authorized."""
     own = binding(metadata("x-epp-rb", labels={"app": "x"}), "x-epp-role", "own")
     forged = {
         **own,
@@ -86,13 +86,13 @@ def test_a_binding_binds_whom_it_binds() -> None:
     ],
 )
 def test_a_binding_that_is_not_of_our_form_is_named_only(over: Json) -> None:
-    """Somebody else's, and its record may say that it is ours."""
+    """A binding that differs from the service's is not the service's, even if its record claims so."""
     own = binding(metadata("x-epp-rb"), "x-epp-role", "own")
     assert kept(ObservedBinding, {**own, **over}, own) == named(own)
 
 
 def test_an_account_has_metadata_and_nothing_else() -> None:
-    """No secrets and no tokens."""
+    """A kept account has no secrets and no tokens."""
     own = service_account(metadata("x-epp-sa", labels={"app": "x"}))
     forged = {**own, "secrets": [{"name": "token"}], "imagePullSecrets": [{"name": "a"}]}
     assert kept(ObservedAccount, own, forged) == own

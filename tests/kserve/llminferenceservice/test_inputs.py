@@ -1,4 +1,4 @@
-"""Which objects count among the inputs of a service's pods: those that its merged spec refers to, and no other."""
+"""Inputs of a service's pods: exactly the objects that its merged spec refers to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def config_map(name: str, namespace: str = "default", **data: str) -> Json:
 
 
 def digest(parent: Json, *related: Json) -> str:
-    """The digest of the inputs, which every workload carries."""
+    """Return the digest of the inputs, which every workload carries."""
     children = hookcalls.sync(SERVICE_KIND, parent, related)["children"]
     (found,) = {c["metadata"]["annotations"][INPUTS] for c in children if c["kind"] == "Deployment"}
     return str(found)
@@ -49,7 +49,7 @@ def digest(parent: Json, *related: Json) -> str:
     ],
 )
 def test_service_account(spec: Json, name: str, counts: bool) -> None:
-    """An edit of an account counts where pods run under it."""
+    """An edited account changes the digest only if pods run under it."""
     base = config("base", template={"serviceAccountName": "based"})
     others = [base, *(account(other) for other in ("model", "based", "demo-sa", "default") if other != name)]
     before = digest(service(**spec), *others, account(name))
@@ -73,7 +73,7 @@ def test_annotation_of_a_service_account_that_no_download_reads() -> None:
     ],
 )
 def test_config(spec: Json, name: str, counts: bool) -> None:
-    """A config counts that baseRefs name or that takes a preset's place, in the namespace where it is found."""
+    """A config is an input if baseRefs name it or it replaces a preset, in the namespace where it is found."""
     namespace, _, last = name.partition("/")
     others = [config("base"), config("both"), config("both", "kserve")]
     others = [other for other in others if other["metadata"] != config(last, namespace)["metadata"]]
@@ -94,7 +94,7 @@ def test_config(spec: Json, name: str, counts: bool) -> None:
     ],
 )
 def test_config_map(spec: Json, edited: Json, counts: bool) -> None:
-    """A key counts that is read."""
+    """Only keys that are read are inputs."""
     present = [config_map("picker", config=PICKER)]
     others = [item for item in present if item["metadata"] != edited["metadata"]]
     assert (digest(service(**spec), *others, edited) != digest(service(**spec), *present)) == counts

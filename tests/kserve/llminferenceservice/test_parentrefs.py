@@ -1,4 +1,4 @@
-"""``parentRefs`` beside ``gateway.refs``: an error in v1alpha1; in v1alpha2 only where they differ."""
+"""Using both ``parentRefs`` and ``gateway.refs`` is an error in v1alpha1; in v1alpha2 only if they differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLACE = "spec.router.route.http.spec"
 
 
 def judged(parents: list[Json], refs: list[Json], version: str = V1ALPHA2) -> tuple[list[str], list[str]]:
-    """The error at the route, and the warnings about it."""
+    """Return the error at the route, and the warnings about it."""
     route = {"http": {"spec": {"parentRefs": parents, "rules": [{"name": "all"}]}}}
     written = service(router={"route": route, "gateway": {"refs": refs}})
     verdict = admit({**written, "apiVersion": version})
@@ -34,7 +34,7 @@ def judged(parents: list[Json], refs: list[Json], version: str = V1ALPHA2) -> tu
     ],
 )
 def test_both_set(parents: list[Json], refs: list[Json], *, allowed: bool) -> None:
-    """The same Gateways in any order are said twice; an absent namespace is no namespace's name."""
+    """The order of Gateways does not matter; a reference without a namespace differs from one with a namespace."""
     said = [f"{PLACE}.parentRefs: repeats gateway.refs and can be left out"]
     assert judged(parents, refs) == (([], said) if allowed else ([PLACE], []))
     assert judged(parents, refs, V1ALPHA1) == ([PLACE], [])

@@ -1,4 +1,4 @@
-"""Which layer set each value of a pod."""
+"""The source of each value of a pod: the layer that set it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kserve.objects import SERVICE_KIND, config, service
 def sources(
     parent: Json, *configs: Json, accounts: Sequence[Json] = (), declared: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Source by path; ``declared`` has optional child kinds."""
+    """Return the source of each path; ``declared`` lists optional child kinds."""
     key = "LLMInferenceServiceConfig.serving.kserve.io/v1alpha2"
     related = {key: _by_name(configs), "ServiceAccount.v1": _by_name(accounts)}
     body = {"parent": parent, "children": {kind: {} for kind in declared}, "related": related}
@@ -32,7 +32,7 @@ def _by_name(objects: Sequence[Json]) -> Json:
 
 
 def test_presets_bases_and_the_spec() -> None:
-    """Each value is attributed to the layer that set it last; what brings the model in is nobody's."""
+    """Each value is attributed to the layer that set it last; the model download belongs to no layer."""
     base = config(template={"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}]})
     pod = {"containers": [{"name": "main", "image": "mine", "args": ["--x"]}]}
     found = sources(service(baseRefs=[{"name": "base"}], template=pod), base)
@@ -47,7 +47,7 @@ def test_presets_bases_and_the_spec() -> None:
 
 
 def test_groups_and_the_endpoint_picker() -> None:
-    """Leader, worker and scheduler have sources of their own."""
+    """Values of leader, worker and scheduler are attributed to different presets."""
     found = sources(service(worker={}, parallelism={"data": 2, "dataLocal": 1}, router={"scheduler": {}}, prefill={}))
     group = "LeaderWorkerSet/demo-kserve-mn spec.leaderWorkerTemplate"
     decode = "preset kserve-config-llm-decode-worker-data-parallel"
@@ -73,7 +73,7 @@ def test_no_warning_without_children() -> None:
 
 
 def test_adapters_credentials_and_traces_name_their_fields() -> None:
-    """What was added says which field asked for it, also among the user's own arguments."""
+    """Added values name the field that requested them, also if they are mixed with the user's arguments."""
     parent = service(
         notes={"serving.kserve.io/storageSecretName": "reader"},
         model={"uri": "gs://bucket/base", "lora": {"adapters": [{"name": "a", "uri": "s3://bucket/a"}]}},

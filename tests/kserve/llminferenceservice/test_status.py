@@ -1,4 +1,4 @@
-"""How the states of conditions become the status: KS-6.1 to KS-6.7."""
+"""The status is computed from the states of conditions (KS-6.1 to KS-6.7)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def outcome(
 
 
 def said(result: LLMInferenceServiceStatus) -> dict[str, str]:
-    """``True``, ``Unknown`` or the reason of each condition."""
+    """Return ``True``, ``Unknown`` or the reason of each condition."""
     return {c.type: c.status if c.status != "False" else c.reason for c in result.conditions}
 
 
@@ -91,14 +91,14 @@ VECTORS: dict[str, tuple[dict[str, ConditionState], dict[str, ConditionState | N
 
 @pytest.mark.parametrize("case", VECTORS)
 def test_truth_vectors(case: str) -> None:
-    """KS-6.6: the first that does not hold decides its aggregate; the router's comes before the workloads'."""
+    """The first false condition decides its aggregate; the router's comes before the workloads' (KS-6.6)."""
     workloads, router, expected = VECTORS[case]
     words = said(status(EMPTY, 1, outcome(workloads, router), NOW))
     assert (words["WorkloadsReady"], words["RouterReady"], words["Ready"]) == expected
 
 
 def test_shape() -> None:
-    """Sorted by type; severity on all but the three; a true one says nothing; the generation that was judged."""
+    """Conditions are sorted by type; only the aggregates have no severity; true ones have no reason or message."""
     result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: CONDITION_TRUE}), NOW)
     assert [c.type for c in result.conditions] == sorted(c.type for c in result.conditions)
     assert {c.type for c in result.conditions if not c.severity} == set(TOP_LEVEL)
@@ -107,7 +107,7 @@ def test_shape() -> None:
 
 
 def test_a_condition_that_does_not_apply_is_removed() -> None:
-    """The topology changed: its condition goes, it does not become true."""
+    """After a change of topology, a condition that no longer applies is removed, not set to true."""
     before = status(EMPTY, 1, outcome({MAIN: CONDITION_TRUE}, {ROUTES: CONDITION_TRUE, SCHEDULER: CONDITION_TRUE}), NOW)
     after = said(status(before, 2, outcome({WORKER: CONDITION_TRUE}, {ROUTES: None, SCHEDULER: CONDITION_TRUE}), NOW))
     assert MAIN not in after
@@ -116,7 +116,7 @@ def test_a_condition_that_does_not_apply_is_removed() -> None:
 
 
 def test_times_move_only_with_the_status() -> None:
-    """Another reason or message is no transition."""
+    """A new reason or message alone is not a transition."""
     first = status(EMPTY, 1, outcome({MAIN: no("A")}, {}), NOW)
     second = status(first, 2, outcome({MAIN: no("B", "other")}, {}), LATER)
     third = status(second, 2, outcome({MAIN: CONDITION_TRUE}, {}), LATER)
@@ -126,19 +126,19 @@ def test_times_move_only_with_the_status() -> None:
 
 
 def test_the_same_again_is_the_same() -> None:
-    """Nothing moves by itself, so there is nothing to write."""
+    """Equal states give an equal status, so nothing is written."""
     first = status(EMPTY, 1, outcome({MAIN: no("A")}, {ROUTES: no("B")}), NOW)
     assert status(first, 1, outcome({MAIN: no("A")}, {ROUTES: no("B")}), LATER) == first
 
 
 def test_foreign_conditions_survive() -> None:
-    """What others wrote is theirs."""
+    """Conditions that other controllers wrote are kept."""
     foreign = Condition(type="Backup", status="True", last_transition_time="2020-01-01T00:00:00Z")
     assert foreign in status(LLMInferenceServiceStatus(conditions=[foreign]), 1, outcome({}, {}), NOW).conditions
 
 
 def test_a_percent_sign_is_not_garbled() -> None:
-    """Messages are text, not formats."""
+    """Messages are not format strings."""
     result = status(EMPTY, 1, outcome({MAIN: no("X", "100% of pods")}, {}), NOW)
     assert {c.message for c in result.conditions if c.status == "False"} == {"100% of pods"}
 
@@ -147,7 +147,7 @@ def test_a_percent_sign_is_not_garbled() -> None:
 
 
 def test_a_new_object_that_cannot_be_combined() -> None:
-    """``Ready`` is false, and nothing is claimed about what was not looked at."""
+    """``Ready`` is false; what was not evaluated is ``Unknown``."""
     words = said(status(EMPTY, 1, outcome(None, None, no("CombineBaseError")), NOW))
     assert words == {
         "PresetsCombined": "CombineBaseError",
@@ -158,7 +158,7 @@ def test_a_new_object_that_cannot_be_combined() -> None:
 
 
 def test_a_running_service_that_cannot_be_combined_any_more() -> None:
-    """Conditions and addresses of what still runs stay, but ``Ready`` does not look healthy."""
+    """Conditions and addresses of the running service stay, but ``Ready`` is false."""
     running = outcome({MAIN: CONDITION_TRUE}, {ROUTES: CONDITION_TRUE})
     running = Outcome(
         {},
@@ -175,7 +175,7 @@ def test_a_running_service_that_cannot_be_combined_any_more() -> None:
 
 
 def test_a_workload_that_cannot_be_made() -> None:
-    """The router was not reached: it stays as it was, unknown on a new object."""
+    """The router was not evaluated: its condition stays as it was, ``Unknown`` on a new object."""
     failed = WorkloadResult([], {MAIN: no("ReconcileSingleNodeWorkloadError")}, failed=True)
     words = said(status(EMPTY, 1, Outcome({}, CONDITION_TRUE, failed, None), NOW))
     assert words["Ready"] == words["WorkloadsReady"] == "ReconcileSingleNodeWorkloadError"
@@ -183,7 +183,7 @@ def test_a_workload_that_cannot_be_made() -> None:
 
 
 def test_settings_that_cannot_be_read() -> None:
-    """``Ready`` says which; sub-conditions stay."""
+    """``Ready`` has the reason; all other conditions stay."""
     before = status(EMPTY, 1, outcome({MAIN: CONDITION_TRUE}, {}), NOW)
     after = status(before, 1, Outcome({}, None, None, None, no("OperatorConfigInvalid")), NOW)
     assert said(after) == {**said(before), "Ready": "OperatorConfigInvalid"}
@@ -201,7 +201,7 @@ URI = field.Path("spec").child("model", "uri")
     ],
 )
 def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition: str, reason: str) -> None:
-    """``Ready`` is ``InvalidSpec``, beside the condition that upstream has for it (KS-7.5)."""
+    """``Ready`` is ``InvalidSpec``; the condition that upstream uses for it is false too (KS-7.5)."""
     error = field.invalid(path, "v", "wrong")
     result = status(EMPTY, 1, refused({"a": "b"}, [error], multi_node=multi_node), NOW)
     words = said(result)
@@ -214,7 +214,7 @@ def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition
 
 
 def test_stopped() -> None:
-    """Every sub-condition is there and false, and nothing answers any more."""
+    """Every sub-condition is present and false, and the status has no addresses."""
     before = LLMInferenceServiceStatus(url="http://a/", addresses=[Address(url="http://a/")])
     result = status(before, 2, Outcome({"pin": "p"}, CONDITION_TRUE, None, None, stopped=True), NOW)
     words = said(result)
@@ -225,7 +225,7 @@ def test_stopped() -> None:
 
 
 def test_started_again() -> None:
-    """Conditions of the topology come back, the others go."""
+    """Conditions of the topology return, those of other topologies are removed."""
     stopped = status(EMPTY, 1, Outcome({}, CONDITION_TRUE, None, None, stopped=True), NOW)
     router: dict[str, ConditionState | None] = dict.fromkeys(ROUTER_CONDITIONS)
     words = said(status(stopped, 2, outcome({MAIN: CONDITION_TRUE}, router), NOW))
@@ -242,7 +242,7 @@ def ready(result: LLMInferenceServiceStatus) -> Condition:
 
 
 def test_the_message_is_the_causes_in_order() -> None:
-    """As a pod lives: what is wrong with pods, then what has not come up around them."""
+    """Causes in pods come first, in the order of a pod's life, then the other false conditions."""
     crash = Cause(Stage.CRASH, "pod a: crashed", "CrashLoopBackOff")
     unschedulable = Cause(Stage.SCHEDULING, "pod b: no node", "Unschedulable")
     workloads = WorkloadResult([], {MAIN: no("MinimumReplicasUnavailable", "generic")}, [crash, unschedulable])
@@ -253,7 +253,7 @@ def test_the_message_is_the_causes_in_order() -> None:
 
 
 def test_without_causes_the_deciding_condition_is_quoted() -> None:
-    """Never an empty message where something was said."""
+    """Without causes, ``Ready`` has the message of the condition that decides."""
     result = ready(status(EMPTY, 1, outcome({MAIN: no("X", "generic")}, {}), NOW))
     assert (result.reason, result.message) == ("X", "generic")
 
@@ -288,7 +288,7 @@ NOT_HERE = {
 
 
 def test_reasons_are_upstreams() -> None:
-    """Appendix C: each reason that can occur here has its name, and ours are named beside them."""
+    """Reasons are those of Appendix C that can occur here, and the listed additional ones."""
     known = {*ConditionType, *Reason}
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
@@ -305,13 +305,13 @@ def test_reasons_are_upstreams() -> None:
     assert known - REASONS - set(ConditionType) == ours | later
 
 
-# Children that stay away.
+# Missing children.
 
 SERVICE_MISSING = Outstanding(absent=["Service x"])
 
 
 def test_a_child_that_is_on_its_way() -> None:
-    """For a minute it is only being created."""
+    """For a minute, a missing child is reported as being created."""
     made = Outcome(
         {},
         CONDITION_TRUE,
@@ -325,7 +325,7 @@ def test_a_child_that_is_on_its_way() -> None:
 
 
 def test_a_child_whose_name_is_taken() -> None:
-    """Nothing ever announces it, so after a minute ``Ready`` does; and all is forgotten once the child is there."""
+    """No event reports the conflict, so after a minute ``Ready`` does, until the child exists."""
     made = Outcome(
         {},
         CONDITION_TRUE,
@@ -356,7 +356,7 @@ def test_aggregates_depend_on_the_present_states_alone(
     workloads: dict[str, ConditionState | None],
     router: dict[str, ConditionState | None],
 ) -> None:
-    """KS-6.3, whatever was said before: the first that does not hold, in order; the router before the workloads."""
+    """Earlier conditions do not matter; the first false one decides, the router's before the workloads' (KS-6.3)."""
 
     def judged(
         before: LLMInferenceServiceStatus,

@@ -1,4 +1,4 @@
-"""What KServe's integration tests see of a whole service, where no test of a part shows it."""
+"""Behaviour of a whole service that KServe's integration tests cover and tests of its parts here do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def settled(parent: Json, *related: Json) -> Cluster:
 
 
 def test_a_service_of_bases_only() -> None:
-    """Model, router and workload each from a config: the image is the workload's, and all presets are pinned."""
+    """Model, router and workload come from a config each: the workload's image wins, and all presets are pinned."""
     bases = [
         config("model", model={"uri": "hf://facebook/opt-125m", "name": "facebook/opt-125m"}),
         config("router", router={"route": {}, "gateway": {}, "scheduler": {}}),
@@ -38,7 +38,7 @@ def test_a_service_of_bases_only() -> None:
 
 @pytest.mark.parametrize(("wanted", "after"), [(None, 5), (2, 2)])
 def test_a_group_scaled_from_outside(wanted: int | None, after: int) -> None:
-    """Left alone where the service says no number, set back where it does."""
+    """Replicas stay as observed if the spec has no number, and are reset if it has one."""
     given: dict[str, Any] = {} if wanted is None else {"replicas": wanted}
     cluster = settled(service(**GROUP, **given))
     group = cluster.child("LeaderWorkerSet", "demo-kserve-mn")
@@ -72,7 +72,7 @@ def test_a_reference_that_is_made_later(router: Json, missing: Json) -> None:
 
 @pytest.mark.parametrize("part", ["worker", "prefill"])
 def test_a_part_that_is_removed_goes_with_its_condition(part: str) -> None:
-    """And comes back with it."""
+    """Removing a part removes its object and its condition."""
     spec = GROUP if part == "worker" else {"prefill": {}}
     condition = "WorkerWorkloadReady" if part == "worker" else "PrefillWorkloadReady"
     gone = ("LeaderWorkerSet", "demo-kserve-mn") if part == "worker" else ("Deployment", "demo-kserve-prefill")

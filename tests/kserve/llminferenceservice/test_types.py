@@ -1,4 +1,4 @@
-"""The vectors of KS-1.3."""
+"""Number of pods per replica, and kinds of parallelism (KS-1.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.kserve.llminferenceservice.types import ParallelismSpec, WorkloadSpec
 
 
 def parallelism(**numbers: int | None) -> ParallelismSpec:
-    """As a merged spec may have it, numbers below 1 included."""
+    """Return unvalidated parallelism, as in a merged spec; numbers may be below 1."""
     return ParallelismSpec.model_construct(None, **numbers)
 
 
@@ -29,13 +29,13 @@ def parallelism(**numbers: int | None) -> ParallelismSpec:
     ],
 )
 def test_pods_per_replica(pipeline: int | None, data: int | None, local: int | None, size: int | None) -> None:
-    """Data parallelism decides before pipeline parallelism; nothing set says nothing."""
+    """Data parallelism takes precedence over pipeline parallelism; without either, the size is not set."""
     given = parallelism(pipeline=pipeline, data=data, data_local=local)
     assert WorkloadSpec.model_construct(None, parallelism=given).pods_per_replica == size
 
 
 def test_kinds_of_parallelism() -> None:
-    """Either half of data parallelism makes a group data-parallel."""
+    """Either of ``data`` and ``dataLocal`` makes a group data-parallel."""
     assert parallelism(data_local=2).is_data_parallel
     assert parallelism(data=1).is_data_parallel
     assert not parallelism(data_local=0).is_data_parallel

@@ -1,4 +1,4 @@
-"""What a user is told although it is valid: KS-5 and KS-7.6."""
+"""Warnings about valid services (KS-5 and KS-7.6)."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ WARNED: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("case", WARNED)
 def test_warnings(case: str) -> None:
-    """One warning, which names the field; the object is accepted."""
+    """The object is accepted with one warning, which names the field."""
     spec, pattern = WARNED[case]
     verdict = admit(service(**spec))
     assert verdict.errors == []
@@ -176,7 +176,7 @@ def test_warnings(case: str) -> None:
 
 @pytest.mark.parametrize("scaled", [SCALING, {"prefill": SCALING, "router": FULL_ROUTER}, {**WORKER, **SCALING}])
 def test_scaling_is_acted_on(scaled: Json) -> None:
-    """Whether the kinds that it needs are installed is said by the status."""
+    """Admission does not warn about scaling: the status reports kinds that are not installed."""
     assert admit(service(**scaled)).warnings == []
 
 
@@ -203,7 +203,7 @@ OWN_ROUTE: Json = {"route": {"http": {"refs": [{"name": "mine"}]}}, "scheduler":
     ],
 )
 def test_criticality(word: str, router: Json, warning: str) -> None:
-    """As a field of v1alpha1, and as v1alpha2 has it: for a model and an adapter alike."""
+    """Criticality warns alike as a field of v1alpha1 and as an annotation of v1alpha2, for models and adapters."""
     model = {"uri": "hf://a/b", "lora": {"adapters": [{"name": "c", "uri": "hf://c/d"}]}}
     notes = {MODEL: word, ADAPTERS: f'{{"0": "{word}"}}'}
     found = [w for w in admit(service(model=model, router=router, notes=notes)).warnings if "model.lora" not in w]
@@ -222,7 +222,7 @@ def test_criticality(word: str, router: Json, warning: str) -> None:
 
 
 def test_long_names_of_groups() -> None:
-    """A LeaderWorkerSet's labels have less room than a Deployment's."""
+    """A LeaderWorkerSet's labels leave less room for the name than a Deployment's."""
     long = "a" * 40
     assert any("metadata.name: 40 characters" in warning for warning in admit(service(long, **WORKER)).warnings)
     assert admit(service(long)).warnings == []
@@ -240,7 +240,7 @@ def test_long_names_of_groups() -> None:
     ],
 )
 def test_what_a_base_may_supply_is_not_missed(spec: Json) -> None:
-    """With baseRefs, nothing is said about what is not there."""
+    """With baseRefs, missing fields cause no warnings."""
     assert admit(service(baseRefs=[{"name": "b"}], **spec)).warnings == []
 
 
@@ -248,13 +248,12 @@ def test_what_a_base_may_supply_is_not_missed(spec: Json) -> None:
     "main", [{"command": ["serve"]}, {"volumeMounts": [{"name": "models", "mountPath": "/mnt/models/"}]}]
 )
 def test_a_pod_that_brings_its_own_model(main: Json) -> None:
-    """It may well do without the storage initializer."""
+    """Disabling the storage initializer is fine if the container has a command or mounts the model."""
     template = {"containers": [{"name": "main", **main}], "volumes": [{"name": "models", "emptyDir": {}}]}
     assert admit(service(storageInitializer={"enabled": False}, template=template)).warnings == []
 
 
 def test_a_complete_service_has_no_warnings() -> None:
-    """The ordinary case is quiet."""
     assert admit(service(router={**FULL_ROUTER, "gateway": {}}, prefill={}, replicas=1)).warnings == []
 
 
@@ -284,7 +283,7 @@ def advice(parent: Json) -> list[str]:
     ],
 )
 def test_token_that_the_download_does_not_get(parent: Json, path: str) -> None:
-    """A gated model: the variable is on the server, and the storage initializer downloads."""
+    """The server has HF_TOKEN, but the storage initializer, which downloads the gated model, does not."""
     found = [text for text in advice(parent) if "does not get this HF_TOKEN" in text]
     assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
     assert all(SECRET in text for text in found)
@@ -295,7 +294,7 @@ CORS = {"type": "CORS", "cors": {"allowOrigins": ["*"]}}
 
 
 def test_fields_of_a_newer_gateway_api() -> None:
-    """The API server refuses the route where it knows only an older one; configs warn as well."""
+    """An API server with an older Gateway API refuses such a route; services and configs warn."""
     filters = [CORS, {"type": "RequestRedirect", "requestRedirect": {"statusCode": 301}}]
     backends = [{"name": "s", "port": 80, "filters": [REDIRECT]}]
     router = {"route": {"http": {"spec": {"rules": [{"filters": filters, "backendRefs": backends}]}}}, "scheduler": {}}

@@ -51,12 +51,12 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(item: Json, want: list[str]) -> None:
-    """Every mistake of an object at once."""
+    """All errors of an object are reported at once."""
     assert paths(admit(BACKEND_RUNTIME, item)) == want
 
 
 def test_upstream_paths_lead_to_the_true_place() -> None:
-    """Upstream reports some mistakes at fields that do not exist; the text and the command line know better."""
+    """Upstream's path may name a field that does not exist; the message and ``place`` name the actual field."""
     (error,) = admit(BACKEND_RUNTIME, preset(resources=LOW)).errors
     assert "spec.recommendedConfigs[0].resources.limits[cpu]" in error.body
     assert error.place is not None
@@ -64,7 +64,7 @@ def test_upstream_paths_lead_to_the_true_place() -> None:
 
 
 def test_two_low_limits_are_two_errors() -> None:
-    """Same path, different texts."""
+    """Both errors have the same path but different messages."""
     low = {"requests": {"cpu": 4, "memory": "2Gi"}, "limits": {"cpu": 1, "memory": "1Gi"}}
     assert len({str(error) for error in admit(BACKEND_RUNTIME, preset(resources=low)).errors}) == 2
 
@@ -95,14 +95,14 @@ WARNED = {
 
 @pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
 def test_warned(item: Json, part: str) -> None:
-    """Accepted, and the user is told."""
+    """The object is accepted with a warning."""
     verdict = admit(BACKEND_RUNTIME, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
 
 
 def test_params_of_flavors_are_fine() -> None:
-    """In arguments that are only there with them, and in variables; the degrees are always there."""
+    """Params may be used in their own paramArgs and in variables; TP and PP always have a value."""
     added = {"param": "MAX-LEN", "args": ["--max-model-len={{ .MAX-LEN }}"], "unless": ["--max-len"]}
     item = preset(args=["--tp", "{{ .TP }}"], paramArgs=[added])
     item["spec"]["envs"] = [{"name": "DEVICES", "value": "{{ .TP }} of {{ .INSTANCE-TYPE }}"}]
@@ -110,18 +110,18 @@ def test_params_of_flavors_are_fine() -> None:
 
 
 def test_a_newer_handler_is_fine() -> None:
-    """Of a Kubernetes that this service does not know yet."""
+    """A handler of a newer Kubernetes release is accepted."""
     hook = {"preStop": {"future": {"x": 1}}}
     assert paths(admit(BACKEND_RUNTIME, runtime(lifecycle=hook))) == []
 
 
 def test_any_name_is_fine() -> None:
-    """Names of runtimes are names of objects, with dots too."""
+    """A BackendRuntime's name may contain dots."""
     assert paths(admit(BACKEND_RUNTIME, runtime("a.b"))) == []
 
 
 def test_a_registry_with_a_port_is_fine() -> None:
-    """A colon before the last slash is no tag, and braces that name nothing of ours are no placeholder."""
+    """A colon before the last slash does not start a tag; braces around other names are not a placeholder."""
     item = runtime(
         image="localhost:5000/engine",
         readinessProbe={"httpGet": {"port": "http"}},

@@ -28,7 +28,7 @@ ACCEPTED: dict[str, Json] = {
 
 @pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_accepted(item: Json) -> None:
-    """What upstream takes and can work."""
+    """Upstream accepts these objects, and they can work."""
     assert paths(admit(OPEN_MODEL, item)) == []
 
 
@@ -76,24 +76,24 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(item: Json, want: list[str]) -> None:
-    """Every mistake of an object at once, each at the field to change."""
+    """All errors of an object are reported at once, each at the field to change."""
     assert paths(admit(OPEN_MODEL, item)) == want
 
 
 def test_name_is_not_judged_on_updates() -> None:
-    """An object with an old name can still be changed."""
+    """An object whose name breaks the rule can still be updated."""
     old, new = model("qwen-2-0.5b"), model("qwen-2-0.5b", familyName="other")
     assert paths(admit(OPEN_MODEL, new, old)) == []
 
 
 def test_spec_absent() -> None:
-    """Without a spec the required fields are named."""
+    """The required fields are reported if the spec is empty."""
     item = {**model(), "spec": {}}
     assert paths(admit(OPEN_MODEL, item)) == ["spec.familyName", "spec.source"]
 
 
 def params(**given: str) -> Json:
-    """A model with a flavor of four GPUs and these params."""
+    """Return a model with one flavor of four GPUs and these params."""
     return model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": 4}, "params": given}]})
 
 
@@ -113,21 +113,21 @@ WARNED = {
 
 @pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
 def test_warned(item: Json, part: str) -> None:
-    """Accepted, and the user is told."""
+    """The object is accepted with a warning."""
     verdict = admit(OPEN_MODEL, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
 
 
 def test_fitting_params() -> None:
-    """A split over all devices, and notes for other programs, are nothing to warn of."""
+    """A split over all devices and params for other programs cause no warning."""
     assert admit(OPEN_MODEL, params(**{"TP": "2", "PP": "2", "INSTANCE-TYPE": "p4d.24xlarge"})).warnings == []
     (warning,) = admit(OPEN_MODEL, params(**{"INSTANCE-TYPE": "p4d 24xlarge"})).warnings
     assert "params[INSTANCE-TYPE]: not a valid label value, so it selects no nodes" in warning
 
 
 def test_status_tells_validity() -> None:
-    """Ready says whether the object can be used, and who uses it does not matter."""
+    """Ready depends on whether the spec is valid, not on the users of the object."""
     good = sync(OPEN_MODEL, {**model(), "metadata": {"name": "opt", "uid": "u"}})
     bad = sync(OPEN_MODEL, {**model_at("x"), "metadata": {"name": "opt", "uid": "u"}})
     assert [c["status"] for c in good["status"]["conditions"]] == ["True"]

@@ -44,7 +44,7 @@ ACCEPTED: dict[str, Json] = {
 
 @pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_accepted(item: Json) -> None:
-    """What upstream takes and can work."""
+    """Upstream accepts these objects, and they can work."""
     assert paths(admit(PLAYGROUND, item)) == []
 
 
@@ -127,7 +127,7 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(item: Json, want: list[str]) -> None:
-    """Every mistake of an object at once, each at the field to change."""
+    """All errors of an object are reported at once, each at the field to change."""
     assert paths(admit(PLAYGROUND, item)) == want
 
 
@@ -170,7 +170,7 @@ WARNED = {
 
 @pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
 def test_warned(item: Json, part: str) -> None:
-    """Accepted, and the user is told."""
+    """The object is accepted with a warning."""
     verdict = admit(PLAYGROUND, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
@@ -180,18 +180,18 @@ def test_warned(item: Json, part: str) -> None:
     ("name", "example"), [("vLLM", "vllm"), ("tensorrt_llm", "tensorrt-llm"), ("Llama.Cpp", "llama.cpp"), ("", "vllm")]
 )
 def test_suggests_a_valid_backend_name(name: str, example: str) -> None:
-    """The same name in a valid spelling, else the default."""
+    """The error suggests the same name in a valid spelling, or else the default."""
     (error,) = admit(PLAYGROUND, backend(backendName=name)).errors
     assert str(error).endswith(f"for example {example}")
 
 
 def test_no_warning_for_the_default_port() -> None:
-    """Saying what is so anyway is fine."""
+    """Arguments that repeat the default port cause no warning."""
     assert admit(PLAYGROUND, backend(args=["--port", "8080", "--port=8080"])).warnings == []
 
 
 def test_old_mistakes_stay_possible() -> None:
-    """An update may keep what was wrong before, and is warned; a new mistake is refused."""
+    """An update that keeps an existing mistake is accepted with a warning; a new mistake is refused."""
     old = playground(replicas=-1)
     verdict = admit(PLAYGROUND, playground(replicas=-1, backendRuntimeConfig={"args": ["-x"]}), old)
     assert verdict.errors == []

@@ -29,7 +29,7 @@ def template(answer: Json) -> Json:
 
 
 def test_the_service_says_only_what_is_decided() -> None:
-    """Everything else comes from the CRD's defaults; no labels, no owner references."""
+    """Everything else comes from the CRD's defaults; the hook sets no labels or owner references."""
     answer = sync(PLAYGROUND, playground(replicas=2), model(), runtime())
     made = child(answer, "Service")
     assert unnoted([made])[0]["metadata"] == {"name": "chat", "namespace": "team"}
@@ -52,7 +52,7 @@ def test_the_service_says_only_what_is_decided() -> None:
 
 
 def test_overrides() -> None:
-    """Tag and arguments of the Playground; arguments after the preset's, and never rendered."""
+    """The Playground's tag replaces the runtime's; its arguments follow the preset's and are not rendered."""
     config = {"version": "v2", "args": ["{{ .ModelName }}"]}
     made = runner(template(sync(PLAYGROUND, playground(backendRuntimeConfig=config), model(), runtime())))
     assert made["image"] == "example.com/engine:v2"
@@ -60,7 +60,7 @@ def test_overrides() -> None:
 
 
 def test_environment_has_one_order() -> None:
-    """The runtime's variables in their order, changed in place, then the Playground's own; no name twice (LZ-T05)."""
+    """The Playground's variables replace the runtime's in place or follow them; no name appears twice (LZ-T05)."""
     base = [{"name": "B", "value": "1"}, {"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     own = [{"name": "C", "value": ""}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     alone = runner(template(sync(PLAYGROUND, playground(), model(), runtime(envs=base))))
@@ -79,7 +79,7 @@ SHARED: dict[str, tuple[Any, Any, Any]] = {
 
 @pytest.mark.parametrize(("of_preset", "own", "want"), SHARED.values(), ids=SHARED.keys())
 def test_shared_memory(of_preset: Any, own: Any, want: Any) -> None:
-    """A directory in memory at /dev/shm, where a size is known."""
+    """A memory-backed volume is mounted at /dev/shm if a size is set."""
     config = {"backendRuntimeConfig": {"sharedMemorySize": own}} if own else {}
     engine = preset(**({"sharedMemorySize": of_preset} if of_preset else {}))
     spec = template(sync(PLAYGROUND, playground(**config), model(), engine))["spec"]
@@ -91,7 +91,7 @@ def test_shared_memory(of_preset: Any, own: Any, want: Any) -> None:
 
 
 def test_handlers_are_passed_on() -> None:
-    """Probes and lifecycle, without what the API server would not store."""
+    """Probes and lifecycle are passed on without values that the API server does not store."""
     probe = {"httpGet": {"path": "/health", "port": 8080}, "initialDelaySeconds": 0, "periodSeconds": 5}
     engine = runtime(readinessProbe=probe, lifecycle={"preStop": {"exec": {"command": ["x"]}}})
     made = runner(template(sync(PLAYGROUND, playground(), model(), engine)))
@@ -100,7 +100,7 @@ def test_handlers_are_passed_on() -> None:
 
 
 def test_speculative_decoding() -> None:
-    """A draft model chooses the preset; the list keeps the user's order, the arguments follow the roles."""
+    """A draft model selects the preset; the list keeps the user's order, and the arguments follow the roles."""
     claim = {"models": [{"name": "small", "role": "draft"}, {"name": "opt"}]}
     answer = sync(PLAYGROUND, playground(modelClaims=claim), model(), model("small"), runtime())
     models = child(answer, "Service")["spec"]["modelClaims"]["models"]
@@ -114,7 +114,7 @@ def test_speculative_decoding() -> None:
 
 
 def test_a_model_that_is_its_own_draft() -> None:
-    """Claimed once, because Metacontroller keeps such items apart by name; the arguments name it twice."""
+    """It is claimed once, because Metacontroller merges this list by name; the arguments name it twice."""
     claim = {"models": [{"name": "opt"}, {"name": "opt", "role": "draft"}]}
     answer = sync(PLAYGROUND, playground(modelClaims=claim), model(), runtime())
     assert child(answer, "Service")["spec"]["modelClaims"]["models"] == [{"name": "opt", "role": "main"}]
@@ -122,7 +122,7 @@ def test_a_model_that_is_its_own_draft() -> None:
 
 
 def test_ollama() -> None:
-    """The engine gets ollama's name for the model, not the OpenModel's."""
+    """The engine gets ollama's name for the model, not the name of the OpenModel."""
     engine = preset(args=["run", "{{ .ModelName }}"])
     answer = sync(PLAYGROUND, playground(), model_at("ollama://qwen2:0.5b"), engine)
     assert runner(template(answer))["args"] == ["run", "qwen2:0.5b"]
@@ -130,7 +130,7 @@ def test_ollama() -> None:
 
 
 def test_skip_annotation_is_handed_down() -> None:
-    """As it is; only ``true`` changes the path."""
+    """The value is passed on unchanged; only ``true`` changes the path."""
     for value, path in (("true", "facebook/opt"), ("True", "/workspace/models/models--facebook--opt")):
         item = playground(annotations={"llmaz.io/skip-model-loader": value, "other": "x"})
         answer = sync(PLAYGROUND, item, model(), runtime())
@@ -150,7 +150,7 @@ def scaled(trigger: Json | None = None, **spec: Any) -> Json:
 
 
 def test_autoscaler() -> None:
-    """It scales the Playground, by its own trigger before the preset's, with quantities as they are stored."""
+    """It targets the Playground, prefers its trigger to the preset's, and has quantities in their stored form."""
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.05"}}
     trigger = {"hpa": {"metrics": [CPU], "behavior": behavior}}
     engine = preset(scaleTrigger={"hpa": {"metrics": []}})
@@ -166,7 +166,7 @@ def test_autoscaler() -> None:
 
 @pytest.mark.parametrize("behavior", [{}, {"scaleUp": {}, "scaleDown": {"stabilizationWindowSeconds": 60}}])
 def test_an_empty_behavior_is_one(behavior: Json) -> None:
-    """It stands for the defaults, which the API server fills in; without it they apply as well."""
+    """An empty behavior is passed on; the API server's defaults apply with or without it."""
     trigger = {"hpa": {"metrics": [CPU], "behavior": {**behavior, "future": None}}}
     item = playground(elasticConfig={"maxReplicas": 2, "scaleTrigger": trigger})
     assert child(sync(PLAYGROUND, item, model(), runtime()), "HorizontalPodAutoscaler")["spec"]["behavior"] == behavior
@@ -177,7 +177,7 @@ MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": 
 
 @pytest.mark.parametrize(("chosen", "metric"), [("own", MEMORY), ("none", STORED)])
 def test_autoscaler_of_the_preset(chosen: str, metric: Json) -> None:
-    """Of the preset that is chosen; where it has none, of the preset that the models imply (LZ-T08)."""
+    """The trigger comes from the chosen preset, or else from the preset that the models imply (LZ-T08)."""
     presets = [
         {"name": "default", "scaleTrigger": {"hpa": {"metrics": [CPU]}}},
         {"name": "own", "scaleTrigger": {"hpa": {"metrics": [MEMORY]}}},
@@ -190,7 +190,7 @@ def test_autoscaler_of_the_preset(chosen: str, metric: Json) -> None:
 
 @pytest.mark.parametrize("engine", [runtime(), preset(scaleTrigger={})], ids=["no trigger", "a trigger of nothing"])
 def test_no_autoscaler(engine: Json) -> None:
-    """Without a trigger nothing scales, and the user is told (LZ-N25)."""
+    """Without a trigger no autoscaler is created, and Ready reports it (LZ-N25)."""
     answer = sync(PLAYGROUND, scaled(), model(), engine)
     assert [c["kind"] for c in answer["children"]] == ["Service"]
     assert "elasticConfig has no effect" in condition(answer, "Ready")["message"]
@@ -223,7 +223,7 @@ MISSING: dict[str, tuple[Json, list[Json], str]] = {
 
 @pytest.mark.parametrize(("item", "related", "reason"), MISSING.values(), ids=MISSING.keys())
 def test_reports_ambiguous_specs(item: Json, related: list[Json], reason: str) -> None:
-    """Nothing is made, and both conditions say why (LZ-T03, LZ-T10)."""
+    """No child is created, and Progressing and Ready report it (LZ-T03, LZ-T10)."""
     answer = sync(PLAYGROUND, item, *related)
     assert answer["children"] == []
     assert state(answer, "Progressing") == ("False", "AbortProcessing")

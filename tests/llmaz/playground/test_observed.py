@@ -1,4 +1,4 @@
-"""What a Playground asks for: exactly what it names (LZ-10)."""
+"""Related objects of a Playground: only those that it names (LZ-10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def asked(item: Json) -> dict[str, Json]:
 
 
 def test_one_model() -> None:
-    """The model, the default engine, and whoever has a Service of its name."""
+    """The rules match the model, the default engine and any Service with the Playground's name."""
     assert asked(playground()) == {
         "openmodels": {"apiVersion": "llmaz.io/v1alpha1", "resource": "openmodels", "names": ["opt"]},
         "backendruntimes": {
@@ -29,7 +29,7 @@ def test_one_model() -> None:
 
 
 def test_several_models() -> None:
-    """Each once, and the engine that is named."""
+    """The rules match each model once, and the engine that is named."""
     claim = {"models": [{"name": "a"}, {"name": "b", "role": "draft"}, {"name": "a"}]}
     rules = asked(playground(modelClaims=claim, backendRuntimeConfig={"backendName": "tgi"}))
     assert rules["openmodels"]["names"] == ["a", "b"]
@@ -37,7 +37,7 @@ def test_several_models() -> None:
 
 
 def test_never_everything() -> None:
-    """A claim without names asks for no models at all, rather than for all of them."""
+    """A claim without names matches no models, rather than all of them."""
     claims: tuple[Json, ...] = ({"modelClaims": {}}, {"modelClaim": {}})
     for spec in claims:
         assert "openmodels" not in asked(playground(**{"modelClaim": None, **spec}))
@@ -45,5 +45,5 @@ def test_never_everything() -> None:
 
 
 def test_unreadable() -> None:
-    """It never fails: a deletion waits for it too."""
+    """Customize does not fail on an invalid spec, because a deletion waits for it too."""
     assert customize(PLAYGROUND, playground(replicas="x")) == []

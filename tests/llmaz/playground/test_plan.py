@@ -1,4 +1,4 @@
-"""How resources of preset and Playground become one (LZ-3.4)."""
+"""Merging the resources of preset and Playground (LZ-3.4)."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ CASES: dict[str, tuple[Resources | None, Resources | None, Amounts, Amounts]] = 
 
 @pytest.mark.parametrize(("preset", "playground", "limits", "requests"), CASES.values(), ids=CASES.keys())
 def test_merge(preset: Resources | None, playground: Resources | None, limits: Amounts, requests: Amounts) -> None:
-    """The Playground's win one by one and take the preset's with them; no limit is ever below its request."""
+    """Each amount of the Playground wins and adjusts the preset's, so that no limit is below its request."""
     want = {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
     assert merged_resources(preset, playground) == want
 
 
 def test_inputs_are_left_alone() -> None:
-    """The preset is shared by many."""
+    """The preset is not modified, because Playgrounds share it."""
     before = FOUR.model_dump()
     merged_resources(FOUR, both(None, {"cpu": "10"}))
     assert before == FOUR.model_dump()
 
 
 def test_quantities_are_canonical() -> None:
-    """As the API server writes them."""
+    """Quantities are converted to the form in which the API server stores them."""
     given = Resources.model_validate({"limits": {"cpu": 4, "memory": "8192Mi", "x.y/z": "1000"}})
     assert given.limits == {"cpu": "4", "memory": "8Gi", "x.y/z": "1k"}

@@ -1,4 +1,4 @@
-"""The seven rows of LZ-5.2, and Ready beside them."""
+"""The status of a Playground: the seven rows of LZ-5.2, and Ready."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def status(*conditions: tuple[str, str, str], **more: Any) -> Json:
 
 
 def of_service(available: bool, *more: tuple[str, str, str], **fields: Any) -> Json:
-    """What the Service says of itself."""
+    """Return the status of a Service."""
     return status(("Available", str(available), "X"), *more, **{"replicas": 2, "selector": "a=b", **fields})
 
 
 def seen(service_status: Json, **spec: Any) -> Json:
-    """The Playground's own Service as observed."""
+    """Return the Playground's Service as observed."""
     made = child(sync(PLAYGROUND, playground(**spec), model(), runtime()), "Service")
     return observed(made, status=service_status)
 
@@ -64,7 +64,7 @@ ROWS: dict[str, tuple[Json | None, bool, list[tuple[str, str, str]]]] = {
 
 @pytest.mark.parametrize(("before", "available", "want"), ROWS.values(), ids=ROWS.keys())
 def test_rows(before: Json | None, available: bool, want: list[tuple[str, str, str]]) -> None:
-    """Upstream's two conditions, and what is mirrored from the Service."""
+    """The status has upstream's two conditions, and copies replicas and selector from the Service."""
     answer = sync(PLAYGROUND, playground(status=before), model(), runtime(), children=[seen(of_service(available))])
     got = [(c["type"], c["status"], c["reason"]) for c in answer["status"]["conditions"] if c["type"] != "Ready"]
     assert got == want
@@ -72,7 +72,7 @@ def test_rows(before: Json | None, available: bool, want: list[tuple[str, str, s
 
 
 def test_transition_times_move_only_with_status() -> None:
-    """And upstream's conditions carry no generation."""
+    """Upstream's conditions have no observedGeneration."""
     answer = sync(
         PLAYGROUND,
         playground(status=status(PENDING, AVAILABLE)),
@@ -87,7 +87,7 @@ def test_transition_times_move_only_with_status() -> None:
 
 @pytest.mark.parametrize("gone", ["model", "engine"])
 def test_rows_2_and_3_keep_everything(gone: str) -> None:
-    """The child stays as last applied, and what was mirrored stays too (what runs is not torn down)."""
+    """The child stays as last applied, and the status keeps replicas and selector."""
     before = status(PENDING, AVAILABLE)
     service = seen(of_service(True))
     related = [runtime()] if gone == "model" else [model()]
@@ -108,7 +108,7 @@ def foreign(**metadata: Any) -> Json:
 
 
 def test_reports_a_foreign_service() -> None:
-    """Nothing is made while a Service of that name belongs to nobody or to another."""
+    """No child is created while a Service of that name has no owner or another owner."""
     for metadata in ({}, {"ownerReferences": [{"kind": "X", "name": "x", "uid": "other", "controller": True}]}):
         answer = sync(PLAYGROUND, playground(), model(), runtime(), foreign(**metadata))
         assert answer["children"] == []
@@ -117,7 +117,7 @@ def test_reports_a_foreign_service() -> None:
 
 
 def test_an_own_service_that_lost_its_label() -> None:
-    """It is asked for again, and after a minute the user reads why it does not come."""
+    """The Service is requested again; after a minute Ready reports the name conflict."""
     owner = {"kind": "Playground", "name": "chat", "uid": UID, "controller": True}
     lost = foreign(ownerReferences=[owner])
     first = sync(PLAYGROUND, playground(), model(), runtime(), lost)
@@ -130,7 +130,7 @@ def test_an_own_service_that_lost_its_label() -> None:
 
 
 def test_ready_is_the_services_with_its_causes() -> None:
-    """The reason that matters is copied up."""
+    """Reason and message of the Service's Ready are copied to the Playground."""
     told = of_service(False, ("Ready", "False", "ImagePullBackOff"))
     told["conditions"][-1]["message"] = "pod chat-1: cannot pull its image"
     answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[seen(told)])
@@ -139,7 +139,7 @@ def test_ready_is_the_services_with_its_causes() -> None:
 
 
 def test_ready_when_the_service_is() -> None:
-    """True, with a reason of the Playground's own."""
+    """Ready is True, with a reason specific to Playgrounds."""
     told = of_service(True, ("Ready", "True", "ServiceReady"))
     answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[seen(told)])
     assert state(answer, "Ready") == ("True", "PlaygroundReady")
@@ -147,7 +147,7 @@ def test_ready_when_the_service_is() -> None:
 
 @pytest.mark.parametrize("service_ready", ["True", "False"])
 def test_an_autoscaler_that_cannot_scale(service_ready: str) -> None:
-    """It is a cause once the Service is ready, with what to install."""
+    """Once the Service is ready, Ready reports the autoscaler's failure and what to install."""
     elastic = {
         "elasticConfig": {"minReplicas": 1, "maxReplicas": 3, "scaleTrigger": {"hpa": {"metrics": []}}},
     }
@@ -162,7 +162,7 @@ def test_an_autoscaler_that_cannot_scale(service_ready: str) -> None:
 
 
 def test_ready_waits_for_a_changed_service() -> None:
-    """A status of the Service's older generation proves nothing."""
+    """Ready ignores a status of an older generation of the Service."""
     told = of_service(True, ("Ready", "True", "ServiceReady"), observedGeneration=0)
     answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[seen(told)])
     assert state(answer, "Ready") == ("False", "ServiceNotReported")
@@ -170,7 +170,7 @@ def test_ready_waits_for_a_changed_service() -> None:
 
 
 def test_a_broken_rule_keeps_children() -> None:
-    """An object that admission would refuse changes nothing that runs."""
+    """A spec that admission would refuse does not change the children."""
     service = seen(of_service(True))
     answer = sync(PLAYGROUND, playground(status=status(PENDING), replicas=-1), model(), runtime(), children=[service])
     assert child(answer, "Service")["spec"] == service["spec"]
@@ -180,5 +180,5 @@ def test_a_broken_rule_keeps_children() -> None:
 
 
 def test_replicas_are_always_there() -> None:
-    """The scale subresource and upstream's schema want the field, also at 0 (LZ-T27)."""
+    """The scale subresource and upstream's schema require the field, even if it is 0 (LZ-T27)."""
     assert sync(PLAYGROUND, playground(), model(), runtime())["status"]["replicas"] == 0

@@ -50,7 +50,7 @@ ACCEPTED: dict[str, Json] = {
 
 @pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_accepted(item: Json) -> None:
-    """What upstream takes and can work."""
+    """Upstream accepts these objects, and they can work."""
     assert paths(admit(SERVICE, item)) == []
 
 
@@ -129,12 +129,12 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(item: Json, want: list[str]) -> None:
-    """Every mistake of an object at once, each at the field to change."""
+    """All errors of an object are reported at once, each at the field to change."""
     assert paths(admit(SERVICE, item)) == want
 
 
 def test_updates() -> None:
-    """The size cannot change (LZ-N28); name and engine container are judged on creation only."""
+    """The size is immutable (LZ-N28); name and engine container are checked only at creation."""
     old = service("service-0.5b", worker=pods(OTHER))
     assert paths(admit(SERVICE, service("service-0.5b", worker=pods(OTHER, OTHER | {"name": "b"})), old)) == []
     changed = admit(SERVICE, service(workload={"size": 3}), service(workload={"size": 2}))
@@ -185,14 +185,14 @@ WARNED = {
 
 @pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
 def test_warned(item: Json, part: str) -> None:
-    """Accepted, and the user is told."""
+    """The object is accepted with a warning."""
     verdict = admit(SERVICE, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
 
 
 def test_updates_that_come_to_nothing() -> None:
-    """Upstream accepts them; the user learns at once what the status would say."""
+    """Upstream accepts these updates; the warning reports at once what the status would report later."""
     grouped = service(workload={"size": 4, "subGroupPolicy": {"subGroupSize": 2}})
     nameless, added = service(worker=pods(OTHER)), service(workload={"size": 4})
     for new, old, part in (
@@ -207,7 +207,7 @@ def test_updates_that_come_to_nothing() -> None:
 
 
 def test_ports_beside_the_right_one_are_fine() -> None:
-    """So are workers' ports, which nobody asks, and none at all."""
+    """The port may be one of several or absent; ports of workers are not checked."""
     right = {**RUNNER, "ports": [{"containerPort": 9000}, {"containerPort": 8080}]}
     workers = pods({**RUNNER, "ports": [{"containerPort": 5000}]})
     for item in (

@@ -1,4 +1,4 @@
-"""Which workload runs the pods, and how (LZ-4.3 to LZ-4.8, 9)."""
+"""The workload that runs the pods, and its settings (LZ-4.3 to LZ-4.8, 9)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def group(answer: Json) -> Json:
 
 
 def test_deployment() -> None:
-    """One pod per replica: a Deployment that never needs a spare GPU."""
+    """With one pod per replica it is a Deployment whose rollout needs no spare GPU."""
     answer = sync(SERVICE, service(replicas=2), model())
     made = child(answer, "Deployment")
     assert unnoted([made])[0]["metadata"] == {"name": "chat", "namespace": "team"}
@@ -42,20 +42,20 @@ ROLLOUTS: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize(("given", "want"), ROLLOUTS.values(), ids=ROLLOUTS.keys())
 def test_rollout(given: Json, want: Json) -> None:
-    """The user's numbers, with LeaderWorkerSet's defaults for those that are absent."""
+    """The user's numbers are used; absent ones get LeaderWorkerSet's defaults."""
     made = child(sync(SERVICE, service(rolloutStrategy=given), model()), "Deployment")
     assert made["spec"]["strategy"]["rollingUpdate"] == want
 
 
 def test_rollout_that_cannot_move() -> None:
-    """Allowed for a service of no replicas, and never sent to a Deployment, which refuses it."""
+    """It is allowed for a service of zero replicas, but not sent to the Deployment, which would refuse it."""
     given = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 0}}
     made = child(sync(SERVICE, service(replicas=0, rolloutStrategy=given), model()), "Deployment")
     assert made["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
 
 
 def test_load_balancer() -> None:
-    """A Service before the pods of either workload."""
+    """Either workload has a Service in front of its pods."""
     alone = child(sync(SERVICE, service(), model()), "Service")
     assert alone["metadata"]["name"] == "chat-lb"
     assert alone["metadata"]["annotations"] == {"activator.llmaz.io/model-name": "opt"}
@@ -69,7 +69,7 @@ def test_load_balancer() -> None:
 
 
 def test_group() -> None:
-    """Several pods per replica: workers start with their leader (LZ-T07), policies are forwarded (LZ-T06)."""
+    """Workers start with their leader (LZ-T07), and policies are passed on (LZ-T06)."""
     policy = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
     workload = {"size": 5, "restartPolicy": "None", "subGroupPolicy": policy}
     spec = group(sync(SERVICE, service(replicas=3, workload=workload), model()))
@@ -84,13 +84,13 @@ def test_group() -> None:
     ("given", "sent"), [("Default", "None"), ("None", "None"), (None, "RecreateGroupOnPodRestart")]
 )
 def test_restart_policy(given: str | None, sent: str) -> None:
-    """Forwarded in the words that LeaderWorkerSet keeps."""
+    """The policy is passed on in the form that LeaderWorkerSet stores."""
     answer = sync(SERVICE, service(workload={"size": 2, "restartPolicy": given}), model())
     assert group(answer)["leaderWorkerTemplate"]["restartPolicy"] == sent
 
 
 def test_leader_and_workers() -> None:
-    """Both get the model; only the leader gets the labels."""
+    """Leader and workers get the model; only the leader gets the labels."""
     flavors = {"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": 1}}]}
     item = service(workload={"size": 2, "leaderTemplate": pods()})
     template = group(sync(SERVICE, item, model(inferenceConfig=flavors)))["leaderWorkerTemplate"]
@@ -103,7 +103,7 @@ def test_leader_and_workers() -> None:
 
 @pytest.mark.parametrize("workload", [GROUP_OF_TWO, {"leaderTemplate": pods()}], ids=["size 2", "a leader"])
 def test_group_without_leaderworkerset(workload: Json) -> None:
-    """Where the kind is not installed, the Service says so, and what runs is kept."""
+    """If the kind is not installed, Ready reports it and the children are kept."""
     before = observed(child(sync(SERVICE, service(), model()), "Deployment"))
     answer = sync(SERVICE, service(workload=workload), model(), children=[before], optional=False)
     assert [c["kind"] for c in answer["children"]] == ["Deployment"]
@@ -124,7 +124,7 @@ SHARES: dict[str, tuple[int, int | str, int | str, int | str]] = {
 
 @pytest.mark.parametrize(("replicas", "missing", "surge", "want"), SHARES.values(), ids=SHARES.keys())
 def test_rollout_of_groups(replicas: int, missing: int | str, surge: int | str, want: int | str) -> None:
-    """LeaderWorkerSet refuses a rollout that cannot move; one replica at a time is what a Deployment does then."""
+    """A rollout that LeaderWorkerSet would refuse replaces one replica at a time, as a Deployment does."""
     strategy = {"rollingUpdateConfiguration": {"maxUnavailable": missing, "maxSurge": surge}}
     spec = group(sync(SERVICE, service(replicas=replicas, rolloutStrategy=strategy, workload=GROUP_OF_TWO), model()))
     sent = spec["rolloutStrategy"]["rollingUpdateConfiguration"]
@@ -132,7 +132,7 @@ def test_rollout_of_groups(replicas: int, missing: int | str, surge: int | str, 
 
 
 def running_group(**template: Any) -> Json:
-    """A LeaderWorkerSet that runs a single-node service: made by the Go operator."""
+    """Return a LeaderWorkerSet that the Go operator created for a single-node service."""
     made = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
@@ -143,7 +143,7 @@ def running_group(**template: Any) -> Json:
 
 
 def test_taking_over_restarts_nothing() -> None:
-    """A single-node service keeps the LeaderWorkerSet that runs it; without it, it is a Deployment."""
+    """A single-node service keeps an existing LeaderWorkerSet; otherwise it gets a Deployment."""
     answer = sync(SERVICE, service(), model(), children=[running_group()])
     assert {c["kind"] for c in answer["children"]} == {"LeaderWorkerSet", "Service"}
     assert group(answer)["startupPolicy"] == "LeaderReady"
@@ -153,7 +153,7 @@ def test_taking_over_restarts_nothing() -> None:
 
 
 def test_what_a_group_cannot_change() -> None:
-    """Its size stays, subgroups are not added to it, and the user is told."""
+    """The size stays, no subgroups are added, and Ready reports both."""
     workload = {"size": 4, "subGroupPolicy": {"subGroupSize": 2}}
     answer = sync(SERVICE, service(workload=workload), model(), children=[running_group(size=3)])
     template = group(answer)["leaderWorkerTemplate"]
@@ -178,7 +178,7 @@ SUBGROUPS: dict[str, tuple[Json | None, Json, bool]] = {
 
 @pytest.mark.parametrize(("asked", "sent", "told"), SUBGROUPS.values(), ids=SUBGROUPS.keys())
 def test_subgroups_stay(asked: Json | None, sent: Json, told: bool) -> None:
-    """LeaderWorkerSet takes subgroups neither away nor of another size: asking for it would stop every other change."""
+    """LeaderWorkerSet refuses to remove or resize subgroups, and a refused update would block all other changes."""
     before = running_group(size=4, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
     workload = {"size": 4, **({} if asked is None else {"subGroupPolicy": asked})}
     answer = sync(SERVICE, service(workload=workload), model(), children=[before])
@@ -187,7 +187,7 @@ def test_subgroups_stay(asked: Json | None, sent: Json, told: bool) -> None:
 
 
 def test_subgroups_of_another_type() -> None:
-    """The type may change, when the user changes it."""
+    """The type of the subgroups changes if the user changes it."""
     before = running_group(size=5, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
     before["metadata"]["annotations"][INPUTS] = "others"
     asked = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
@@ -197,7 +197,7 @@ def test_subgroups_of_another_type() -> None:
 
 
 def test_observed_selector_is_kept() -> None:
-    """A Deployment's selector cannot change: the observed one stays while the pods have its labels."""
+    """A Deployment's selector is immutable: the observed one is kept if the pods have its labels."""
     made = child(sync(SERVICE, service(), model()), "Deployment")
     for labels, kept in (({"llmaz.io/model-name": "opt"}, True), ({"app": "other"}, False)):
         other = {**made, "spec": {**made["spec"], "selector": {"matchLabels": labels}}}
@@ -208,7 +208,7 @@ def test_observed_selector_is_kept() -> None:
 
 
 def test_resets_an_account_that_is_no_longer_set() -> None:
-    """The API server would bring the old name back, so the default account is named, and stays so."""
+    """The default account is set explicitly and stays set, because the API server would restore the old name."""
     named = service(worker=pods(serviceAccountName="mine"))
     before = observed(child(sync(SERVICE, named, model()), "Deployment"))
     later = before
@@ -222,7 +222,7 @@ def test_resets_an_account_that_is_no_longer_set() -> None:
 
 @pytest.mark.parametrize("related", [[], [model("other")]], ids=["no model", "another model"])
 def test_a_missing_model_keeps_everything(related: list[Json]) -> None:
-    """What runs is not torn down, and what was reported stays."""
+    """Children, replicas and selector are kept."""
     made = [observed(c) for c in sync(SERVICE, service(), model())["children"]]
     before = {"conditions": [], "replicas": 1, "selector": "a=b"}
     answer = sync(SERVICE, service(status=before), *related, children=made)

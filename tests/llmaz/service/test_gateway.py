@@ -1,4 +1,4 @@
-"""A model behind the Envoy AI Gateway, by its name (LZ-4.11)."""
+"""Models behind the Envoy AI Gateway, routed by name (LZ-4.11)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def created(found: Json, time: str = "2029-01-02T03:04:05Z") -> Json:
 
 
 def test_where_the_gateway_is_not_installed() -> None:
-    """Nothing of it."""
+    """None of the gateway's objects is created."""
     made = [c["kind"] for c in sync(SERVICE, service(), model())["children"]]
     assert not set(made) & set(KINDS)
 
 
 def test_the_three_objects() -> None:
-    """Address, protocol and route of one Service, which refer to each other."""
+    """Address, protocol and route of a Service refer to each other."""
     answer = routed()
     made = [child(answer, kind) for kind in KINDS]
     metadata = {"name": "chat-llmaz", "namespace": "team", "labels": {"llmaz.io/model-name": "opt"}}
@@ -54,7 +54,7 @@ def test_the_three_objects() -> None:
 
 
 def test_the_operators_settings() -> None:
-    """Another Gateway, more time, another domain."""
+    """The settings change the Gateway, the timeout and the cluster domain."""
     answer = routed(
         settings=Settings(llmaz_gateway="edge/public", llmaz_gateway_timeout="10m", cluster_domain="example.internal")
     )
@@ -79,7 +79,7 @@ TIMES = {
 
 @pytest.mark.parametrize(("given", "want"), TIMES.values(), ids=TIMES.keys())
 def test_when_the_model_was_created(given: Json, want: str) -> None:
-    """In the list of models; in UTC and whole seconds, as Kubernetes has times."""
+    """The time is in UTC and whole seconds, as in Kubernetes."""
     assert rule(routed(given))["modelsCreatedAt"] == want
 
 
@@ -88,13 +88,13 @@ def test_who_owns_the_model() -> None:
 
 
 def test_a_model_that_its_engine_calls_otherwise() -> None:
-    """Users say the OpenModel's name, ollama knows its own."""
+    """Users send the OpenModel's name, which is replaced by ollama's name for the model."""
     (reference,) = rule(routed(model_at("ollama://qwen2:0.5b")))["backendRefs"]
     assert reference["modelNameOverride"] == "qwen2:0.5b"
 
 
 def test_the_main_model_is_routed() -> None:
-    """A draft has no users of its own."""
+    """The route is for the main model, because users do not request a draft model."""
     models = [{"name": "small", "role": "draft"}, {"name": "opt", "role": "main"}]
     parent = service(modelClaims={"models": models})
     answer = sync(SERVICE, parent, model(), model("small"), gateway=True)
@@ -109,14 +109,13 @@ def test_routes_are_asked_for_where_they_are_declared_only() -> None:
 
 
 def test_they_stay_while_the_model_is_gone() -> None:
-    """As all children do."""
     there = [observed(child(routed(), kind)) for kind in KINDS]
     answer = sync(SERVICE, service(), gateway=True, children=there)
     assert {c["kind"]: c["spec"] for c in answer["children"]} == {c["kind"]: c["spec"] for c in there}
 
 
 def test_a_route_that_the_gateway_refuses() -> None:
-    """A note: the Service works without the gateway too."""
+    """The refusal is a note in Ready, because the Service works without the gateway."""
     refused = {"conditions": [{"type": "NotAccepted", "status": "True", "message": "no Gateway ai-gateway/models"}]}
     route = observed(child(routed(), "AIGatewayRoute"), status=refused)
     told = condition(routed(children=[route]), "Ready")["message"]
@@ -125,7 +124,7 @@ def test_a_route_that_the_gateway_refuses() -> None:
 
 @pytest.mark.parametrize(("time", "older"), [("2029-01-01T00:00:00Z", True), ("2029-06-01T00:00:00Z", False)])
 def test_two_services_of_one_model(time: str, older: bool) -> None:
-    """The gateway prefers the older route, and the other Service says so."""
+    """The gateway prefers the older route, and the other Service reports it."""
     own = created(observed(child(routed(), "AIGatewayRoute")), "2029-03-01T00:00:00Z")
     other = created(own, time)
     other["metadata"] |= {"namespace": "elsewhere", "name": "first-llmaz"}

@@ -1,4 +1,4 @@
-"""What a Service asks for: exactly what it names (LZ-10)."""
+"""Related objects of a Service: only those that it names (LZ-10)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.llmaz.world import NAMESPACE, SERVICE, customize, service
 
 
 def test_rules() -> None:
-    """Its models, the family's ConfigMap in the operator's namespace, and its own pods."""
+    """The rules match its models, its pods and the family's ConfigMap in the operator's namespace."""
     models, config, pods = customize(SERVICE, service(), Settings(llmaz_system_namespace="ops"))
     assert models == {"apiVersion": "llmaz.io/v1alpha1", "resource": "openmodels", "names": ["opt"]}
     assert (config["resource"], config["namespace"], config["names"]) == ("configmaps", "ops", ["llmaz-global-config"])
@@ -18,14 +18,14 @@ def test_rules() -> None:
 
 
 def test_pods_of_a_group() -> None:
-    """Where LeaderWorkerSet is declared, its pods too."""
+    """If LeaderWorkerSet is declared, a rule matches its pods too."""
     rules = customize(SERVICE, service(), Settings(), optional=True)
     assert rules[-1]["labelSelector"] == {"matchLabels": {"leaderworkerset.sigs.k8s.io/name": "chat"}}
     assert [rule["resource"] for rule in rules].count("pods") == 2
 
 
 def test_pods_are_asked_for_where_there_can_be_some() -> None:
-    """None of a stopped service; of groups none by the label of a Deployment's."""
+    """No rule for pods if replicas is 0; no rule for a Deployment's pods if the pods run in groups."""
 
     def asked(item: dict[str, Any]) -> list[str]:
         rules = customize(SERVICE, item, Settings(), optional=True)
@@ -37,7 +37,7 @@ def test_pods_are_asked_for_where_there_can_be_some() -> None:
 
 
 def test_pods_are_the_operators_choice() -> None:
-    """They can be switched off, and a name that is no label value asks for none."""
+    """No rule matches pods if the setting is off or the name is not a valid label value."""
     for rules in (
         customize(SERVICE, service(), Settings(watch_pods=False)),
         customize(SERVICE, service("a" * 64)),
@@ -46,6 +46,6 @@ def test_pods_are_the_operators_choice() -> None:
 
 
 def test_never_everything() -> None:
-    """Every rule is bound by names or labels."""
+    """Every rule is restricted by names or labels."""
     for item in (service(), service(modelClaims={}), service(modelClaims=None)):
         assert all(rule.get("names") or rule.get("labelSelector") for rule in customize(SERVICE, item))

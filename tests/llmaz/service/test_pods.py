@@ -1,4 +1,4 @@
-"""The model in the pods (LZ-2.4 to LZ-2.9, LZ-4.3, 9)."""
+"""Models in pods: loaders, volumes, credentials and flavors (LZ-2.4 to LZ-2.9, LZ-4.3, 9)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def template(item: Json, *related: Json, **settings: Any) -> Json:
 
 
 def env(container: Json) -> Json:
-    """Values, or where they come from, by name; the order is that of the list."""
+    """Map names of variables to their value or valueFrom, in the order of the list."""
     return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in container.get("env", [])}
 
 
 def test_loader_of_a_hub() -> None:
-    """One init container with what it needs to know, in upstream's order."""
+    """One init container gets the source in its variables, in upstream's order."""
     source = {"modelHub": {"modelID": "a/b", "filename": "f.gguf"}}
     spec = template(service(), model(source=source))["spec"]
     (loader,) = spec["initContainers"]
@@ -62,7 +62,7 @@ def test_loader_of_a_hub() -> None:
 
 
 def test_patterns() -> None:
-    """Joined by commas; an empty list is there, with nothing in it."""
+    """Patterns are joined by commas; an empty list becomes a variable without a value."""
     source = {"modelHub": {"modelID": "a/b", "allowPatterns": ["x", "y"], "ignorePatterns": []}}
     (loader,) = template(service(), model(source=source))["spec"]["initContainers"]
     assert env(loader)["MODEL_ALLOW_PATTERNS"] == "x,y"
@@ -70,7 +70,7 @@ def test_patterns() -> None:
 
 
 def test_loader_of_an_object_store() -> None:
-    """Where, and the keys from their Secret."""
+    """The loader gets the address of the bucket, and the keys from their Secret."""
     (loader,) = template(service(), model_at("oss://bucket.e.com/models/m"))["spec"]["initContainers"]
     told = env(loader)
     assert [told[n] for n in ("MODEL_SOURCE_TYPE", "PROVIDER", "ENDPOINT", "BUCKET", "MODEL_PATH")] == [
@@ -101,7 +101,7 @@ BUCKETS: dict[str, tuple[str, list[str], list[str]]] = {
 
 @pytest.mark.parametrize(("uri", "args", "keys"), BUCKETS.values(), ids=BUCKETS.keys())
 def test_loader_of_buckets(uri: str, args: list[str], keys: list[str]) -> None:
-    """KServe's storage initializer puts the files where the engine looks for them."""
+    """KServe's storage initializer writes the files to the path that the engine reads."""
     spec = template(service(), model_at(uri))["spec"]
     (loader,) = spec["initContainers"]
     assert (loader["name"], loader["image"]) == ("model-loader", "kserve/storage-initializer:v0.17.0")
@@ -114,7 +114,7 @@ def test_loader_of_buckets(uri: str, args: list[str], keys: list[str]) -> None:
 
 
 def test_loader_of_buckets_is_the_operators_choice() -> None:
-    """With what the engine knows of the store. Without an image, engines have to load by themselves."""
+    """The loader gets the engine's variables for the store. Without an image, engines must load by themselves."""
     given = [{"name": "AWS_ENDPOINT_URL", "value": "http://minio"}, {"name": "AWS_ACCESS_KEY_ID", "value": "own"}]
     item = service(worker=pods({**RUNNER, "env": given}))
     (loader,) = template(item, model_at("s3://b/m"), llmaz_object_loader_image="l:1")["spec"]["initContainers"]
@@ -137,7 +137,7 @@ IMAGES: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize(("uri", "copied", "part"), IMAGES.values(), ids=IMAGES.keys())
 def test_model_in_an_image(uri: str, copied: str, part: str) -> None:
-    """Copied by a container of that image, or mounted where the operator says that nodes can."""
+    """A container of that image copies the files; with image volumes enabled, the image is mounted."""
     spec = template(service(), model_at(uri))["spec"]
     (loader,) = spec["initContainers"]
     assert (loader["name"], loader["image"]) == ("model-loader", "e.com/m/qwen:1")
@@ -156,7 +156,7 @@ def test_model_in_an_image(uri: str, copied: str, part: str) -> None:
 
 
 def test_model_in_an_image_of_nothing_else() -> None:
-    """Mounted as a whole. An engine that loads by itself gets the address, and a note."""
+    """The image is mounted without subPath. If the loader is skipped, Ready has a note about the oci:// address."""
     of = model_at("oci://qwen:1#/")
     mounted = template(service(), of, llmaz_image_volumes=True)["spec"]
     assert "subPath" not in runner({"spec": mounted})["volumeMounts"][0]
@@ -170,7 +170,7 @@ TWO = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
 
 
 def test_images_beside_other_models() -> None:
-    """A mount cannot be made in a directory that is mounted read-only: beside a loaded model an image is copied."""
+    """Beside a loaded model an image is copied, because its mount point would be in a read-only mount."""
     image = model_at("oci://qwen:1", "small")
     loaded = template(service(modelClaims=TWO), model(), image, llmaz_image_volumes=True)["spec"]
     assert names(loaded["initContainers"]) == ["model-loader", "model-loader-1"]
@@ -184,7 +184,7 @@ def test_images_beside_other_models() -> None:
 
 @pytest.mark.parametrize("mounts", [True, False])
 def test_two_images_of_one_name(mounts: bool) -> None:
-    """Their files would be mixed up."""
+    """Ready reports that their files would share a directory."""
     related = [model_at("oci://a/qwen:7b"), model_at("oci://b/qwen:1b", "small")]
     settings = Settings(llmaz_image_volumes=mounts)
     answer = sync(SERVICE, service(modelClaims=TWO), *related, settings=settings)
@@ -193,7 +193,7 @@ def test_two_images_of_one_name(mounts: bool) -> None:
 
 
 def test_loader_inherits_the_first_containers_environment() -> None:
-    """No name twice (LZ-T04): what the loader is told wins, and so do credentials that the user gave."""
+    """No name appears twice (LZ-T04): the loader's variables win, except over the user's credentials."""
     given = [
         {"name": "HTTP_PROXY", "value": "p"},
         {"name": "HF_TOKEN", "value": "own"},
@@ -207,7 +207,7 @@ def test_loader_inherits_the_first_containers_environment() -> None:
 
 
 def test_two_models() -> None:
-    """Main first, whatever the list's order, each with a loader of its own after the user's init containers."""
+    """Each model has its loader, the main model's first, after the user's init containers."""
     claim = {"models": [{"name": "small", "role": "draft"}, {"name": "opt"}]}
     worker = pods(initContainers=[{"name": "prepare", "image": "x"}])
     spec = template(service(worker=worker, modelClaims=claim), model(), model("small"))["spec"]
@@ -217,7 +217,7 @@ def test_two_models() -> None:
 
 
 def test_host_model() -> None:
-    """The node's directory at the same path, read-only, and nothing else (LZ-T02)."""
+    """Only the node's directory is mounted, read-only, at the same path (LZ-T02)."""
     spec = template(service(), model_at("host:///srv/m"))["spec"]
     assert "initContainers" not in spec
     assert spec["volumes"] == [{"name": "model-volume", "hostPath": {"path": "/srv/m"}}]
@@ -228,7 +228,7 @@ def test_host_model() -> None:
 
 @pytest.mark.parametrize("main_is_host", [True, False])
 def test_host_model_beside_a_loaded_one(main_is_host: bool) -> None:
-    """Each has a volume, and no name or place is used twice."""
+    """Each model has a volume; names and mount paths are unique."""
     claim = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
     host, hub = ("opt", "small") if main_is_host else ("small", "opt")
     spec = template(service(modelClaims=claim), model_at("host:///srv/m", host), model(hub))["spec"]
@@ -238,14 +238,14 @@ def test_host_model_beside_a_loaded_one(main_is_host: bool) -> None:
 
 
 def test_two_models_of_one_directory() -> None:
-    """Mounted once."""
+    """The directory is mounted once."""
     claim = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
     related = [model_at("host:///srv/m", name) for name in ("opt", "small")]
     assert len(template(service(modelClaims=claim), *related)["spec"]["volumes"]) == 1
 
 
 def test_a_place_that_is_taken() -> None:
-    """What the template and the model both want is said, and nothing is made."""
+    """Ready reports a path that template and model both mount, and no child is created."""
     worker = pods({**RUNNER, "volumeMounts": [{"name": "x", "mountPath": "/srv/m"}]})
     answer = sync(SERVICE, service(worker=worker), model_at("host:///srv/m"))
     assert answer["children"] == []
@@ -263,7 +263,7 @@ SKIPPED: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.parametrize(("source", "added"), SKIPPED.values(), ids=SKIPPED.keys())
 def test_skipped_loader(source: Json, added: list[str]) -> None:
-    """The engine gets credentials that it does not have, and neither loader nor volume."""
+    """The engine gets missing credentials; no loader or volume is added."""
     own = [{"name": "HF_TOKEN", "value": "own"}]
     spec = template(service(worker=pods({**RUNNER, "env": own}), annotations=SKIP), source)["spec"]
     assert "initContainers" not in spec
@@ -286,7 +286,7 @@ CLAIMED: dict[str, tuple[list[str] | None, Json]] = {
 
 @pytest.mark.parametrize(("claimed", "limits"), CLAIMED.values(), ids=CLAIMED.keys())
 def test_flavors(claimed: list[str] | None, limits: Json) -> None:
-    """The chosen flavor's limits are requests and limits of the engine's container, over what it had."""
+    """The chosen flavor's limits override requests and limits of the engine's container."""
     container = {**RUNNER, "resources": {"limits": {"cpu": 8, "memory": "1024Mi"}}}
     claim: Json = {"models": [{"name": "opt"}], **({"inferenceFlavors": claimed} if claimed else {})}
     item = service(worker=pods(container, {"name": "side", "image": "x"}), modelClaims=claim)
@@ -301,7 +301,7 @@ def test_flavors(claimed: list[str] | None, limits: Json) -> None:
 
 
 def test_labels() -> None:
-    """The user's stay, the model's and our selector's are put over them."""
+    """The model's labels and those of the selector overwrite the user's; all others are kept."""
     worker = {**pods(), "metadata": {"labels": {"team": "x", "llmaz.io/model-name": "y"}, "annotations": {"a": "b"}}}
     metadata = template(service(worker=worker), model())["metadata"]
     assert metadata == {
@@ -325,7 +325,7 @@ CONFIGS: dict[str, tuple[str | None, str | None, str]] = {
 
 @pytest.mark.parametrize(("text", "scheduler", "image"), CONFIGS.values(), ids=CONFIGS.keys())
 def test_global_config(text: str | None, scheduler: str | None, image: str) -> None:
-    """Scheduler and loader image of the cluster; defaults where it says nothing (LZ-T12)."""
+    """The ConfigMap sets scheduler and loader image; absent values have defaults (LZ-T12)."""
     related = [model()] if text is None else [model(), config(text)]
     spec = template(service(), *related)["spec"]
     assert spec.get("schedulerName") == scheduler
@@ -335,19 +335,19 @@ def test_global_config(text: str | None, scheduler: str | None, image: str) -> N
 
 
 MERGED = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12))
-"""Some lines that stand for nine to the eleventh values."""
+"""A few lines of YAML that expand to nine to the eleventh values."""
 
 
 @pytest.mark.parametrize("text", ["{", "- a\n", "init-container-image: [x]\n", "a: &a [*a", "x" * 70000, MERGED])
 def test_broken_global_config(text: str) -> None:
-    """Nothing is changed until it can be read."""
+    """No child is created while the ConfigMap cannot be read."""
     answer = sync(SERVICE, service(), model(), config(text))
     assert answer["children"] == []
     assert state(answer, "Ready") == ("False", "GlobalConfigInvalid")
 
 
 def test_stored_form() -> None:
-    """What users write is sent as the API server stores it, so that no sync finds a difference."""
+    """The user's template is sent as the API server stores it, so that no sync finds a difference."""
     worker: Any = pods(
         {**RUNNER, "env": [{"name": "A", "value": ""}], "args": [], "resources": {"limits": {"cpu": 2}}},
         hostNetwork=False,
@@ -363,7 +363,7 @@ def test_stored_form() -> None:
 
 
 def test_group_variables_without_a_group() -> None:
-    """A template that speaks of its group finds itself alone in one; others get nothing."""
+    """A container that uses the group's variables gets those of a group of one pod; others get none."""
     given = [{"name": "LWS_WORKER_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['x']"}}}]
     speaks = {**RUNNER, "args": ["--peers=$(LWS_GROUP_SIZE)"], "env": [{"name": "Z", "value": "1"}, *given]}
     made = template(service(worker=pods(speaks, {"name": "side", "image": "x"})), model())
@@ -384,13 +384,13 @@ SPEAKING: dict[str, Json] = {
 
 @pytest.mark.parametrize("part", SPEAKING.values(), ids=SPEAKING.keys())
 def test_group_variables_anywhere(part: Json) -> None:
-    """Wherever a container speaks of its group; a mount whose variable is missing would never start."""
+    """The variables are added for any part that uses them; a mount without its variable would never start."""
     made = template(service(worker=pods({**RUNNER, **part}, volumes=[{"name": "v", "emptyDir": {}}])), model())
     assert runner(made)["env"] == [{"name": "LWS_WORKER_INDEX", "value": "0"}]
 
 
 def test_notes_on_what_engines_load() -> None:
-    """LZ-T17 and LZ-T18: said in Ready, and nothing else changes."""
+    """Ready notes sources that engines cannot load by themselves (LZ-T17, LZ-T18)."""
     gcs = sync(SERVICE, service(annotations=SKIP), model_at("gcs://b/x"))
     scope = sync(
         SERVICE, service(annotations=SKIP), model(source={"modelHub": {"name": "ModelScope", "modelID": "a/b"}})

@@ -1,4 +1,4 @@
-"""What a Service says of its workload (LZ-5.3, 9)."""
+"""The status of a Service and its workload (LZ-5.3, 9)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AVAILABLE = {**PROGRESSING, "type": "Available", "reason": "ServiceReady"}
 
 
 def running(wanted: int = 2, /, generation: int = 1, **status: Any) -> list[Json]:
-    """The children of a service, the Deployment with this status."""
+    """Return the children of a service whose Deployment has this status."""
     made = sync(SERVICE, service(replicas=wanted), model())["children"]
     deployment, balancer = (observed(c) for c in made)
     deployment["metadata"]["generation"] = generation
@@ -30,7 +30,7 @@ def running(wanted: int = 2, /, generation: int = 1, **status: Any) -> list[Json
 
 
 def counts(number: int, **more: int) -> dict[str, int]:
-    """All numbers alike, but for ``more``."""
+    """Return a Deployment's status in which all numbers are equal, except for ``more``."""
     return {
         "observedGeneration": 1,
         "replicas": number,
@@ -55,7 +55,7 @@ CASES: dict[str, tuple[list[Json], bool]] = {
 
 @pytest.mark.parametrize(("children", "available"), CASES.values(), ids=CASES.keys())
 def test_availability(children: list[Json], available: bool) -> None:
-    """By the numbers: a Deployment's own condition stays true during a rollout."""
+    """Availability follows the numbers, because a Deployment's Available stays True during a rollout."""
     replicas = children[0]["spec"]["replicas"]
     answer = sync(SERVICE, service(replicas=replicas), model(), children=children)
     assert bool(condition(answer, "Available")) == available
@@ -65,7 +65,7 @@ def test_availability(children: list[Json], available: bool) -> None:
 
 
 def test_no_longer_available() -> None:
-    """Both conditions are written, and times move only with the status."""
+    """Both conditions are written; lastTransitionTime changes only with the status."""
     before = {"conditions": [PROGRESSING, AVAILABLE], "replicas": 2}
     answer = sync(
         SERVICE,
@@ -80,7 +80,7 @@ def test_no_longer_available() -> None:
 
 
 def test_nothing_progresses_once_it_is_available() -> None:
-    """Upstream leaves the condition true for good."""
+    """Progressing becomes False, while upstream leaves it True."""
     before = {"conditions": [PROGRESSING], "replicas": 2}
     answer = sync(SERVICE, service(replicas=2, status=before), model(), children=running(**counts(2)))
     assert state(answer, "Progressing") == ("False", "ServiceReady")
@@ -88,7 +88,7 @@ def test_nothing_progresses_once_it_is_available() -> None:
 
 
 def test_group() -> None:
-    """A LeaderWorkerSet's own condition, and its numbers of groups."""
+    """The status follows a LeaderWorkerSet's Available condition and its numbers of groups."""
     item = service(workload={"size": 2})
     made = [observed(c) for c in sync(SERVICE, item, model())["children"]]
     for available in ("True", "False"):
@@ -103,7 +103,7 @@ def test_group() -> None:
 
 
 def test_ready_says_why_not() -> None:
-    """What the pods report, in the order in which a pod lives."""
+    """Ready reports the cause that a pod shows, here that it cannot be scheduled."""
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -123,7 +123,7 @@ def test_ready_says_why_not() -> None:
 
 
 def test_children_that_do_not_come() -> None:
-    """Named from the start, suspected after a minute; the hook asks to be called again."""
+    """Ready names missing children at once, and a conflict after a minute; the hook asks for a resync."""
     first = sync(SERVICE, service(), model())
     assert state(first, "Ready") == ("False", "Creating")
     assert "Deployment chat" in condition(first, "Ready")["message"]
@@ -136,7 +136,7 @@ def test_children_that_do_not_come() -> None:
 
 
 def test_a_broken_rule_keeps_children() -> None:
-    """An object that admission would refuse changes nothing that runs."""
+    """A spec that admission would refuse does not change the children."""
     children = running(**counts(2))
     answer = sync(SERVICE, service(replicas=-1), model(), children=children)
     assert child(answer, "Deployment")["spec"] == children[0]["spec"]
@@ -145,7 +145,7 @@ def test_a_broken_rule_keeps_children() -> None:
 
 
 def broken(revision: str, label: str, created: str) -> Json:
-    """A pod whose image cannot be pulled, and the template it was made from."""
+    """Return a pod of this revision whose image cannot be pulled."""
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}
     metadata = {"name": f"chat-{revision}", "namespace": "team", "labels": {label: revision}}
     return {
@@ -168,7 +168,7 @@ UPDATES: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("given", "status", "label"), UPDATES.values(), ids=UPDATES)
 def test_a_broken_update_is_not_ready(given: Json, status: Json, label: str) -> None:
-    """Old replicas serve; the new ones cannot start, and their trouble is the one that is told."""
+    """While old replicas serve, Ready reports why the new ones cannot start."""
     item = service(replicas=2, **given)
     workload, *rest = (observed(c) for c in sync(SERVICE, item, model())["children"])
     workload["status"] = {**counts(2, replicas=2, updatedReplicas=1, readyReplicas=1, availableReplicas=1), **status}
