@@ -56,8 +56,8 @@ def test_presets_render_for_the_sample_service(edition: str, suffix: str) -> Non
 def test_presets_have_upstreams_values(edition: str, suffix: str) -> None:
     """All values except the scripts and a few fields are upstream's; the recordings have digests of them.
 
-Those of v0.20 are digests of rendered values. API groups are as the API server defaults them; the other differences
-are in docs/compatibility.md.
+    Those of v0.20 are digests of rendered values. API groups are as the API server defaults them; the other
+    differences are in docs/compatibility.md.
     """
     theirs = next(preset["values"] for preset in records(RECORDED[edition]) if preset["name"] == suffix)
     document = normalised(presets.EDITIONS[edition][suffix])
