@@ -182,7 +182,7 @@ def test_a_base_may_say_how_critical_its_model_is() -> None:
     ],
 )
 def test_where_it_has_no_effect(parent: Json, optional: frozenset[str], reason: str) -> None:
-    """There is no objective, the route is unchanged, and a condition that ``Ready`` ignores has the reason."""
+    """No objective is created, the route is unchanged, and a condition that ``Ready`` ignores has the reason."""
     made = synced(parent, optional=optional)
     assert priorities(made) == {}
     assert {header(rule) for rule in rules(made)} == {""}
