@@ -1,1 +1,1 @@
-"""`make bench`: ratios to a bare ASGI echo, same bytes, same run, one core for the server and one for the load."""
+"""`make bench`: throughput relative to a bare ASGI echo with the same bytes, in the same run, on the same core."""

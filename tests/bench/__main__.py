@@ -1,7 +1,7 @@
 """Measure the service against the bare echo and print the ratios with their targets.
 
-Nothing here decides a test: machines differ and are shared. The server has one core, the load the other; each figure is
-the median of rounds in which the two servers take turns.
+No test depends on the results, because machines differ and are shared. The server has one core and the load generator
+another. Each figure is the median of rounds in which the two servers alternate.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _compare(case: Case, seconds: float, rounds: int) -> None:
 
 
 def _slope() -> None:
-    """What one more observed pod costs, relative to plain decoding of the same bytes."""
+    """Measure the cost of one more observed pod, relative to plain decoding of the same bytes."""
     kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
     assert kind is not None
     settings, now = Settings(), utc_now()
@@ -115,7 +115,7 @@ def _slope() -> None:
 
 
 def _largest() -> None:
-    """The costliest sync there is, relative to plain decoding of its request."""
+    """Measure the most expensive sync, relative to plain decoding of its request."""
     path, body = settled.llm_inference_service()
     kind = next(k for k in KINDS if f"{k.resource.hook_path}/sync" == path)
     settings, now = Settings(), utc_now()
@@ -128,7 +128,7 @@ def _largest() -> None:
 
 
 def _crowd(seconds: float) -> None:
-    """Small requests while twenty clients send syncs of 5 MB, back to back, from another process."""
+    """Measure small requests while twenty clients in other processes send 5 MB syncs back to back."""
     review, path = payloads.inference_service_review(), "/kserve/llminferenceservices/sync"
     with _service() as port:
         load.run(port, ADMISSION, review, 1, 1)
@@ -151,7 +151,7 @@ def _crowd(seconds: float) -> None:
 
 
 def _unread(seconds: float) -> None:
-    """Small requests while another address holds as many connections as there may be, and reads no answer."""
+    """Measure small requests while another address holds the maximum number of connections and reads no response."""
     path, body = settled.llm_inference_service()
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     with _service() as port:
@@ -173,7 +173,7 @@ def _unread(seconds: float) -> None:
 
 
 def _hold(port: int, request: bytes) -> None:
-    """Open connections without end, send a request on each, read nothing, and close the oldest."""
+    """Keep opening connections; send a request on each, read nothing, and close the oldest."""
     held: deque[socket.socket] = deque(maxlen=MAX_CONNECTIONS)
     while True:
         if len(held) == MAX_CONNECTIONS:
@@ -189,7 +189,7 @@ def _hold(port: int, request: bytes) -> None:
 
 
 def _insist(port: int, path: str, body: bytes, clients: int) -> None:
-    """Ask again and again, at once after an answer and a moment after a refusal, though that asks for two seconds."""
+    """Send requests continuously: at once after a success, after 0.2 s otherwise, ignoring Retry-After."""
 
     def ask() -> None:
         while True:
@@ -225,7 +225,10 @@ def _memory(requests: int) -> None:
 
 
 def _start() -> None:
-    """From exec to the first 200 of /readyz, which waits for the self-test; with bytecode, as the image has it."""
+    """Measure the time from exec to the first 200 of /readyz, which waits for the self-test.
+
+    Bytecode is used, as in the image.
+    """
     wall, cpu = [], []
     for _ in range(5):
         started = time.perf_counter()
@@ -236,7 +239,7 @@ def _start() -> None:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """User and system."""
+    """Return the user and system CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -296,7 +299,7 @@ def _pin(core: int) -> None:
 
 
 def _resident(pid: int) -> int:
-    """Resident memory in KiB."""
+    """Return the resident memory in KiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
 

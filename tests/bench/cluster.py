@@ -1,15 +1,16 @@
-"""Many services on a real control plane: our hook beside one that answers the same children at no cost.
+"""Many services on a real control plane, with our hook and with a constant hook that returns the same children.
 
     make bench-cluster N=500,1000,2000 M=100
 
-Each run has a control plane of its own, with kwok's nodes, and Metacontroller (the real one where `METACONTROLLER`
-names it). The services are there before Metacontroller starts, so that the clock measures nothing but it, the hook and
-the API server. The constant hook has no customize: what a CompositeController costs that asks for no related objects.
+Each run has a new control plane with kwok's nodes and Metacontroller (the real one if `METACONTROLLER` names it). The
+services are created before Metacontroller starts, so only Metacontroller, the hook and the API server are measured. The
+constant hook has no customize hook: it shows the cost of a CompositeController without related objects.
 
-InferenceServices run with the component ``llmkube-own-namespace``, too (hook ``own-namespace``), and two families at
-once with one Metacontroller (``ours``) and with one for each family (``divided``, as docs/howto/fleet.md describes).
+InferenceServices also run with the component ``llmkube-own-namespace`` (hook ``own-namespace``). Two families at once
+run with one Metacontroller (``ours``) and with one for each family (``divided``, as in docs/howto/fleet.md).
 
-CPU seconds are those until all are ready. They depend little on what else the machine does; the seconds do.
+CPU seconds are counted until all services are ready. They depend little on other load on the machine; wall-clock
+seconds do.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ GROUPS = {
     **{family: (fleet,) for family, fleet in FLEETS.items()},
     "llmkube+kserve": (FLEETS["llmkube"], FLEETS["kserve"]),
 }
-"""The families of a run; each has the number of services."""
+"""The families of a run; each gets the full number of services."""
 HOOKS: dict[str, tuple[Hook, ...]] = {
     "llmkube": ("constant", "ours", "own-namespace"),
     "llmaz": ("constant", "ours"),
@@ -59,7 +60,7 @@ HOOKS: dict[str, tuple[Hook, ...]] = {
 OWN_NAMESPACE = "llmkube-own-namespace"
 SHARD = "example.com/shard"
 METACONTROLLER_FLAGS = ("--workers=20",)
-"""What ``manifests/metacontroller`` sets, besides the requests per second."""
+"""The flags that ``manifests/metacontroller`` sets, apart from the request rate."""
 NODE = ROOT / "tests" / "e2e" / "cluster.yaml"
 NODES = 10
 PATIENCE = 600.0
@@ -70,12 +71,12 @@ _AUDIT: Json = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "users": ["metacontroller"], "verbs": list(_WRITES)}, {"level": "None"}],
 }
-"""What Metacontroller wrote, and nothing else: bodies would cost the API server more than the writes."""
+"""Audit only Metacontroller's writes, without bodies: logging those would cost the API server more than the writes."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run. Seconds are since the start of Metacontroller, memory is in MiB."""
+    """The result of one run. Seconds are since the start of Metacontroller; memory is in MiB."""
 
     family: str
     hook: Hook
@@ -89,12 +90,12 @@ class Row:
     metacontroller_mib: float
     apiserver_mib: float
     syncs: float
-    """Per service, until nothing happens any more; so are the next three."""
+    """Per service, until the cluster is settled; the next three fields too."""
     customizes: float
     status_writes: float
     child_writes: float
     idle_syncs: float
-    """Per minute, of all services; so are the next two."""
+    """Per minute, of all services; the next two fields too."""
     idle_writes: float
     idle_metacontroller_cpu: float
 
@@ -109,7 +110,7 @@ GROWING = (
     "metacontroller_mib",
     "apiserver_mib",
 )
-"""What is compared between the hooks, and between numbers of services."""
+"""The figures compared between hooks and between numbers of services."""
 
 
 def main() -> int:
@@ -146,7 +147,7 @@ def _numbers(text: str) -> list[int]:
     return sorted(int(part) for part in text.split(","))
 
 
-# One run.
+# One run
 
 
 def _run(group: str, hook: Hook, number: int, args: argparse.Namespace) -> Row:
@@ -169,14 +170,14 @@ def _run(group: str, hook: Hook, number: int, args: argparse.Namespace) -> Row:
 
 
 def _add_nodes(cluster: ControlPlane) -> None:
-    """More nodes like the suite's: some thousand servers ask for more than one has."""
+    """Add nodes like the suite's: one node is too small for thousands of servers."""
     (node, *_) = yaml.safe_load_all(NODE.read_text())
     nodes = [{**node, "metadata": {**node["metadata"], "name": f"bench-{n}"}} for n in range(1, NODES)]
     cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(nodes))
 
 
 def _share(cluster: ControlPlane, fleet: Fleet, namespace: str, *, used: bool) -> None:
-    """Create what the services share; where it is used, wait until it is ready."""
+    """Create the objects that the services share; if they are used, wait until they are ready."""
     if fleet.shared:
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(fleet.shared))
     for document in fleet.shared if used else ():
@@ -186,7 +187,7 @@ def _share(cluster: ControlPlane, fleet: Fleet, namespace: str, *, used: bool) -
 
 
 def _replace(installation: Installation, fleet: Fleet) -> None:
-    """Put the constant hook in the service's place: no admission, no customize, no other controllers."""
+    """Replace the service by the constant hook, and remove admission, customize and other controllers."""
     cluster, answers = installation.cluster, fleet.answers()
     cluster.kubectl("delete", "validatingwebhookconfigurations", "--all")
     for controller in cluster.get("compositecontrollers")["items"]:
@@ -232,7 +233,7 @@ def _path(fleet: Fleet) -> str:
 
 
 class _Run:
-    """A run that has begun: what is asked of its cluster and its processes."""
+    """A started run: counts and states from its cluster and its processes."""
 
     def __init__(self, installation: Installation, group: str, hook: Hook, number: int) -> None:
         self.installation, self.group, self.hook, self.number = installation, group, hook, number
@@ -244,7 +245,7 @@ class _Run:
 
     @property
     def processes(self) -> dict[str, list[Process]]:
-        """What is measured."""
+        """The measured processes by role."""
         return {
             "hook": [self.installation.service],
             "metacontroller": self.metacontrollers,
@@ -253,15 +254,18 @@ class _Run:
 
     @property
     def services(self) -> int:
-        """Number of services of all families."""
+        """The number of services of all families."""
         return self.number * len(self.fleets)
 
     def complete(self) -> bool:
-        """Whether all children are there: a Deployment and a Service for each."""
+        """Report whether every service has its Deployment and its Service."""
         return all(self._count(path) - others >= self.services for path, others in self._others.items())
 
     def ready(self) -> bool:
-        """Whether every service says that it is ready; the constant hook's do at once, so its Deployments are asked."""
+        """Report whether every service is ready.
+
+        The constant hook reports ready at once, so its Deployments are checked instead.
+        """
         return all(map(self._is_ready, self.fleets))
 
     def _is_ready(self, fleet: Fleet) -> bool:
@@ -272,7 +276,7 @@ class _Run:
         return len(found) == self.number and all(condition in item.true for item in found)
 
     def counts(self) -> Counter[str]:
-        """Requests to the hook by the last part of their path, and Metacontroller's writes of statuses and objects."""
+        """Count hook requests by the last part of their path, and Metacontroller's writes of statuses and objects."""
         with self.installation.client() as client:
             text = client.get("/metrics").raise_for_status().text
         found: Counter[str] = Counter()
@@ -317,7 +321,7 @@ class _Item(msgspec.Struct):
 
     @property
     def true(self) -> set[str]:
-        """The types of conditions that are true."""
+        """The types of the conditions that are true."""
         return {condition.type for condition in self.status.conditions if condition.status == "True"}
 
 
@@ -364,7 +368,10 @@ def _measure(run: _Run, idle: float, profile: Path | None) -> Row:
 
 @contextmanager
 def _metacontrollers(run: _Run, profile: Path | None) -> Iterator[None]:
-    """Run a Metacontroller, or one for each family; the CPU profile of a single one, if desired, has 30 seconds."""
+    """Run one Metacontroller, or one for each family.
+
+    With `profile`, write a CPU profile of 30 seconds of a single one.
+    """
     port = free_port()
     shards = {"all": [f"--pprof-address=127.0.0.1:{port}"] if profile else []}
     if run.hook == "divided":
@@ -387,14 +394,14 @@ def _metacontrollers(run: _Run, profile: Path | None) -> Iterator[None]:
 
 
 def _label(cluster: ControlPlane, family: str) -> None:
-    """Give the controllers of a family to its own Metacontroller."""
+    """Label the controllers of a family for its own Metacontroller."""
     names = [controller["metadata"]["name"] for controller in cluster.get("compositecontrollers")["items"]]
     own = [name for name in names if name.startswith(f"{family}-")]
     cluster.kubectl("label", "compositecontrollers", *own, f"{SHARD}={family}")
 
 
 def _settled(run: _Run) -> Counter[str]:
-    """The counts once they do not change for five seconds; after two minutes they are taken as they are."""
+    """Return the counts once they have not changed for five seconds, or after two minutes."""
     deadline = time.monotonic() + 120
     last = run.counts()
     while time.monotonic() < deadline:
@@ -413,12 +420,12 @@ def _cpu(processes: Iterable[Process]) -> float:
 
 
 def _resident(processes: Iterable[Process]) -> float:
-    """Return the sum of the most memory that each process ever had, in MiB."""
+    """Return the sum of the processes' peak memory, in MiB."""
     lines = [line for process in processes for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()]
     return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-# What is printed.
+# Output
 
 _HEADINGS = (
     *("children s", "ready s", "cpu hook", "cpu mc", "cpu api", "MiB hook", "MiB mc", "MiB api"),
@@ -437,7 +444,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def compared(rows: Sequence[Row]) -> list[Json]:
-    """Return each hook's figures by those of the first of its group, for each number."""
+    """Return each hook's figures relative to the first hook of its group, for each number of services."""
     runs: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         runs.setdefault((row.family, row.services), []).append(row)
@@ -449,7 +456,7 @@ def compared(rows: Sequence[Row]) -> list[Json]:
 
 
 def grown(rows: Sequence[Row]) -> list[Json]:
-    """What a number of services takes by what the number before took."""
+    """Return the figures of each number of services relative to the next smaller number."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.family, row.hook), []).append(row)

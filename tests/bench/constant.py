@@ -1,6 +1,6 @@
-"""The limit under Metacontroller: a hook that answers every sync of a path with the same bytes but for the name.
+"""The upper limit with Metacontroller: a hook that returns the same bytes for every sync of a path, except the name.
 
-Its answers are a JSON document in the file that ``CONSTANT_ANSWERS`` names: an answer about :data:`ORIGINAL` by path.
+The file that ``CONSTANT_ANSWERS`` names holds its responses as JSON: a response about :data:`ORIGINAL` for each path.
 ``/metrics`` counts requests as the service does.
 """
 
@@ -40,7 +40,7 @@ _DECODER = msgspec.json.Decoder(_Request)
 
 
 async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Read everything, decode the parent's name."""
+    """Read the whole body and decode only the parent's name."""
     if scope["type"] != "http":
         return
     answer = _answer(scope["path"], await body_of(receive))

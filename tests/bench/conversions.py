@@ -1,4 +1,4 @@
-"""The costliest conversion: large reviews in costly shapes, and recorded ones that are mutated at random."""
+"""The most expensive conversions: large reviews in expensive shapes, and randomly mutated recorded ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMIT = Settings().max_sync_bytes
 
 
 def run(number: int) -> None:
-    """Print the most CPU time and memory of a conversion beside their budgets."""
+    """Print the maximum CPU time and memory of a conversion and their budgets."""
     cpu, memory = Worst(), Worst()
     for name, body in (*_shapes(), *_mutations(number)):
         peak = Peak() if len(body) > 64 * 1024 else None
@@ -42,7 +42,7 @@ def run(number: int) -> None:
 
 
 def _shapes() -> Iterator[tuple[str, bytes]]:
-    """Lists just below the bounds of the number of objects and of values, up to the size of a body."""
+    """Yield reviews just below the limits on objects and values, up to the maximum body size."""
     plain = {"model": {"uri": "hf://a/b"}}
     rules: Json = {"router": {"route": {"http": {"spec": {"rules": [{"matches": [{}] * 4}] * 4000}}}}}
     adapters = {"model": {"uri": "a", "lora": {"adapters": [{"criticality": "a"}] * 24_000}}}

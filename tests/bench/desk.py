@@ -1,6 +1,6 @@
-"""What the commands at the desk cost: their start, one file, and a thousand objects.
+"""The cost of the command line: start-up, one file, and a thousand objects.
 
-The thousand are the examples of every family under other names: what many teams write from the same few patterns.
+The thousand objects are the examples of every family under different names, as if many teams used the same patterns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OBJECTS = 1000
 
 
 def run() -> None:
-    """Print CPU seconds of start-up and of one file, then of a thousand objects for every command that reads them."""
+    """Print CPU seconds of start-up, of one file, and of a thousand objects for every command that reads them."""
     for arguments, target in ((["--help"], 0.25), (["validate", str(ONE)], 0.6)):
         cpu = min(_cpu(arguments) for _ in range(3))
         print(f"modelhooks {Path(arguments[0]).name:22} {cpu:6.2f} CPU s (target {target})", flush=True)
@@ -55,7 +55,7 @@ def run() -> None:
 
 
 def thousand(count: int = OBJECTS) -> list[Json]:
-    """The objects of the patterns again and again, each time under names of their own."""
+    """Return copies of the patterns' objects, each copy with different names."""
     patterns = [[manifest.document for manifest in read([str(ROOT / pattern)])] for pattern in PATTERNS]
     found: list[Json] = []
     for team in itertools.count():
@@ -67,7 +67,7 @@ def thousand(count: int = OBJECTS) -> list[Json]:
 
 
 def _renamed(pattern: list[Json], suffix: str) -> list[Json]:
-    """A pattern under other names, and with the references that it has to itself."""
+    """Return a pattern under other names, with its internal references adjusted."""
     text = orjson.dumps(pattern).decode()
     for name in {document["metadata"]["name"] for document in pattern}:
         text = text.replace(f'"{name}"', f'"{name}{suffix}"')
@@ -76,7 +76,7 @@ def _renamed(pattern: list[Json], suffix: str) -> list[Json]:
 
 
 def _changed(documents: list[Json]) -> list[Json]:
-    """The same objects a version later: an environment variable more in every service of LLMKube."""
+    """Return the objects with one more environment variable in every service of LLMKube."""
     return [
         {**one, "spec": {**one["spec"], "env": [{"name": "TEAM", "value": "b"}]}}
         if one["apiVersion"].startswith("inference.llmkube") and one["kind"] == "InferenceService"
@@ -86,7 +86,7 @@ def _changed(documents: list[Json]) -> list[Json]:
 
 
 def _cpu(arguments: Sequence[str]) -> float:
-    """CPU seconds of one run of the command and its children, user and system."""
+    """Return the user and system CPU seconds of one run of the command and its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, "-m", "app.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False

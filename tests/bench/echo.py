@@ -1,4 +1,4 @@
-"""The limit under uvicorn: an application that reads the body and answers a constant 6 KB."""
+"""The upper limit with uvicorn: an application that reads the body and returns a constant 6 KB."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _HEADERS = [(b"content-type", b"application/json"), (b"content-length", str(len(
 
 
 async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Read everything, decode nothing."""
+    """Read the whole body without decoding it."""
     if scope["type"] != "http":
         return
     await body_of(receive)

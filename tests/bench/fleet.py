@@ -1,4 +1,4 @@
-"""Many services that are alike, of each family: what they are, what they need, and what hooks say of one."""
+"""Many similar services of each family: the objects, what they share, and the hook responses about one of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.kube.resource import CustomResource
 
 ROOT = Path(__file__).parents[2]
 ORIGINAL = "svc-00000"
-"""The service that the others are copies of. All their names have this length."""
+"""The service that the others are copies of. All names have this length."""
 
 
 @dataclass(frozen=True)
 class Fleet:
     """A family's services: copies of an example's service, and the objects of the same files, which they share.
 
-    The file of the service comes last.
+    The service's file comes last.
     """
 
     family: str
@@ -37,7 +37,7 @@ class Fleet:
 
     @property
     def namespace(self) -> str:
-        """Where all of it is."""
+        """The name of the first namespace, and the prefix of the others."""
         return f"bench-{self.family}"
 
     @property
@@ -47,26 +47,26 @@ class Fleet:
 
     @property
     def shared(self) -> list[Json]:
-        """What all services use."""
+        """The objects that all services use."""
         return self._documents[:-1]
 
     def namespaces(self, count: int) -> list[str]:
-        """So many namespaces for it."""
+        """Return the names of ``count`` namespaces."""
         return [self.namespace, *(f"{self.namespace}-{number}" for number in range(1, count))]
 
     def service(self, name: str = ORIGINAL, namespace: str = "") -> Json:
-        """The service under that name."""
+        """Return the service under that name."""
         original = self._documents[-1]
         metadata = {"name": name, "namespace": namespace or self.namespace}
         return {"apiVersion": original["apiVersion"], "kind": self.kind, "metadata": metadata, "spec": original["spec"]}
 
     def services(self, count: int, namespaces: int = 1) -> Iterator[Json]:
-        """So many services, in turns in so many namespaces."""
+        """Yield ``count`` services, distributed over ``namespaces`` namespaces in turn."""
         names = self.namespaces(namespaces)
         return (self.service(f"svc-{number:05}", names[number % namespaces]) for number in range(1, count + 1))
 
     def answers(self) -> dict[str, Json]:
-        """The last answer about each custom resource that :data:`ORIGINAL` leads to, by the path of the sync hook."""
+        """The last response about each custom resource that :data:`ORIGINAL` leads to, by the path of the sync hook."""
         manifests = parse(yaml.safe_dump_all([*self.shared, self.service()]), "bench")
         optional = {child.component for resource in RESOURCES for child in resource.children if child.optional}
         cluster = settled(manifests, self.namespace, tuple(optional))
@@ -75,7 +75,7 @@ class Fleet:
             if parent["metadata"]["name"] == ORIGINAL:
                 _, answer = cluster.answers[parent["metadata"]["uid"]]
                 for child in answer["children"]:
-                    del child["metadata"]["namespace"]  # Metacontroller takes the parent's
+                    del child["metadata"]["namespace"]  # Metacontroller uses the parent's
                 found[f"{kind.resource.hook_path}/sync"] = {k: answer[k] for k in ("status", "children")}
         return found
 

@@ -1,6 +1,6 @@
-"""A closed-loop load generator that costs little: prepared bytes, raw sockets, one selector.
+"""A cheap closed-loop load generator: prepared bytes, raw sockets, one selector.
 
-It runs beside the server on a core of its own, so what it costs is not part of what it measures.
+It runs on a different core than the server, so that its own cost is not measured.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Result:
 
 
 class LoadError(Exception):
-    """The server answered something else than 200, or closed the connection."""
+    """The server returned a status other than 200, or closed the connection."""
 
 
 def run(port: int, path: str, body: bytes, connections: int, seconds: float, *, pause: float = 0) -> Result:
-    """Ask as often as the server answers, on keep-alive connections; or with a pause after each answer."""
+    """Send requests on keep-alive connections as fast as the server responds, or with a pause after each response."""
     request = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
@@ -53,7 +53,7 @@ def run(port: int, path: str, body: bytes, connections: int, seconds: float, *, 
 
 
 class _Client:
-    """One connection: sends the request, and knows when the answer is complete."""
+    """One connection: sends the request and detects the end of the response."""
 
     def __init__(self, port: int, request: bytes) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -68,7 +68,7 @@ class _Client:
         self.socket.sendall(self._request)
 
     def read(self) -> bool:
-        """Take what has arrived; whether the answer is whole."""
+        """Read the available bytes; return whether the response is complete."""
         data = self.socket.recv(1 << 20)
         if not data:
             raise LoadError("the server closed the connection")

@@ -1,4 +1,4 @@
-"""What the studio's page waits for: each endpoint for the example with the most objects, and the page's own size."""
+"""Response times of the studio's page: each endpoint for the example with the most objects, and the page's size."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from app.studio.routes import STATIC, create_app
 from app.studio.scenes import SCENES
 
 TARGET = 150.0
-"""Milliseconds of CPU time for the whole answer, which on a machine that does nothing else is the time it takes."""
+"""Milliseconds of CPU time for a response, which on an idle machine equals the wall-clock time."""
 ROUNDS = 15
 BUNDLE = 600
 """KB of all files of the page, compressed."""
 
 
 def run() -> None:
-    """Print the median of every endpoint, and the bundle's size where it is built.
+    """Print the median of every endpoint, and the bundle's size if it is built.
 
-    The documents are others in each round, as when somebody types; values are asked for of a graph that is shown.
+    Documents differ in each round, as if someone were typing; values are requested for the graph that is shown.
     """
     client = TestClient(create_app(), base_url="http://127.0.0.1")
     example = largest(client)
@@ -59,7 +59,7 @@ def run() -> None:
 
 
 def largest(client: TestClient) -> Example:
-    """The example with the largest graph."""
+    """Return the example with the largest graph."""
     return max(examples(), key=lambda one: len(client.post("/api/graph", json=_documents(one, 0)).json()["nodes"]))
 
 
@@ -68,7 +68,7 @@ def _documents(example: Example, number: int) -> dict[str, Any]:
 
 
 def _timed(call: Callable[[], Any]) -> float:
-    """Milliseconds of CPU time, of the client too."""
+    """Return the milliseconds of CPU time of a call, including the client's."""
     begin = time.process_time()
     assert call().status_code == 200
     return (time.process_time() - begin) * 1000

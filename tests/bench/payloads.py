@@ -1,4 +1,4 @@
-"""Requests as a real cluster sends them: about a third of each object is ``managedFields``."""
+"""Requests as in a real cluster: about a third of each object is ``managedFields``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UID = "0f3c7c1e-2222-4333-8444-555555555555"
 
 @dataclass(frozen=True)
 class Case:
-    """One request: where it goes, what it holds, over how many connections, and the ratio to reach."""
+    """One request: its path and body, the number of connections, and the target ratio."""
 
     name: str
     path: str
@@ -29,7 +29,7 @@ class Case:
 
 
 def managed_fields(entries: int) -> list[Json]:
-    """Field ownership as the API server writes it: many small objects."""
+    """Return field ownership as the API server writes it: many small objects."""
     owned: Json = {
         f"f:field{n}": {
             ".": {},
@@ -75,7 +75,7 @@ TOLERATIONS = [{"key": f"taint-{n}", "operator": "Exists", "effect": "NoSchedule
 
 
 def _pod_spec() -> Json:
-    """A pod as the API server returns it: every default written out, many variables."""
+    """Return a pod spec as the API server returns it: with every default, and many variables."""
     probe = {"httpGet": {"path": "/health", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10, "timeoutSeconds": 5}
     container = {
         "name": "llama-server",
@@ -138,7 +138,7 @@ def _inference_service() -> Json:
 
 
 def inference_service_sync(pods: int = 3) -> bytes:
-    """A settled InferenceService: Deployment, Service, Model and its pods."""
+    """Return the sync of a settled InferenceService: Deployment, Service, Model and its pods."""
     parent = _inference_service()
     parent["spec"] |= {"env": ENVIRONMENT, "tolerations": TOLERATIONS}
     model = {
@@ -162,7 +162,7 @@ def inference_service_sync(pods: int = 3) -> bytes:
 
 
 def _children(request: Json) -> Json:
-    """What is there once the answer to a request without children was applied, with Metacontroller's records of it."""
+    """Return the children once the response to a request without children is applied, with Metacontroller's records."""
     kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
     assert kind is not None
     answer = orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), datetime.now(UTC)))
@@ -182,7 +182,7 @@ def _recorded(child: Json, entries: int) -> Json:
 
 
 def inference_service_review() -> bytes:
-    """An update of the same object under admission."""
+    """Return an admission review of an update of the same object."""
     new = _inference_service()
     old = copy.deepcopy(new)
     old["spec"]["replicas"] = 2
@@ -190,7 +190,7 @@ def inference_service_review() -> bytes:
 
 
 def review(new: Json, old: Json) -> bytes:
-    """An update of an InferenceService under admission."""
+    """Return an admission review of an update of an InferenceService."""
     identity = {"group": "inference.llmkube.dev", "version": "v1alpha1", "kind": "InferenceService"}
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
@@ -206,7 +206,7 @@ def review(new: Json, old: Json) -> bytes:
 
 
 def many_pods(count: int) -> bytes:
-    """A sync of an LLMInferenceService with so many pods that wait for a node, of 750 bytes each."""
+    """Return a sync of an LLMInferenceService with ``count`` unscheduled pods of 750 bytes each."""
     return orjson.dumps(
         {
             "controller": {},

@@ -1,7 +1,7 @@
-"""Two replicas that restart in turn while their certificate is replaced, behind a client that takes them in turn.
+"""Two replicas that restart in turn while their certificate is replaced, behind a client that alternates between them.
 
-As in a cluster, a new replica gets connections once it is ready, and one that was told to stop gets them for another
-moment, until every node knows.
+As in a cluster, a new replica gets connections once it is ready, and a stopping one still gets them for a moment, until
+every node knows.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from app.cli.authority import Bundle, KeyPair
 from tests.service import NEVER, Service, start, stop
 
 LAMEDUCK_SECONDS = 3
-"""Seconds that a replica serves after SIGTERM; the shipped Deployment has more."""
+"""Seconds that a replica serves after SIGTERM; the shipped Deployment uses more."""
 PROPAGATION_SECONDS = 1
 """Seconds after SIGTERM in which a replica still gets new connections."""
 
 
 class Replicas:
-    """Two running replicas with a certificate in ``directory``; :meth:`rotate` replaces both again and again."""
+    """Two running replicas with a certificate in ``directory``; :meth:`rotate` keeps replacing both."""
 
     def __init__(self, directory: Path) -> None:
         self._files = directory / "tls.crt", directory / "tls.key"
@@ -44,7 +44,7 @@ class Replicas:
         return serving[next(self._turns) % len(serving)].connect(timeout)
 
     def rotate(self, ended: threading.Event) -> None:
-        """Until ``ended``, replace the certificate and then one of the replicas."""
+        """Until ``ended`` is set, replace the certificate and then one of the replicas."""
         while not ended.is_set():
             self._write(_new_leaf(self._bundle))
             started, old = self._start(), self.serving[0]
@@ -74,7 +74,7 @@ class Replicas:
         return service
 
     def _write(self, leaf: KeyPair) -> None:
-        """Replace both files, each at once; a replica that reads between the two keeps what it has."""
+        """Replace each file atomically; a replica that reads between the two replacements keeps its old certificate."""
         for file, text in zip(self._files, (leaf.certificate, leaf.key), strict=True):
             new = file.with_suffix(".new")
             new.write_text(text)
@@ -86,7 +86,7 @@ def _new_leaf(bundle: Bundle) -> KeyPair:
 
 
 def _discard_log(service: Service) -> None:
-    """Read the log: one that nobody reads would fill its pipe."""
+    """Read and discard the log, so that its pipe does not fill up."""
     assert service.process.stdout is not None
     with contextlib.suppress(OSError, ValueError):
         while os.read(service.process.stdout.fileno(), 65536):

@@ -1,7 +1,7 @@
-"""A randomized search for work: requests of every kind, each mutated to ask for more than it should be able to.
+"""A randomized search for expensive requests: requests of every kind, mutated to cause more work than they should.
 
-For each request the CPU seconds and the memory above what the process had are recorded, and the maxima are printed
-beside the budget with how they came about. A request is found again by its kind, its seed and its number.
+Each request's CPU seconds and additional memory are recorded, and the maxima are printed with the request and the
+budget. A request is identified by its kind, seed and number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Json = Any
 
 @dataclass
 class Worst:
-    """The request that cost most of one thing."""
+    """The most expensive request in one respect."""
 
     cost: float = 0.0
     what: str = ""
@@ -53,7 +53,7 @@ class Worst:
 
 @dataclass
 class Found:
-    """What a search through one kind came to."""
+    """The result of a search through one kind."""
 
     requests: int = 0
     refused: int = 0
@@ -66,7 +66,7 @@ class Found:
         return not self.faults and self.cpu.cost <= CPU_SECONDS and self.memory.cost <= MEBIBYTES
 
 
-# Values that are more work than they look.
+# Values that are more expensive than they look.
 
 TEXTS = [
     *(
@@ -96,7 +96,7 @@ def _text(chance: random.Random, room: int) -> str:
 
 
 def _value(chance: random.Random, room: int, near: Json) -> Json:
-    """A list, map, text or number of at most about ``room`` bytes; often of what stood there before."""
+    """Return a list, map, string or number of up to about ``room`` bytes, often derived from the value ``near``."""
     kind = chance.random()
     if kind < 0.25:
         return _text(chance, room)
@@ -122,7 +122,7 @@ def _nested(chance: random.Random, depth: int) -> Json:
 
 
 def _places(document: Json) -> Iterator[tuple[Json, Any]]:
-    """Every place of a value: what holds it, and its key or position there."""
+    """Yield the place of every value: its container, and its key or index there."""
     stack = [document]
     while stack:
         holder = stack.pop()
@@ -134,14 +134,14 @@ def _places(document: Json) -> Iterator[tuple[Json, Any]]:
 
 
 def mutated(body: bytes, chance: random.Random, limit: int) -> bytes:
-    """The request with one to three places replaced or repeated, of at most ``limit`` bytes.
+    """Return the request with one to three values replaced or repeated, of at most ``limit`` bytes.
 
-    Small ones are as frequent as large ones, and every fiftieth is as large as the transport lets in.
+    Sizes are distributed logarithmically; every fiftieth mutation is up to the limit of the transport.
     """
     room = int(10 ** chance.uniform(1, 6.5)) if chance.random() < 0.98 else chance.randrange(limit)
     text = body
     for _ in range(chance.choice([1, 1, 2, 3])):
-        document = orjson.loads(text)  # nothing stands in it twice
+        document = orjson.loads(text)  # parsed anew, so that no object occurs twice in it
         holder, key = chance.choice(list(itertools.islice(_places(document), 20_000)))
         now = holder[key]
         if isinstance(holder, dict) and isinstance(now, dict) and chance.random() < 0.3:
@@ -151,7 +151,7 @@ def mutated(body: bytes, chance: random.Random, limit: int) -> bytes:
             holder[key] = _value(chance, room, now)
         try:
             text = orjson.dumps(document)
-        except TypeError:  # deeper than it encodes, or a number that JSON lacks
+        except TypeError:  # too deep for the encoder, or a number that JSON does not have
             return body
     if chance.random() < 0.1:
         text = text.replace(b'"v"', chance.choice([b"9" * 5000, b"1e400", b'"\\ud800"', b"1" + b"0" * 300]))
@@ -159,7 +159,7 @@ def mutated(body: bytes, chance: random.Random, limit: int) -> bytes:
 
 
 def seeds(cluster: Cluster, kind: Kind[Any, Any]) -> list[tuple[str, Answer, bytes, int]]:
-    """The requests that are mutated: a review, an update, a customize call, and syncs of all its objects there."""
+    """Return the requests to mutate: a review, an update, a customize call, and syncs of all objects of the kind."""
     document = parent(kind, VALID[name_of(kind)])
     held = [document, *(held for own, held in cluster.parents() if own is kind)]
     found: list[tuple[str, Answer, bytes, int]] = [
@@ -181,7 +181,7 @@ def seeds(cluster: Cluster, kind: Kind[Any, Any]) -> list[tuple[str, Answer, byt
 
 
 def search(kind: Kind[Any, Any], number: int, seed: int = 1, cluster: Cluster | None = None) -> Found:
-    """Ask ``number`` mutated requests of one kind."""
+    """Answer ``number`` mutated requests of one kind."""
     found, valid = Found(), seeds(cluster or cluster_of_all(), kind)
     for turn in range(number):
         chance = random.Random(f"{name_of(kind)} {seed} {turn}")
@@ -204,7 +204,7 @@ def search(kind: Kind[Any, Any], number: int, seed: int = 1, cluster: Cluster | 
 
 
 class Peak:
-    """The most memory that the process had since, above what it had then, in MiB; of Linux only."""
+    """The increase of the process' peak memory since construction, in MiB; on Linux only."""
 
     def __init__(self) -> None:
         gc.collect()
@@ -233,7 +233,7 @@ def main() -> int:
 
 
 def run(number: int, seed: int = 1) -> bool:
-    """Search every kind and print the maxima; whether all of them are within the budget."""
+    """Search every kind and print the maxima; return whether all of them are within the budget."""
     sound = True
     for kind in KINDS:
         found = search(kind, number, seed)

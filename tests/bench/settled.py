@@ -1,4 +1,4 @@
-"""Requests about examples in a cluster where nothing changes any more, with what a real cluster adds to each object."""
+"""Requests about examples in a settled cluster, with the fields that a real API server adds to each object."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDED = "d-pod-two-first-gpu"
 
 
 def sync_request(documents: list[Json], kind_name: str, name: str) -> tuple[str, bytes]:
-    """The sync path and body for one of the documents once all of them are settled."""
+    """Return the sync path and body for one of the documents once all of them are settled."""
     manifests = parse(yaml.safe_dump_all(documents), "bench")
     cluster = settled(manifests, NAMESPACE)
     parent = next(
@@ -39,7 +39,7 @@ def sync_request(documents: list[Json], kind_name: str, name: str) -> tuple[str,
 
 
 def _dressed(request: bytes) -> bytes:
-    """The request with what a real API server adds to every object in it."""
+    """Return the request with the fields that a real API server adds to every object."""
     body = orjson.loads(request)
     body["controller"] = {"kind": "CompositeController", "metadata": {"managedFields": managed_fields(30)}, "spec": {}}
     _dress(body["parent"], 35)
@@ -51,7 +51,7 @@ def _dressed(request: bytes) -> bytes:
 
 
 def recorded() -> tuple[bytes, bytes]:
-    """What Metacontroller and the API server would send about a recorded InferenceService: a sync, and its update."""
+    """Return a sync of a recorded InferenceService and a review of its update, as a cluster would send them."""
     case = next(case for case in recordings.replayed("llmkube") if case["name"] == RECORDED)
     world = World(case, Settings(llmkube_allowed_host_paths=("/",)))
     world.run()
@@ -66,7 +66,7 @@ def _objects(groups: dict[str, dict[str, Json]]) -> Iterator[Json]:
 
 
 def _dress(document: Json, entries: int, *, recorded: bool = False) -> None:
-    """Field ownership, and on a child Metacontroller's record of what was last applied."""
+    """Add field ownership, and on a child Metacontroller's record of what was last applied."""
     metadata = document["metadata"]
     if recorded and LAST_APPLIED not in metadata.get("annotations", {}):
         record = {key: value for key, value in document.items() if key != "status"}
@@ -79,21 +79,21 @@ def _example(*files: str) -> list[Json]:
 
 
 def playground() -> tuple[str, bytes]:
-    """A Playground with the shipped engine."""
+    """Return the sync of a Playground with the shipped engine."""
     documents = _example("manifests/llmaz-runtimes/vllm.yaml", "examples/llmaz/quickstart.yaml")
     name = next(d["metadata"]["name"] for d in documents if d["kind"] == "Playground")
     return sync_request(documents, "Playground", name)
 
 
 def llmaz_service() -> tuple[str, bytes]:
-    """The Service below it, with its Deployment."""
+    """Return the sync of the Playground's Service, with its Deployment."""
     documents = _example("manifests/llmaz-runtimes/vllm.yaml", "examples/llmaz/quickstart.yaml")
     name = next(d["metadata"]["name"] for d in documents if d["kind"] == "Playground")
     return sync_request(documents, "Service", name)
 
 
 def llm_inference_service() -> tuple[str, bytes]:
-    """Prefill and decode, scheduler and route, on three shared configs: the largest thing there is."""
+    """Return the largest sync: prefill and decode, scheduler and route, with three shared configs."""
     (service,) = _example("examples/kserve/prefill-decode.yaml")
     names = ["defaults", "gpus", "telemetry"]
     service["spec"]["baseRefs"] = [{"name": name} for name in names]

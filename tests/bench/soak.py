@@ -1,9 +1,9 @@
-"""``make soak``: the loads of an ordinary and of a bad day, over TLS, with every answer compared.
+"""``make soak``: ordinary and heavy loads over TLS, with every response checked.
 
-The last one is sent to two replicas that restart in turn while their certificate is replaced.
+The last load goes to two replicas that restart in turn while their certificate is replaced.
 
-Each load says how many answers were wrong, what the latency was and how the process' memory moved. Wrong answers fail
-the run; the times are for reading, as the generator shares the machine with the service.
+Each load reports the number of wrong responses, the latency and the process' memory. Wrong responses fail the run.
+Times are informational, because the generator shares the machine with the service.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tests.service import JSON, Service, running
 
 @dataclass(frozen=True)
 class Call:
-    """One request and what has to come back: ``verdict`` of the decoded answer."""
+    """One request; ``verdict`` checks the decoded response."""
 
     path: str
     body: bytes
@@ -53,20 +53,20 @@ class Call:
 
 @dataclass
 class Tally:
-    """What became of a load's calls; latencies in seconds."""
+    """The results of a load's calls; latencies in seconds."""
 
     latencies: list[float] = field(default_factory=list)
     shed: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def quantile(self, share: float) -> float:
-        """In milliseconds."""
+        """Return a latency quantile in milliseconds."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000 if ordered else 0.0
 
 
 def reviewed(number: int, *, valid: bool) -> Call:
-    """A review, of which the verdict is known and the uid has to come back."""
+    """Return a review with a known verdict; the uid must be returned."""
     uid = f"soak-{number}"
     document = service(spec_with() if valid else spec_with(replicas=-1, image=" bad"))
 
@@ -82,19 +82,19 @@ def _causes(response: Json) -> int:
 
 
 def synced() -> Call:
-    """The hook's request of the bench, with its observed pods."""
+    """Return the bench's sync request, with its observed pods."""
     return Call(SYNC, payloads.inference_service_sync(), lambda answer: len(answer["children"]) >= 2)
 
 
 def ordinary() -> Iterator[Call]:
-    """300 reviews, of which 30 % are refused, to 20 syncs."""
+    """Yield 300 reviews, of which 30 % are refused, to every 20 syncs."""
     call = synced()
     for number in itertools.count():
         yield call if number % 16 == 0 else reviewed(number, valid=number % 10 < 7)
 
 
 def all_protocols() -> Iterator[Call]:
-    """Conversions, reviews and syncs in turn."""
+    """Yield conversions, reviews and syncs in turn."""
     conversions = itertools.cycle(_conversions())
     call = synced()
     for number in itertools.count():
@@ -104,7 +104,7 @@ def all_protocols() -> Iterator[Call]:
 
 
 def _conversions() -> Iterator[Call]:
-    """The recorded conversions, whose answers are compared by tests/contract."""
+    """Yield the recorded conversions; tests/contract compares their responses."""
     for case in records("conversions"):
         version = case["to"]["apiVersion"]
         yield Call(CONVERSION_PATH, conversion_review([case["from"]], version), partial(_is_converted, version))
@@ -117,7 +117,7 @@ def _is_converted(version: str, answer: Any) -> bool:
 
 
 def large_reviews() -> Iterator[Call]:
-    """Two objects of 1.4 MiB each, most of it field ownership, and ordinary ones between them."""
+    """Yield reviews with two objects of 1.4 MiB each, most of it field ownership, between ordinary ones."""
     document = service(spec_with(env=[{"name": f"V{n}", "value": "x" * 1000} for n in range(100)]))
     document["metadata"]["managedFields"] = payloads.managed_fields(11_000)
     body = orjson.dumps(review(document, document))
@@ -130,7 +130,7 @@ def _is_allowed(answer: Any) -> bool:
 
 
 def large_syncs() -> Iterator[Call]:
-    """A thousand children in 7 MiB; the spec is wrong, so all of them come back."""
+    """Yield syncs with a thousand children in 7 MiB; the spec is invalid, so all children are returned."""
     record = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "ns"}, "spec": {"x": "y" * 3500}}
     group = {}
     for number in range(1000):
@@ -145,7 +145,7 @@ MARK = "soak-mark"
 
 
 def varied(number: int) -> Iterator[Call]:
-    """So many requests of all kinds of which no two are about the same object, spec or related specs."""
+    """Yield ``number`` requests of all kinds, no two with the same object, spec or related specs."""
     cluster, bodies = cluster_of_all(), []
     for kind in KINDS:
         spec = {**VALID[name_of(kind)], "soakMark": MARK}
@@ -173,7 +173,7 @@ LIMIT_MIB = 256
 
 
 def largest() -> Iterator[Call]:
-    """About the largest sync that is read: a service with two thousand pods."""
+    """Yield a sync of about the maximum size: a service with two thousand pods."""
     yield Call(SYNC, payloads.inference_service_sync(2000), lambda answer: len(answer["children"]) >= 2)
 
 
@@ -226,7 +226,7 @@ def drive(
 
 
 def _ask(connection: http.client.HTTPConnection, call: Call) -> str:
-    """Nothing when the answer is right, ``shed`` for a proper 429, otherwise what was wrong."""
+    """Return an empty string for a correct response, ``shed`` for a proper 429, and otherwise the problem."""
     try:
         connection.request("POST", call.path, call.body, JSON)
         response = connection.getresponse()
@@ -242,7 +242,7 @@ def _ask(connection: http.client.HTTPConnection, call: Call) -> str:
 
 @contextlib.contextmanager
 def encrypted() -> Iterator[Service]:
-    """The service with a certificate of its own, on one core where there are several."""
+    """Run the service with its own certificate, on one core if there are several."""
     with tempfile.TemporaryDirectory() as name:
         bundle = authority.ensure(None, ["127.0.0.1"], datetime.now(UTC))
         files = Path(name, "tls.crt"), Path(name, "tls.key")
@@ -261,7 +261,7 @@ def encrypted() -> Iterator[Service]:
 
 
 def _read_away(found: Service) -> None:
-    """The service's log: one that nobody reads would fill up its queue, which looks like a leak."""
+    """Read and discard the service's log: an unread log would fill its queue, which looks like a leak."""
     assert found.process.stdout is not None
     with contextlib.suppress(OSError, ValueError):
         while os.read(found.process.stdout.fileno(), 65536):
@@ -272,9 +272,10 @@ PARENTS, WORKERS = 1000, 5
 
 
 def resync(target: Service) -> int:
-    """What a release of ours or a flush of Metacontroller's cache leads to: every parent once, by its five workers.
+    """Sync every parent once with five workers, as after a new release or a flush of Metacontroller's cache.
 
-    The first pass writes the statuses; from then on every answer has the same bytes.
+    The first pass writes the statuses; after that, every response must have the same bytes. Return the number that
+    differ.
     """
     parents = [service(metadata=_metadata(number)) for number in range(PARENTS)]
     answers: list[list[bytes]] = []
@@ -314,7 +315,7 @@ def main() -> int:
     seconds = args.seconds
     short = max(2.0, seconds / 10)
     with encrypted() as target:
-        drive(target, ordinary(), 8, 0, 2)  # everything was asked for once
+        drive(target, ordinary(), 8, 0, 2)  # warm up: every request has been sent once
         wrong = [
             _report(target, "steady", drive(target, ordinary(), 25, 320, seconds)),
             _report(target, "peak, 16 connections", drive(target, ordinary(), 16, 0, short)),
@@ -337,7 +338,7 @@ def main() -> int:
 
 
 def _within_limit(target: Service) -> int:
-    """Whether the process was never larger than it may be: 1 where it was."""
+    """Return 1 if the process ever exceeded its memory limit, else 0."""
     text = Path(f"/proc/{target.process.pid}/status").read_text()
     peak = int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
     print(f"{'most memory ever':34} {peak:.0f} MiB of {LIMIT_MIB}", flush=True)
@@ -359,7 +360,7 @@ def _described(name: str, tally: Tally) -> str:
 
 
 def _shown_wrong(tally: Tally) -> int:
-    """Print the first wrong answers, and return the number of all."""
+    """Print the first wrong responses, and return their total number."""
     for line in tally.wrong[:5]:
         print("   ", line, flush=True)
     return len(tally.wrong)

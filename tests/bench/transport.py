@@ -1,4 +1,4 @@
-"""What the bench's bare applications have of ASGI."""
+"""The part of ASGI that the bench's bare applications use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 async def body_of(receive: Receive) -> bytes:
-    """The whole body of a request."""
+    """Return the whole body of a request."""
     more, parts = True, []
     while more:
         message = await receive()

@@ -1,4 +1,4 @@
-"""The command, and a directory of its own for each test."""
+"""The command, with a separate directory for each test."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.corpus.requests import API_VERSION
 
 
 class Result(NamedTuple):
-    """What a command did."""
+    """The exit status and the output of a command."""
 
     status: int
     out: str
@@ -40,7 +40,7 @@ class Command:
         self._capsys = capsys
 
     def file(self, name: str, *documents: Any) -> str:
-        """Write documents to a file, as YAML or JSON by its name."""
+        """Write documents to a file, as YAML or JSON depending on its name, and return its path."""
         path = self._directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         text = orjson.dumps(documents[0]).decode() if name.endswith(".json") else yaml.dump_all(list(documents))

@@ -1,4 +1,4 @@
-"""The three-way merge of the stand-in, on the cases of the Metacontroller specification, section 3.2."""
+"""The stand-in's three-way merge, on the cases of section 3.2 of the Metacontroller specification."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _OBJECTS = st.dictionaries(st.sampled_from("abcd"), _JSON, max_size=3)
 
 @given(_OBJECTS, _OBJECTS)
 def test_a_wish_that_was_fulfilled_is_not_written_again(observed: Json, desired: Json) -> None:
-    """Convergence on a server that stores what it is sent: a wish of another type needs one more round (MC-3.2)."""
+    """The merge converges if the server stores what it gets; a value of another type needs one more round (MC-3.2)."""
     once = merge(observed, {}, desired)
     twice = merge(once, desired, desired)
     assert canonical(merge(twice, desired, desired)) == canonical(twice)
@@ -134,5 +134,5 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_encoding_is_that_of_go_for_every_value(value: Any) -> None:
-    """Whether or not its text looks as if there were a whole float in it."""
+    """Strings that look like whole floats are encoded like others."""
     assert encode(value) == orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS)

@@ -1,4 +1,4 @@
-"""The CA and the serving certificate: what they say, and when they are replaced."""
+"""The CA and the serving certificate: their content, and when they are replaced."""
 
 from datetime import timedelta
 from ipaddress import ip_address
@@ -123,7 +123,7 @@ def test_a_broken_leaf_is_replaced_under_the_same_ca(bundle: authority.Bundle, p
 
 
 def test_checks_certificates_of_another_issuer() -> None:
-    """A CA without an identifier of its key signs all the same, and a certificate without names is replaced."""
+    """A CA without a subject key identifier can issue certificates, and a certificate without names is replaced."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "theirs")])
     builder = (

@@ -1,4 +1,4 @@
-"""``modelhooks certs``: files, YAML, and what it writes through an API server."""
+"""``modelhooks certs``: files, YAML, and writes through an API server."""
 
 import base64
 import copy
@@ -111,7 +111,7 @@ def test_the_first_run_fills_the_secret_after_everybody_trusts_the_ca(api: ApiSe
 
 
 def test_a_definition_that_another_installation_had_is_ours_alone(api: ApiServer) -> None:
-    """Else its cert-manager would go on writing its own CA there."""
+    """Otherwise the other installation's cert-manager would keep writing its own CA there."""
     apply(api)
     assert api.objects[DEFINITION]["metadata"]["annotations"] == {"x": "y"}
 
@@ -184,7 +184,7 @@ def test_a_missing_secret_is_an_error_that_says_who_makes_it(
 
 
 def test_controllers_that_are_yet_to_come_are_waited_for(api: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """Helm makes the Job before them: was it content, they would trust nobody until the next night."""
+    """Helm starts the Job before it creates the controllers, which would otherwise have no CA until the next night."""
     controller = api.objects.pop(CONTROLLER)
 
     assert apply(api) == 1

@@ -1,4 +1,4 @@
-"""Comparing two JSON values: every change has a path that people can read, and nothing else is a change."""
+"""Comparing two JSON values: each change has a readable path, and equal values have no change."""
 
 from __future__ import annotations
 
@@ -48,26 +48,25 @@ CASES: dict[str, tuple[Any, Any, list[str]]] = {
 
 @pytest.mark.parametrize(("old", "new", "expected"), CASES.values(), ids=list(CASES))
 def test_changes(old: Any, new: Any, expected: list[str]) -> None:
-    """In the order of the old value, then what is new."""
+    """Changes are in the order of the old value, followed by additions."""
     assert changes(old, new) == expected
 
 
 @given(JSON)
 def test_a_value_does_not_differ_from_itself(value: Any) -> None:
-    """Whatever it is."""
     assert changes(value, value) == []
 
 
 @given(JSON, JSON)
 def test_different_values_differ(old: Any, new: Any) -> None:
-    """And equal ones do not; each side of a change is what stands there."""
+    """There is a change if and only if the values differ, and each change has an old or a new value."""
     found = list(compare(old, new, Path()))
     assert bool(found) == (_typed(old) != _typed(new))
     assert all(change.old is not ABSENT or change.new is not ABSENT for change in found)
 
 
 def _typed(value: Any) -> Any:
-    """The value with its types: Python takes True for 1. An order of keys is no difference."""
+    """Return the value with its types: in Python 1 equals True. The order of keys is ignored."""
     if isinstance(value, dict):
         return {key: _typed(item) for key, item in value.items()}
     return [_typed(item) for item in value] if isinstance(value, list) else (type(value), value)
@@ -75,5 +74,5 @@ def _typed(value: Any) -> Any:
 
 @given(JSON)
 def test_leaves_are_scalars(value: Any) -> None:
-    """Or empty lists and maps."""
+    """Empty lists and maps are leaves too."""
     assert all(not leaf for _, leaf in leaves(value, Path()) if isinstance(leaf, (list, dict)))

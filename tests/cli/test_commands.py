@@ -34,7 +34,7 @@ def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("argv", [[], ["nonsense"], ["--nonsense"], ["explain", "--wit", "x"]])
 def test_a_wrong_command_line_ends_with_status_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """An option is never taken for another one that begins alike."""
+    """An abbreviated option is not accepted."""
     assert cli.main(argv) == 2
     assert "Usage: modelhooks" in capsys.readouterr().err
 
@@ -51,7 +51,7 @@ def test_prints_shell_completion(shell: str, capsys: pytest.CaptureFixture[str])
 
 
 def test_the_manual_page_has_every_command_and_option(capsys: pytest.CaptureFixture[str]) -> None:
-    """As people read it: a wrong request would be a line on standard error."""
+    """Checked in the page as groff renders it; an invalid request would be reported on standard error."""
     assert cli.main(["man"]) == 0
     page = capsys.readouterr().out
     if shutil.which("groff") is not None:
@@ -68,13 +68,13 @@ def test_the_manual_page_has_every_command_and_option(capsys: pytest.CaptureFixt
 
 
 def test_the_manual_page_and_the_documentation_say_the_same_of_exit_statuses() -> None:
-    """One table in two forms."""
+    """The table in docs/cli.md has the same rows."""
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
     assert {status: text.replace("`", "") for status, text in rows} == man.EXIT_STATUS
 
 
 def test_a_command_is_completed() -> None:
-    """As a shell would ask: commands and options by their beginnings."""
+    """The shell completes commands and options."""
     environment = {
         **os.environ,
         "_MODELHOOKS_COMPLETE": "bash_complete",
@@ -93,7 +93,7 @@ def test_a_command_is_completed() -> None:
 
 
 def test_a_command_loads_none_of_the_others() -> None:
-    """What `modelhooks serve` does not import does not delay it."""
+    """Imports of other commands do not delay `modelhooks serve`."""
     loaded = _python(
         "import sys; from app import cli\n"
         "cli.main(['serve', '--help'])\n"
@@ -142,7 +142,7 @@ def test_a_full_disk_is_one_line() -> None:
 
 
 def test_the_demo_needs_no_source_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """After ``pip install`` it has the examples of the package."""
+    """After ``pip install`` the demo uses the examples of the package."""
     from app.cli.demo import _manifests
 
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""``modelhooks convert``: what it makes is valid, and no value of its input is dropped without a word."""
+"""``modelhooks convert``: the result is valid, and every value of the input is carried over or reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def manifests(*documents: Json) -> list[Manifest]:
 
 @cache
 def valid(family: str) -> list[list[Manifest]]:
-    """Generated objects of our kinds that admission lets in."""
+    """Return generated objects of our kinds that admission accepts."""
     found = [manifests(*DRAWN[family](number, "team", 0)) for number in range(COUNT)]
     return [
         [one for one in drawn if family_of(one)]
@@ -41,7 +41,7 @@ def valid(family: str) -> list[list[Manifest]]:
 
 @pytest.mark.parametrize(("source", "to"), DIRECTIONS)
 def test_every_value_is_carried_over_or_listed(source: str, to: str) -> None:
-    """Exactly one of the two, for every leaf of every object."""
+    """Each leaf of each object is in exactly one of the two lists."""
     read = valid(source)
     assert len(read) > COUNT // 2
     for drawn in read:
@@ -59,7 +59,7 @@ def test_every_value_is_carried_over_or_listed(source: str, to: str) -> None:
 
 @pytest.mark.parametrize(("source", "to"), DIRECTIONS)
 def test_what_is_carried_over_is_there(source: str, to: str) -> None:
-    """At the place that the account names, and with the value it had: but for addresses, which each family writes."""
+    """The reported place has the same value, except for addresses, which each family writes differently."""
     seen = 0
     for drawn in valid(source):
         result = translate(drawn, to)
@@ -82,7 +82,7 @@ def leaves_by_path(document: Json) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize(("source", "to"), DIRECTIONS)
 def test_the_result_validates(source: str, to: str) -> None:
-    """Whatever the input was; and most of it becomes something."""
+    """Most inputs convert, and no result has an error."""
     made = 0
     for drawn in valid(source):
         documents = translate(drawn, to).documents
@@ -101,7 +101,7 @@ EXAMPLE = {
 
 @pytest.mark.parametrize(("source", "to"), DIRECTIONS)
 def test_examples(command: Command, source: str, to: str) -> None:
-    """The model comes from where it came from, and what is lost stands on standard error with its place."""
+    """The model's source is converted, and each lost value is reported on standard error with its place."""
     result = command("convert", "--to", to, str(ROOT / EXAMPLE[source]))
     assert result.status == 1
     assert f"{EXAMPLE[source]}:" in result.err
@@ -117,7 +117,7 @@ def test_examples(command: Command, source: str, to: str) -> None:
 
 
 def test_there_and_back_keeps_what_both_families_have(command: Command) -> None:
-    """A service of KServe by way of LLMKube: address, image, replicas and requests are as they were."""
+    """KServe to LLMKube and back keeps address, image, replicas and requests."""
     there = translate(parse((ROOT / EXAMPLE["kserve"]).read_text(), "kserve.yaml"), "llmkube")
     (back,) = translate(manifests(*there.documents), "kserve").documents
     assert back["spec"]["model"]["uri"] == "hf://Qwen/Qwen2.5-0.5B-Instruct"
@@ -139,7 +139,7 @@ def llmkube_pair(**spec: Any) -> list[Manifest]:
 
 
 def test_a_default_that_has_no_counterpart_is_listed_too() -> None:
-    """LLMKube starts llama.cpp where nothing says otherwise; KServe starts vLLM, for which its arguments are not."""
+    """LLMKube starts llama.cpp by default and KServe vLLM, so arguments of llama.cpp are listed as lost."""
     result = translate(llmkube_pair(extraArgs=["--mlock"], image="example.com/llama:1"), "kserve")
     assert lost(result)["InferenceService/s spec.runtime"] == "KServe's presets start vLLM, not llamacpp"
     assert lost(result)["InferenceService/s spec.extraArgs"] == "written for llamacpp"
@@ -148,14 +148,14 @@ def test_a_default_that_has_no_counterpart_is_listed_too() -> None:
 
 
 def test_an_address_that_cannot_be_fetched_there_converts_nothing() -> None:
-    """A service without its model would be another one."""
+    """A service without its model would be another service."""
     result = translate(llmkube_pair(source="https://example.com/m.gguf"), "kserve")
     assert result.documents == []
     assert all("one file is fetched" in reason for reason in lost(result).values())
 
 
 def test_gpus_of_model_and_service_are_carried_over() -> None:
-    """What both objects say alike is said once there, and none of it is lost."""
+    """GPUs that model and service both state are written once."""
     model, service = (one.document for one in llmkube_pair(runtime="vllm", resources={"gpu": 2}))
     model["spec"]["hardware"] = {"accelerator": "cuda", "gpu": {"enabled": True, "count": 2, "vendor": "nvidia"}}
     for to in ("kserve", "llmaz"):
@@ -170,27 +170,27 @@ def test_gpus_of_model_and_service_are_carried_over() -> None:
 
 @pytest.mark.parametrize("address", ["https://example.com/m.tar.gz", "s3://bucket/m"])
 def test_addresses_that_kserve_fetches(address: str) -> None:
-    """An archive is unpacked; a bucket is fetched."""
+    """KServe unpacks an archive, and downloads a bucket."""
     (made,) = translate(llmkube_pair(source=address, runtime="vllm"), "kserve").documents
     assert made["spec"]["model"]["uri"] == address
 
 
 def test_a_service_without_its_model_says_so(command: Command) -> None:
-    """With the model in the files of --with it is converted."""
+    """With the model in the files of --with, the service is converted."""
     model, service = llmkube_pair(runtime="vllm")
     assert "--with" in next(iter(lost(translate([service], "kserve")).values()))
     assert translate([service], "kserve", [model]).documents
 
 
 def test_facts_that_exclude_each_other() -> None:
-    """The first stays, the other is listed with the way to say it."""
+    """The first value is kept; the other is listed, with another way to set it."""
     result = translate(llmkube_pair(runtime="vllm", vllmConfig={"tensorParallelSize": 2}, extraArgs=["-x"]), "kserve")
     assert result.documents[0]["spec"]["parallelism"] == {"tensor": 2}
     assert "VLLM_ADDITIONAL_ARGS" in lost(result)["InferenceService/s spec.extraArgs"]
 
 
 def test_nothing_to_convert(command: Command) -> None:
-    """Objects of the family itself, and files with errors."""
+    """The exit status is 2 for objects of the target family, and for files with errors."""
     assert command("convert", "--to", "llmkube", str(ROOT / EXAMPLE["llmkube"])).status == 2
     wrong = command("convert", "--to", "llmaz", str(ROOT / "examples/llmkube/rejected/three-mistakes.yaml"))
     assert (wrong.status, wrong.out) == (2, "")
@@ -198,7 +198,7 @@ def test_nothing_to_convert(command: Command) -> None:
 
 
 def test_the_account_as_json(command: Command) -> None:
-    """Objects, what was carried over and to where, what was lost and why, what was added."""
+    """It has the objects, each carried value with its new place, each lost value with its reason, and additions."""
     found = command("convert", "--to", "kserve", "-o", "json", str(ROOT / EXAMPLE["llmkube"])).json
     assert [one["kind"] for one in found["objects"]] == ["LLMInferenceService"]
     carried = {one["path"]: one["to"] for one in found["carried"]}

@@ -18,12 +18,12 @@ def differing(command: Command, old: list[Json], new: list[Json], *arguments: st
 
 
 def rows(result: Result) -> dict[str, Json]:
-    """The children that change, by kind without version and group."""
+    """Return the changed children, by kind without version and group."""
     return {row["kind"].partition(".")[0]: row for row in result.json["children"]}
 
 
 def compared(command: Command, old: Json, new: Json) -> dict[str, Json]:
-    """Two specs of a service on the same Model."""
+    """Return the changed children for two specs of a service with the same Model."""
     result = differing(command, [model(), service(old)], [model(), service(new)], "--output", "json")
     found = rows(result)
     assert result.status == (1 if found else 0)
@@ -31,13 +31,13 @@ def compared(command: Command, old: Json, new: Json) -> dict[str, Json]:
 
 
 def test_nothing_changes(command: Command) -> None:
-    """0, and a sentence."""
+    """The exit status is 0."""
     result = differing(command, [model(), service()], [model(), service({"replicas": 1})])
     assert (result.status, result.out) == (0, "Nothing changes.\n")
 
 
 def test_a_change_of_the_pod_restarts_it(command: Command) -> None:
-    """With the field, its old and its new value."""
+    """The row has the field with its old and its new value."""
     found = compared(command, {"image": "a:1"}, {"image": "a:2"})
     assert list(found) == ["Deployment"]
     assert (found["Deployment"]["restart"], found["Deployment"]["effect"]) == (True, "restart")
@@ -47,26 +47,26 @@ def test_a_change_of_the_pod_restarts_it(command: Command) -> None:
 
 
 def test_more_replicas_restart_nothing(command: Command) -> None:
-    """The pods that run go on."""
+    """Scaling has no effect on running pods."""
     found = compared(command, {"replicas": 1}, {"replicas": 3})
     assert (found["Deployment"]["effect"], found["Deployment"]["restart"]) == ("scale", False)
 
 
 def test_a_change_of_a_service_restarts_no_pod(command: Command) -> None:
-    """Its type changes under the running pods."""
+    """The type of a Service changes without an effect on pods."""
     found = compared(command, {}, {"endpoint": {"type": "NodePort"}})
     assert {kind: row["effect"] for kind, row in found.items()} == {"Service": "none"}
 
 
 def test_autoscaling_adds_a_child(command: Command) -> None:
-    """And takes it away again."""
+    """Removing autoscaling deletes it."""
     scaled: Json = {"autoscaling": {"maxReplicas": 3}}
     assert compared(command, {}, scaled)["HorizontalPodAutoscaler"]["action"] == "create"
     assert compared(command, scaled, {})["HorizontalPodAutoscaler"]["action"] == "delete"
 
 
 def test_prints_the_effect_of_each_change(command: Command) -> None:
-    """One line per child, one per field, and a sum."""
+    """One line per child, one per field, and a summary."""
     result = differing(command, [model(), service({"image": "a:1"})], [model(), service({"image": "a:2"})])
     lines = result.out.splitlines()
     assert lines[0] == "change Deployment default/s: pods restart"
@@ -75,27 +75,27 @@ def test_prints_the_effect_of_each_change(command: Command) -> None:
 
 
 def test_what_a_cluster_keeps_is_kept(command: Command) -> None:
-    """A service whose Model is gone keeps its children, so nothing of it changes."""
+    """A service whose Model is missing keeps its children, so the Deployment does not change."""
     result = differing(command, [model(), service()], [service()], "--output", "json")
     assert "Deployment" not in rows(result)
 
 
 def test_a_service_that_is_gone_takes_its_children_along(command: Command) -> None:
-    """As garbage collection does."""
+    """Garbage collection deletes them."""
     result = differing(command, [model(), service()], [model()], "--output", "json")
     assert {row["action"] for row in rows(result).values()} == {"delete"}
     assert rows(result)["Deployment"]["effect"] == "stop"
 
 
 def test_a_change_of_the_model_reaches_its_services(command: Command) -> None:
-    """Although no field of them changed."""
+    """They change although their own fields did not."""
     new = model(spec={"source": "https://models.example.com/m.gguf", "hardware": {"gpu": {"count": 2}}})
     found = rows(differing(command, [model(), service()], [new, service()], "--output", "json"))
     assert found["Deployment"]["restart"]
 
 
 def test_an_invalid_object_has_no_answer(command: Command) -> None:
-    """It would change nothing, whatever it says."""
+    """It would change nothing; the error is printed."""
     result = differing(command, [model(), service()], [model(), service({"replicas": 99})])
     assert (result.status, result.out) == (2, "")
     assert "spec.replicas" in result.err
@@ -106,7 +106,7 @@ def answer(**over: Any) -> Json:
 
 
 def test_recorded_answers_are_compared_as_they_are(command: Command) -> None:
-    """Of two releases, for example."""
+    """For example answers of two releases."""
     spec = orjson.loads(orjson.dumps(DEPLOYMENT_RECORD["spec"]))
     spec["template"]["spec"]["containers"][0]["image"] = "other:2"
     result = command("diff", command.file("a.json", answer()), command.file("b.json", answer(spec=spec)))
@@ -116,7 +116,7 @@ def test_recorded_answers_are_compared_as_they_are(command: Command) -> None:
 
 
 def test_what_render_printed_is_a_recorded_answer(command: Command) -> None:
-    """So that the output of an older release can be kept and compared."""
+    """The output of an older release can be saved and compared."""
     manifests = command.file("all.yaml", model(), service())
     rendered = command("render", manifests, "--output", "json")
     files = [command.file("before.json", rendered.json), command.file("after.json", rendered.json)]
@@ -134,14 +134,14 @@ def test_what_render_printed_is_a_recorded_answer(command: Command) -> None:
     ],
 )
 def test_what_cannot_be_compared(command: Command, old: Json, new: Json) -> None:
-    """2, with a reason."""
+    """The exit status is 2, with a reason."""
     result = command("diff", command.file("a.json", old), command.file("b.json", new))
     assert (result.status, result.out) == (2, "")
     assert result.err.startswith("modelhooks diff: ")
 
 
 def test_related_objects_may_be_in_other_files(command: Command) -> None:
-    """The same on both sides."""
+    """Files of --with are added to both sides."""
     files = [command.file("old.yaml", service()), command.file("new.yaml", service({"image": "a:2"}))]
     assert command("diff", *files).status == 0  # without its Model, a service has no children yet
     result = command("diff", *files, "--with", command.file("m.yaml", model()))
@@ -149,7 +149,7 @@ def test_related_objects_may_be_in_other_files(command: Command) -> None:
 
 
 def test_what_a_release_changes_waits(command: Command) -> None:
-    """Two answers to the same resource, whose template was made from the same inputs."""
+    """A template that differs although its inputs are equal waits for the next change of the user."""
 
     def answer(image: str, inputs: str) -> Json:
         child: Json = orjson.loads(orjson.dumps(DEPLOYMENT_RECORD))
@@ -167,7 +167,7 @@ def test_what_a_release_changes_waits(command: Command) -> None:
 
 
 def test_what_no_cluster_holds_is_passed_over(command: Command) -> None:
-    """A kustomization among the files is no object."""
+    """A kustomization among the files is not an object."""
     kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["a.yaml"]}
     old = command.file("old.yaml", model(), service(), kustomization)
     new = command.file("new.yaml", model(), service({"contextSize": 8192}), kustomization)

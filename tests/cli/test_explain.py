@@ -1,4 +1,4 @@
-"""``modelhooks explain``: why not ready, which children, and who set each value of the pods."""
+"""``modelhooks explain``: why an object is not ready, its children, and the source of each value of its pods."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.corpus.requests import UID
 
 
 def explained(command: Command, *documents: Json) -> dict[str, Json]:
-    """The explanations by object."""
+    """Return the explanations by object."""
     result = command("explain", command.file("all.yaml", *documents), "--output", "json")
     assert result.status == 0, result.err
     return {one["object"]: one for one in result.json}
 
 
 def sources(one: Json) -> dict[str, str]:
-    """The source of each value, by the end of its path after the pod's ``spec``."""
+    """Return the source of each value, by its path below the pod template."""
     return {row["path"].partition(" spec.template.")[2]: row["source"] for row in one["values"]}
 
 
@@ -55,12 +55,12 @@ EXPECTED = {
 
 @pytest.mark.parametrize(("path", "source"), EXPECTED.items(), ids=list(EXPECTED))
 def test_each_value_has_its_source(both: dict[str, str], path: str, source: str) -> None:
-    """A field of the object, of one it reads, an operator's setting, or nobody."""
+    """A source is a field of the object or of a related one, an operator's setting, or a default."""
     assert both[path] == source
 
 
 def test_an_argument_and_its_value_have_the_same_source(both: dict[str, str], command: Command) -> None:
-    """Arguments stand in a list, and still have one each."""
+    """They are separate items of a list."""
     found = explained(command, model(), service({"contextSize": 4096}))["InferenceService/s"]["values"]
     place = next(n for n, row in enumerate(found) if row["value"] == "--ctx-size")
     assert [row["source"] for row in found[place : place + 2]] == ["spec.contextSize"] * 2
@@ -68,14 +68,14 @@ def test_an_argument_and_its_value_have_the_same_source(both: dict[str, str], co
 
 
 def test_every_value_of_the_pod_is_there(command: Command) -> None:
-    """Once."""
+    """Each path is there once."""
     values = explained(command, model(), service())["InferenceService/s"]["values"]
     paths = [row["path"] for row in values]
     assert len(paths) == len(set(paths)) > 30
 
 
 def test_what_is_not_applied_yet_says_what_will_be(command: Command) -> None:
-    """From the same files."""
+    """The state and the children are predicted from the files."""
     one = explained(command, model(), service())["InferenceService/s"]
     assert one["state"].startswith("not applied yet; once everything runs: ready")
     assert one["why"] == []
@@ -83,14 +83,14 @@ def test_what_is_not_applied_yet_says_what_will_be(command: Command) -> None:
 
 
 def test_a_missing_model_is_named(command: Command) -> None:
-    """It may exist in a cluster; here nothing is known of it."""
+    """The Model may exist in the cluster, but is not in the files."""
     one = explained(command, service())["InferenceService/s"]
     assert "not ready" in one["state"]
     assert "Model m does not exist" in one["why"][0]
 
 
 def test_an_invalid_object_is_not_explained_further(command: Command) -> None:
-    """Every mistake with its place."""
+    """Each mistake is listed with its place."""
     one = explained(command, model(), service({"replicas": 99, "image": " x"}))["InferenceService/s"]
     assert one["state"] == "invalid"
     assert [("spec.replicas" in text, "spec.image" in text) for text in one["why"]] == [(True, False), (False, True)]
@@ -104,7 +104,7 @@ CONDITIONS = [
 
 
 def test_a_status_that_was_written_speaks_for_itself(command: Command) -> None:
-    """When there is nothing else to judge by."""
+    """It is used if there is no other information."""
     written = service(status={"conditions": CONDITIONS})
     one = explained(command, model(), written)["InferenceService/s"]
     assert one["state"] == "not ready (ImagePullBackOff)"
@@ -113,7 +113,7 @@ def test_a_status_that_was_written_speaks_for_itself(command: Command) -> None:
 
 
 def cluster(*pods: Json) -> list[Json]:
-    """What ``kubectl get -o yaml`` prints of a service whose pods are in trouble."""
+    """Return the output of ``kubectl get -o yaml`` for a service whose pods have problems."""
     status: Json = {
         "phase": "Ready",
         "cacheKey": "k",
@@ -152,7 +152,7 @@ def pod(**container: Any) -> Json:
 
 
 def test_pods_among_the_files_say_why(command: Command) -> None:
-    """As they are now, not as the status had it."""
+    """The present state of the pods is used instead of the stored status."""
     ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": "cannot load model"}}
     broken = pod(state={"waiting": {"reason": "CrashLoopBackOff"}}, lastState=ended)
     one = explained(command, *cluster(broken))["InferenceService/s"]
@@ -165,7 +165,7 @@ def test_pods_among_the_files_say_why(command: Command) -> None:
 def test_a_missing_runtime_class_is_a_cause_where_the_files_have_classes(
     command: Command, others: list[str], expected: bool
 ) -> None:
-    """Without any RuntimeClass among the files, nothing is known of those of the cluster."""
+    """If the files have no RuntimeClass, those of the cluster are unknown."""
     head = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "runc"}
     classes = [{**head, "metadata": {"name": name}} for name in others]
     (objects,) = cluster()
@@ -175,7 +175,7 @@ def test_a_missing_runtime_class_is_a_cause_where_the_files_have_classes(
 
 
 def test_prints_a_heading_for_each_part(command: Command) -> None:
-    """The object, why, its conditions, its children, its pods."""
+    """The headings are the object with its state, why, conditions, children and pods."""
     result = command("explain", command.file("all.yaml", *cluster(pod(state={"waiting": {"reason": "ErrImagePull"}}))))
     lines = result.out.splitlines()
     assert "InferenceService/s in namespace default: not ready (ImagePullBackOff)" in lines
@@ -189,14 +189,14 @@ def test_prints_a_heading_for_each_part(command: Command) -> None:
     "document", [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, {"kind": "Model"}]
 )
 def test_nothing_to_explain(command: Command, document: Json) -> None:
-    """2, with a reason."""
+    """The exit status is 2, with a reason."""
     result = command("explain", command.file("all.yaml", document))
     assert (result.status, result.out) == (2, "")
     assert result.err.startswith("modelhooks explain: ")
 
 
 def test_an_object_without_a_name(command: Command) -> None:
-    """No cluster has it."""
+    """Without a name it cannot exist in a cluster."""
     result = command("explain", command.file("all.yaml", {**model(), "metadata": {}}))
     assert result.status == 2
     assert "metadata.name is missing" in result.err
@@ -215,7 +215,7 @@ BROKEN_RUNTIME: Json = {
     [([], "BackendRuntime"), ([{"name": "default", "args": ["{{ .Missing }}"]}], "ArgumentNotRenderable")],
 )
 def test_a_playground_that_cannot_be_rendered(command: Command, presets: list[Json], reason: str) -> None:
-    """Its preset is missing, or a placeholder has no value: the state says which, and there is no pod to explain."""
+    """If its preset is missing, or a placeholder has no value, the state names it, and no pod is explained."""
     opt = {
         "apiVersion": "llmaz.io/v1alpha1",
         "kind": "OpenModel",
@@ -236,7 +236,7 @@ def test_a_playground_that_cannot_be_rendered(command: Command, presets: list[Js
 
 
 def test_two_levels_are_explained_as_one(command: Command) -> None:
-    """A Playground's pods belong to the Service that it makes; the sources are the Playground's."""
+    """A Playground's pods belong to the Service that it creates; the sources are the Playground's fields."""
     documents = [
         {
             "apiVersion": "llmaz.io/v1alpha1",
@@ -271,7 +271,7 @@ def test_two_levels_are_explained_as_one(command: Command) -> None:
 
 
 def test_presets_are_named(command: Command) -> None:
-    """They are no objects of the cluster, so only the kind itself knows them."""
+    """Presets are not objects of the cluster; the kind itself provides them."""
     document = {
         "apiVersion": "serving.kserve.io/v1alpha1",
         "kind": "LLMInferenceService",
@@ -283,7 +283,7 @@ def test_presets_are_named(command: Command) -> None:
 
 
 def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command) -> None:
-    """The second is not tried again, and is told what it would be told alone; a value like a name is no name."""
+    """Reusing the first one's explanation gives the same result; a value that is equal to a name is not replaced."""
     spec: Json = {"contextSize": 4096, "image": "s:1", "env": [{"name": "A", "value": "s"}], "priority": "high"}
     other = {**spec, "image": "t:1", "env": [{"name": "A", "value": "t"}]}
     objects = [model("m"), service(spec, "s"), service(other, "t"), service(spec, "u")]
@@ -295,7 +295,7 @@ def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command
 
 
 def test_defaults_are_folded_and_paths_are_filtered(command: Command) -> None:
-    """What somebody set stands first; --all shows the rest, --path only what is asked for."""
+    """Values that the user set come first; --all shows defaults too, and --path only values with that path."""
     file = command.file("a.yaml", model(), service({"contextSize": 4096}))
     folded, everything = command("explain", file).out, command("explain", file, "--all").out
     assert re.search(r"[0-9]+ values? by default; --all shows them", folded)
@@ -329,7 +329,7 @@ def test_a_line_says_whether_the_model_fits(command: Command) -> None:
 
 
 def test_an_autoscaled_service_starts_with_its_replicas(command: Command) -> None:
-    """And is ready with them, as far as anybody can tell before an autoscaler acts."""
+    """It is predicted to be ready with them; an autoscaler is not simulated."""
     spec: Json = {"replicas": 3, "autoscaling": {"maxReplicas": 5}}
     one = explained(command, model(), service(spec))["InferenceService/s"]
     assert one["state"] == "not applied yet; once everything runs: ready (InferenceReady)"
@@ -343,7 +343,7 @@ def test_an_autoscaled_service_starts_with_its_replicas(command: Command) -> Non
 
 
 def test_autoscalers_and_objectives_have_sources_too(command: Command) -> None:
-    """Of KServe: fields of the spec, a base's, annotations that stand for fields, and the operator's settings."""
+    """KServe: fields of the spec, a base, annotations that replace fields, and the operator's settings."""
     settings = {"prometheus": {"url": "https://prometheus:9090"}}
     operator = {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""What the command line does with trees and files as people have them."""
+"""The command line on realistic trees and files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(file: str, text: str) -> Path:
 
 
 def test_the_kinds_are_those_of_the_registry() -> None:
-    """Written a second time so that a command need not load every family to know them."""
+    """They are repeated here so that a command need not import every family."""
     assert {
         group: {r.kind: r.version for r in RESOURCES if r.group == group} for group in {r.group for r in RESOURCES}
     } == SERVED
@@ -44,7 +44,7 @@ def test_every_finding_has_its_section() -> None:
 
 @pytest.mark.parametrize("output", ["text", "json", "sarif", "github", "junit"])
 def test_a_bad_file_is_a_finding_and_the_rest_goes_on(command: Command, output: str) -> None:
-    """In every form of output, with the mistakes of the other files."""
+    """All output formats include it, and the findings of other files."""
     folder = Path(command.file("tree/a.yaml", service({"replicas": 99}))).parent
     write(f"{folder}/b.yaml", BROKEN + "---\n" + yaml.dump(service({"replcias": 1}, name="t")))
     result = command("validate", str(folder), "--output", output)
@@ -55,7 +55,7 @@ def test_a_bad_file_is_a_finding_and_the_rest_goes_on(command: Command, output: 
 
 
 def test_skips_and_counts_other_files_of_a_tree(command: Command) -> None:
-    """Charts, hidden and vendored folders, what git ignores, lists, other YAML."""
+    """Charts, hidden and vendored folders, files that git ignores, lists, and other YAML."""
     folder = Path(command.file("tree/a.yaml", model())).parent
     write(f"{folder}/chart/Chart.yaml", "name: c\n")
     write(f"{folder}/chart/templates/m.yaml", HELM)
@@ -88,7 +88,7 @@ def test_utf_16_is_named(command: Command) -> None:
 
 
 def test_overlays_are_clusters_of_their_own(command: Command) -> None:
-    """Two objects of one name are both judged and rendered, each with what is described once."""
+    """Objects with the same name in two overlays are both rendered, each with the Model of the base."""
     command.file("tree/base/model.yaml", model())
     command.file("tree/dev/s.yaml", service({"replicas": 1}))
     root = Path(command.file("tree/prod/s.yaml", service({"replicas": 3}))).parents[1]
@@ -153,7 +153,7 @@ def test_kinds_of_others_are_none_of_ours(command: Command, api_version: str, ki
 
 
 def test_fails_if_nothing_was_checked(command: Command) -> None:
-    """A slip in the path of a pipeline must not pass, and the reason is said."""
+    """A wrong path in a pipeline must not pass; the reason is printed."""
     path = command.file("all.yaml", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
     result = command("validate", path)
     assert result.status == 2
@@ -210,7 +210,7 @@ def test_a_reference_is_found_at_its_field(command: Command, path: str, document
     ],
 )
 def test_a_config_that_a_service_refers_to(command: Command, name: str, namespace: str, words: str) -> None:
-    """It may be in the namespace of KServe, and be a preset, which no file has."""
+    """It may be in KServe's namespace, or be a preset, which is in no file."""
     head = {"apiVersion": "serving.kserve.io/v1alpha2"}
     config = {**head, "kind": "LLMInferenceServiceConfig", "metadata": {"name": "base", "namespace": namespace}}
     spec = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": name}]}
@@ -222,13 +222,13 @@ def test_a_config_that_a_service_refers_to(command: Command, name: str, namespac
 
 
 def test_a_repository_is_not_among_the_files(command: Command) -> None:
-    """It cannot be: no object is called so."""
+    """A repository's name is not a name of an object."""
     spec = {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": True, "model": "org/small"}}}
     assert "among the files" not in command("validate", command.file("all.yaml", model(), service(spec))).out
 
 
 def test_paths_are_not_cut(command: Command) -> None:
-    """Whatever signs a key has."""
+    """Keys may have any characters."""
     path = command.file("all.yaml", service({"resources": {"a_b-c/d.e": 1}, "model_name": "x"}))
     found = {
         f["path"]: f["line"] for f in command("validate", path, "--output", "json").findings if f["level"] == "error"
@@ -237,7 +237,7 @@ def test_paths_are_not_cut(command: Command) -> None:
 
 
 def test_rejects_snake_case(command: Command) -> None:
-    """A cluster would drop it, so nothing may come of it here."""
+    """A cluster would drop the field, so it has no effect here."""
     document = service()
     document["spec"] = {"model_ref": "m"}
     result = command("render", command.file("all.yaml", model(), document), "--output", "json")
@@ -254,7 +254,7 @@ def test_a_comment_takes_a_finding_back(command: Command) -> None:
 
 
 def test_an_annotation_takes_findings_back(command: Command) -> None:
-    """Those of its object with the ids that it lists, and no others."""
+    """Only findings of its object with the listed ids are ignored."""
     noted = {"modelhooks.dev/ignore": "no-effect, unknown-field"}
     wrong = {"contextSize": 1024, "maxTokens": 5, "args": ["x"], "resources": {"memory": "4 GB"}}
     muted, plain = service(wrong, "a"), service(wrong, "b")
@@ -267,7 +267,7 @@ def test_an_annotation_takes_findings_back(command: Command) -> None:
 
 @pytest.mark.parametrize("value", [None, 5, {}, []])
 def test_ignores_an_annotation_that_is_not_a_string(command: Command, value: object) -> None:
-    """It is a finding of its own, or nothing."""
+    """The findings are reported."""
     document = service({"maxTokens": 5})
     document["metadata"]["annotations"] = {"modelhooks.dev/ignore": value}
     assert "unknown-field" in command("validate", "-o", "json", command.file("a.yaml", document)).out
@@ -291,7 +291,7 @@ def test_a_deployment_that_goes_stops_its_pods(command: Command) -> None:
     ],
 )
 def test_pods_that_the_api_server_refuses_are_refused_here(command: Command, resources: Json, words: str) -> None:
-    """Their Deployment would be made, and never a pod."""
+    """The Deployment would be created, but its pods would be refused."""
     document = {
         "apiVersion": "serving.kserve.io/v1alpha1",
         "kind": "LLMInferenceService",
@@ -355,7 +355,7 @@ YAML = {
 
 @pytest.mark.parametrize(("text", "words"), YAML.items(), ids=list(YAML.values()))
 def test_yaml_errors_are_words(command: Command, text: str, words: str) -> None:
-    """For people, with the line itself."""
+    """Messages are readable and show the line."""
     path = command.file("all.yaml", model())
     Path(path).write_text(f"{text}---\nkind: Model\n")
     result = command("validate", path)
@@ -364,7 +364,7 @@ def test_yaml_errors_are_words(command: Command, text: str, words: str) -> None:
 
 
 def test_a_command_loads_the_families_of_its_files_only(tmp_path: Path) -> None:
-    """Start-up is mostly the import of families."""
+    """Importing the families takes most of the startup time."""
     file = tmp_path / "m.yaml"
     file.write_bytes(orjson.dumps(model()))
     code = (
@@ -378,7 +378,7 @@ def test_a_command_loads_the_families_of_its_files_only(tmp_path: Path) -> None:
 
 
 def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ResourceList in, a ResourceList out; what was there stays as it is."""
+    """It reads and writes a ResourceList, and does not change its input items."""
     items = [model(), service({"replicas": 1}), service({"replicas": 99}, name="t")]
     text = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items})
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
@@ -427,7 +427,7 @@ def test_reports_a_template_error_at_its_config(command: Command) -> None:
     ids=["misspelt", "not indented", "another"],
 )
 def test_a_field_beside_the_spec_is_an_error(command: Command, tmp_path: Path, text: str, words: str) -> None:
-    """An API server drops it without a word."""
+    """An API server would drop it silently."""
     path = tmp_path / "a.yaml"
     path.write_text("apiVersion: inference.llmkube.dev/v1alpha1\nkind: Model\nmetadata: {name: m}\n" + text)
     found = command("validate", str(path), "--output", "json").json["findings"]

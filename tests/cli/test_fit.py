@@ -88,7 +88,7 @@ def kserve(*args: str, product: str = "NVIDIA-L4", gpus: str = "1") -> Json:
 def test_a_large_model_on_a_small_gpu_is_a_warning_in_every_family(
     command: Command, documents: list[Json], path: str
 ) -> None:
-    """The GPU is the one that the nodes' label names; a repository without quantization has 16 bits."""
+    """The GPU is the one in the node label; weights of a repository without quantization have 16 bits."""
     file = command.file("all.yaml", *documents)
     result = command("fit", file)
     assert result.status == 1
@@ -101,7 +101,7 @@ def test_a_large_model_on_a_small_gpu_is_a_warning_in_every_family(
 
 
 def test_the_options_of_a_server_count(command: Command) -> None:
-    """Quantization, length of the context and number format of the command line, as those of a field."""
+    """Quantization, context length and dtype are read from the command line as well as from fields."""
     quantized = command(
         "fit", command.file("q.yaml", kserve("--quantization", "awq", "--max-model-len=4096", gpus="4"))
     )
@@ -119,7 +119,7 @@ def test_a_large_gpu_is_no_finding(command: Command) -> None:
 
 
 def test_the_status_of_a_model_counts(command: Command) -> None:
-    """What the download reported is more certain than a name."""
+    """The size that the download reported takes precedence over an estimate from the name."""
     known = {**large(), "status": {"phase": "Ready", "sourceContentLength": 10 * 2**30}}
     result = command("fit", command.file("all.yaml", known, service()))
     assert result.status == 0

@@ -1,4 +1,4 @@
-"""``modelhooks validate --fix``: corrections that leave no choice are written into the files."""
+"""``modelhooks validate --fix`` writes unambiguous corrections into the files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ spec:
 
 
 def test_corrections_are_written_and_reported(command: Command) -> None:
-    """One that shows after another is corrected, too; comments and order stay."""
+    """Corrections that become possible after another one are included. Comments and order are kept."""
     path = Path(command.file("all.yaml", model()))
     path.write_text(f"{path.read_text()}---\n{TYPED}")
     result = command("validate", "--fix", str(path))

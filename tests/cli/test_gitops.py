@@ -1,4 +1,4 @@
-"""Whoever waits for our kinds: Argo CD's Lua in a Lua interpreter, and kstatus, which Flux and Helm wait with."""
+"""Health checks: Argo CD's Lua in a Lua interpreter, and kstatus, which Flux and Helm use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def health(document: Json) -> tuple[str, str]:
-    """What Argo CD would show of an object."""
+    """Return status and message that Argo CD would show for an object."""
     lua: Any = lupa.LuaRuntime(register_eval=False, register_builtins=False)
     text = (ROOT / "manifests" / "gitops" / "health.lua").read_text()
     check = lua.execute(f"return function(obj)\n{text}\nend")
@@ -48,13 +48,13 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_argo_cd_shows_what_ready_says(case: tuple[Json, str, str]) -> None:
-    """Degraded only where waiting does not help; a mistake in the order of things is progress."""
+    """Degraded means that waiting does not help; objects applied in the wrong order are Progressing."""
     document, status, message = case
     assert health(document) == (status, message)
 
 
 def kstatus(document: Json) -> str:
-    """The rules of sigs.k8s.io/cli-utils for kinds it does not know, in its words."""
+    """Return the status by the rules of sigs.k8s.io/cli-utils for unknown kinds."""
     status, generation = document.get("status") or {}, document["metadata"].get("generation")
     if status.get("observedGeneration", generation) != generation:
         return "InProgress"
@@ -71,7 +71,7 @@ EXAMPLES += ["examples/llmaz/service.yaml", "examples/kserve/shared-config.yaml"
 
 
 def test_every_kind_is_current_once_it_runs_and_not_before() -> None:
-    """For all eight kinds: Ready and observedGeneration are there, and a change makes the object InProgress."""
+    """All eight kinds set Ready and observedGeneration, and a change makes the object InProgress."""
     files = [str(ROOT / name) for name in [*EXAMPLES, "manifests/llmaz-runtimes"]]
     cluster = settled(read(files), "default")
     seen = set()
@@ -87,7 +87,7 @@ def test_every_kind_is_current_once_it_runs_and_not_before() -> None:
 
 
 def test_the_shipped_files_name_every_kind() -> None:
-    """One key of Argo CD's ConfigMap and one entry of Flux for each."""
+    """Argo CD's ConfigMap has one key for each kind, and Flux one expression."""
     keys = gitops.argocd(RESOURCES, "lua")["data"]
     assert set(keys) == {f"resource.customizations.health.{one.group}_{one.kind}" for one in RESOURCES}
     expressions = gitops.flux(RESOURCES)["spec"]["healthCheckExprs"]

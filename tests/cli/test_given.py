@@ -1,4 +1,4 @@
-"""What is taken as given: the same in validate, explain and render, said, and changed with one option."""
+"""Assumptions are the same in validate, explain and render, are printed, and change with one option."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_command_says_it(command: Command, name: str) -> None:
 
 
 def test_what_is_not_read_is_not_said(command: Command) -> None:
-    """A model alone needs no engine, and one that the files describe is theirs."""
+    """A Model alone needs no engine, and an engine in the files is not an assumption."""
     opt, playground = llmaz()
     assert "taken as given" not in command("validate", command.file("model.yaml", opt)).err
     engine = {
@@ -38,7 +38,7 @@ def test_an_engine_of_the_installation_is_there(command: Command) -> None:
 
 
 def test_an_engine_of_ones_own_is_no_finding(command: Command) -> None:
-    """It may be in the cluster; only among files that have engines is a missing one a finding."""
+    """It may exist in the cluster; a missing engine is a finding only if the files have engines."""
     model, playground = llmaz()
     playground["spec"]["backendRuntimeConfig"] = {"backendName": "house-engine"}
     assert "dangling" not in command("validate", command.file("all.yaml", model, playground), "--output", "json").out

@@ -1,4 +1,4 @@
-"""Files that somebody made to harm who reads them: the command answers, soon, in lines that do nothing else."""
+"""Malicious files: the command ends soon and prints only ordinary lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.cli.yaml import dump
 from tests.cli.files import Command, model, service
 
 SECONDS = 15
-"""Generous: what is tested took minutes, gigabytes or the process."""
+"""Without limits these cases took minutes or gigabytes, or crashed the process."""
 MERGES = "k0: &a0 {x: 1, y: 2}\n" + "".join(
     f"k{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 10)}]}}\n" for level in range(1, 9)
 )
@@ -67,7 +67,7 @@ def test_a_hostile_tree_is_read_in_seconds(
 
 @pytest.mark.parametrize("hidden", ["", ".hidden"])
 def test_a_tree_may_be_deeper_than_calls(command: Command, tmp_path: Path, hidden: str) -> None:
-    """Its deepest file is read, or counted below a folder that is left out."""
+    """The deepest file is read, or is counted below an excluded folder."""
     folder = tmp_path / hidden
     for _ in range(sys.getrecursionlimit() + 100):
         folder /= "d"
@@ -81,7 +81,7 @@ def test_a_tree_may_be_deeper_than_calls(command: Command, tmp_path: Path, hidde
         else "1 object checked, 0 errors, 0 warnings\n"
     )
     file.unlink()
-    os.removedirs(folder)  # pytest's cleaning cannot
+    os.removedirs(folder)  # pytest cannot remove it
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "junit"])
@@ -187,6 +187,6 @@ SPECS += [{"template": {"metadata": {"labels": []}}}, {"parentRefs": "x"}, {"rep
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 @pytest.mark.parametrize(("api_version", "kind"), WORKLOADS)
 def test_renders_beside_a_workload_that_is_partial(command: Command, api_version: str, kind: str, spec: Any) -> None:
-    """A kustomize patch of a Deployment has no pod template, and no cluster would hold it as it is."""
+    """A kustomize patch of a Deployment has no pod template and is not a complete object."""
     other = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "other"}, "spec": spec}
     assert command("render", command.file("all.yaml", model(), service(), other)).status == 0

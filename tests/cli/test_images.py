@@ -1,4 +1,4 @@
-"""``modelhooks images``: everything that an installation without internet has to copy."""
+"""``modelhooks images``: all images that an installation without internet access must copy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_images_of_the_installation_are_those_of_its_manifests() -> None:
 
 
 def test_the_pods_of_manifests_are_listed(command: Command) -> None:
-    """Those of init containers and of the Job that downloads, too."""
+    """Images of init containers and of the download Job are included."""
     file = command.file("all.yaml", model(), service({"image": "registry.example.com/server:1.2"}))
     rows = command("images", file, "--output", "json").json
     assert {"image": "registry.example.com/server:1.2", "pinned": True} in rows

@@ -22,7 +22,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("arguments", REQUESTS, ids=[" ".join(request) for request in REQUESTS])
 def test_the_manifest_passes_every_check(command: Command, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """Without a warning; it has comments, and says why so many GPUs."""
+    """It has no warnings, and its comments explain the number of GPUs."""
     result = command("init", *arguments)
     assert result.status == 0
     path = tmp_path / "manifest.yaml"

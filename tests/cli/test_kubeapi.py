@@ -1,4 +1,4 @@
-"""The calls of ``modelhooks certs --apply``, to a server with a certificate of its own."""
+"""The API calls of ``modelhooks certs --apply``, to a test server with its own certificate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = datetime.now(UTC)
 
 
 def ca_without_key_usage() -> authority.KeyPair:
-    """As `openssl req -x509` makes one, and the CAs of EKS and MicroK8s are: basicConstraints, and no keyUsage."""
+    """Return a CA like those of `openssl req -x509`, EKS and MicroK8s: with basicConstraints, without keyUsage."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kubernetes")])
     certificate = (
@@ -43,7 +43,7 @@ def ca_without_key_usage() -> authority.KeyPair:
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """The same object for every path."""
+    """Returns the same object for every path."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -51,12 +51,12 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b'{"kind":"Secret"}')
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
-        """Quiet."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
 def api_server(issuer: authority.KeyPair, directory: Path) -> Iterator[str]:
-    """An HTTPS server on loopback whose certificate the issuer signed."""
+    """Serve HTTPS on loopback, with a certificate that the issuer signed."""
     leaf = authority.new_leaf(issuer, ["127.0.0.1"], NOW)
     (directory / "tls.crt").write_text(leaf.certificate)
     (directory / "tls.key").write_text(leaf.key)
@@ -76,7 +76,7 @@ def api_server(issuer: authority.KeyPair, directory: Path) -> Iterator[str]:
 
 @pytest.fixture
 def _as_python_3_13(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The defaults of the image's Python, whichever runs the tests."""
+    """Set the TLS defaults of the image's Python, which may be newer than the one that runs the tests."""
     default = ssl.create_default_context
 
     def strict(*, cadata: str | None = None) -> ssl.SSLContext:

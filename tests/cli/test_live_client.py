@@ -1,4 +1,4 @@
-"""The client of a cluster, without one."""
+"""The cluster client, without a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from app.cli import live
 
 @pytest.mark.parametrize("api_version", ["v1", "apps/v1", "example.com/v1"])
 def test_a_kind_is_read_again(api_version: str) -> None:
-    """Its client makes a class for each kind, and refuses to make another."""
+    """lightkube refuses to create a second class for a kind."""
     first, again = (live._class(api_version, "Thing", "things", namespaced=True) for _ in range(2))
     assert again is first

@@ -1,4 +1,4 @@
-"""Reading YAML: what kubectl would read, with the place of every value; hostile files end soon (X58)."""
+"""Reading YAML: the same values as kubectl, with the place of each; hostile files end soon (X58)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spec(text: str) -> Any:
 
 
 def test_every_value_has_a_place() -> None:
-    """Line and column of the value, or of the nearest one above it that is there."""
+    """Line and column are those of the value, or of its nearest existing parent."""
     first, second = parse(TEXT, "f.yaml")
     path = FieldPath("spec").child("list")
     assert (first.name, second.name) == ("a", "b")
@@ -61,7 +61,7 @@ VALUES: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize(("text", "expected"), VALUES.values(), ids=list(VALUES))
 def test_values(text: str, expected: Any) -> None:
-    """As JSON has them."""
+    """Values are those of JSON."""
     assert spec(text) == expected
 
 
@@ -79,7 +79,7 @@ BAD: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("text", "expected"), BAD.values(), ids=list(BAD))
 def test_rejects_invalid_manifests(text: str, expected: str) -> None:
-    """One line, with the place where there is one; nothing in it is ever run."""
+    """The error is one line, with a place if there is one, and nothing is executed."""
     with pytest.raises(ManifestError) as error:
         parse(text, "f.yaml")
     assert expected in str(error.value)
@@ -87,7 +87,7 @@ def test_rejects_invalid_manifests(text: str, expected: str) -> None:
 
 
 def test_aliases_that_multiply_end_soon() -> None:
-    """A billion values out of a hundred bytes."""
+    """A hundred bytes that expand to a billion values."""
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     begin = time.monotonic()
@@ -97,7 +97,7 @@ def test_aliases_that_multiply_end_soon() -> None:
 
 
 def test_lists_are_their_items() -> None:
-    """As kubectl prints them; each item has its own place."""
+    """A list, as kubectl prints it, is read as its items, each with its own place."""
     text = "apiVersion: v1\nkind: List\nitems:\n- {kind: A}\n- {kind: B}\n"
     manifests = parse(text, "f.yaml")
     assert [manifest.kind for manifest in manifests] == ["A", "B"]
@@ -105,7 +105,7 @@ def test_lists_are_their_items() -> None:
 
 
 def test_directories_are_read_as_a_whole(tmp_path: Path) -> None:
-    """In the order of their names; files of other kinds, and empty documents, are passed over."""
+    """Files are read in the order of their names; files of other types and empty documents are skipped."""
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "two.yml").write_text("---\nkind: B\n---\n")
     (tmp_path / "a.json").write_text('{"kind": "A"}')
@@ -115,7 +115,7 @@ def test_directories_are_read_as_a_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])
 def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None) -> None:
-    """With their name."""
+    """The error names the file."""
     file = tmp_path / "x.yaml"
     if content is not None:
         file.write_bytes(content)

@@ -1,6 +1,6 @@
-"""Every command answers for every example of which a field is absent, null or of another type.
+"""Every command answers for every example with a field absent, null or of another type.
 
-Commands that refuse files with errors get the objects that have none.
+Commands that refuse files with errors get the objects without errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = [name for kinds in SERVED.values() for name in kinds]
 COMMANDS = (["fit"], *(["convert", "--to", family] for family in FAMILIES))
 REPLACEMENTS: Json = {"null": None, "{}": {}, "[]": [], "a string": "x"}
 EXPLAINED = 4
-"""The number of objects of each kind that are explained: for each, all its fields are tried."""
+"""The number of objects of each kind whose fields are all tried with explain."""
 
 
 def places(value: Any, path: Place = ()) -> Iterator[Place]:
@@ -53,7 +53,7 @@ def mutated(document: Json, place: Place, how: str) -> Json:
 
 
 def mutants(kind: str) -> list[Json]:
-    """Return the examples of a kind with one field changed: each path once, and each object with its own name."""
+    """Return the examples of a kind, each with one field changed. Each path is changed once, and names are unique."""
     found: dict[tuple[Any, ...], Json] = {}
     for example in examples():
         for document in (one.document for one in parse(example["text"], example["name"])):
@@ -79,7 +79,7 @@ def context(kind: str) -> list[Json]:
 
 
 def errors(document: Json) -> list[str]:
-    """Return the errors of an object on its own."""
+    """Return the errors of an object without other objects."""
     try:
         (manifest,) = parse(orjson.dumps(document).decode(), "mutant.json")
     except ManifestError as error:

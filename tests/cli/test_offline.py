@@ -1,4 +1,4 @@
-"""The cluster that the offline commands play has what every cluster has, and no namespaces where there are none."""
+"""The simulated cluster of the offline commands: its default objects, and cluster-scoped objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def statuses(command: Command, *documents: Json) -> dict[str, Json]:
     ],
 )
 def test_cluster_scoped_objects_are_found(command: Command, spec: Json, priority: int) -> None:
-    """Those of the files, of every cluster, and of the family's installation."""
+    """They come from the files, from the defaults of every cluster, and from the family's installation."""
     asked = service({"runtimeClassName": "nvidia", **spec})
     assert statuses(command, model(), asked, *CLASSES)["InferenceService/s"]["effectivePriority"] == priority
 
@@ -56,7 +56,7 @@ SECRETS = ("azure-reader", "web-reader", "hdfs-reader")
 def test_the_default_account_exists_in_every_namespace(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    """So that Secrets that a service names reach its downloads."""
+    """Secrets of the default account reach the downloads of a service."""
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     old.write_text(SOURCES.replace("-reader", "-viewer"))
     new.write_text(SOURCES)

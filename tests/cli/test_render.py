@@ -1,4 +1,4 @@
-"""``modelhooks render``: what manifests lead to, without a cluster."""
+"""``modelhooks render``: the children of manifests, without a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def kinds(documents: list[Json]) -> list[str]:
 
 @pytest.mark.parametrize("more", [[], ["--status"]])
 def test_children_are_yaml(command: Command, more: list[str]) -> None:
-    """One document each, ready to be applied or compared; a status is a comment."""
+    """Each child is one document that can be applied; a status is a comment."""
     result = command("render", command.file("all.yaml", model(), service()), *more)
     documents = [document for document in yaml.safe_load_all(result.out) if document is not None]
     assert result.status == 0
@@ -27,19 +27,18 @@ def test_children_are_yaml(command: Command, more: list[str]) -> None:
 
 
 def test_nothing_of_the_cluster_in_memory_shows(command: Command) -> None:
-    """Neither who owns a child, nor what was recorded on it."""
+    """Neither owner nor record is printed."""
     out = command("render", command.file("all.yaml", model(), service())).out
     assert not any(word in out for word in ("controller-uid", "last-applied", "uid:", "generation:"))
 
 
 def test_the_same_files_render_the_same(command: Command) -> None:
-    """At any time."""
     file = command.file("all.yaml", model(), service())
     assert command("render", file).out == command("render", file).out
 
 
 def test_related_objects_may_be_in_other_files(command: Command) -> None:
-    """Their own children are not printed."""
+    """Children of related objects are not printed."""
     result = command(
         "render", command.file("s.yaml", service()), "--with", command.file("m.yaml", model()), "--output", "json"
     )
@@ -50,7 +49,7 @@ def test_related_objects_may_be_in_other_files(command: Command) -> None:
 
 
 def test_components_that_are_not_installed_make_no_children(command: Command) -> None:
-    """As where their kinds are not declared."""
+    """As in a cluster without their kinds."""
     file = command.file("all.yaml", model(), service())
     every = command("render", file, "--output", "json").json[1]["children"]
     fewer = command("render", file, "--without", "podmonitor", "--output", "json").json[1]["children"]
@@ -76,14 +75,14 @@ def test_an_invalid_object_has_a_status_only(command: Command) -> None:
     ],
 )
 def test_what_cannot_be_rendered(command: Command, documents: list[Json], reason: str) -> None:
-    """With a reason, and nothing else."""
+    """There is a reason, and no output."""
     result = command("render", command.file("all.yaml", *documents))
     assert (bool(result.status), result.out) == (True, "")
     assert reason in result.err
 
 
 def test_an_object_that_is_nested_too_deeply(command: Command) -> None:
-    """The field is named, as admission does."""
+    """The field is named, as in admission."""
     deep: Json = {}
     for _ in range(70):
         deep = {"a": deep}
@@ -94,7 +93,7 @@ def test_an_object_that_is_nested_too_deeply(command: Command) -> None:
 
 
 def test_an_object_that_can_have_no_children(command: Command) -> None:
-    """The reason is on standard error, and in the exit status; a stopped object shall have none."""
+    """The reason is on standard error, and the exit status is 1; a stopped object is not an error."""
     uri = {"uri": "hf://facebook/opt-125m"}
     lost = kserve.service(model=uri, baseRefs=[{"name": "missing"}])
     result = command("render", command.file("lost.yaml", lost))

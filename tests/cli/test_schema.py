@@ -1,4 +1,4 @@
-"""``modelhooks schema``: JSON schemas that editors understand."""
+"""``modelhooks schema``: JSON schemas for editors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every schema within a schema."""
+    """Yield every schema within a schema."""
     yield schema
     for inner in schema.get("properties", {}).values():
         yield from nodes(inner)
@@ -43,7 +43,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def mistakes(schema: Any, value: Any, root: Any, path: str = "") -> Iterator[str]:
-    """What a checker of JSON schemas says of a value, as far as our schemas go: types, fields, forms."""
+    """Yield the errors of a value, for the keywords that our schemas use."""
     parts = [*schema.get("allOf", ())]
     if "$ref" in schema:
         parts.append(root["definitions"][schema["$ref"].rpartition("/")[2]])
@@ -59,12 +59,12 @@ def mistakes(schema: Any, value: Any, root: Any, path: str = "") -> Iterator[str
 
 
 def is_of(type_: str, value: Any) -> bool:
-    """A boolean is no number, whatever Python says."""
+    """Return whether a value has the type. A boolean is not a number, unlike in Python."""
     return isinstance(value, TYPES[type_]) and (type_ == "boolean") == isinstance(value, bool)
 
 
 def mistakes_below(schema: Any, value: Any, root: Any, path: str) -> Iterator[str]:
-    """In a map, a list or a scalar of the right type."""
+    """Yield the errors in a map, list or scalar of the right type."""
     if isinstance(value, dict):
         yield from mistakes_of_fields(schema, value, root, path)
     elif isinstance(value, list):
@@ -87,7 +87,7 @@ def mistakes_of_fields(schema: Any, value: Json, root: Any, path: str) -> Iterat
 
 
 def said(document: Json) -> list[str]:
-    """The mistakes of an object by the schema of its kind and version."""
+    """Return the errors of an object by the schema of its kind and version."""
     served = [one.resource for kind in KINDS for one in (kind, *kind.older)]
     type_ = document["apiVersion"], document["kind"]
     schema = json_schema(next(one for one in served if (one.api_version, one.kind) == type_))
@@ -96,7 +96,7 @@ def said(document: Json) -> list[str]:
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: f"{resource.kind}.{resource.group}")
 def test_a_schema_is_json_schema(resource: Any) -> None:
-    """Draft 7, without what only the API server knows, and closed where the kind is."""
+    """Draft 7, without the API server's extensions; it is closed where the kind is."""
     schema = json_schema(resource)
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
     assert schema["properties"]["kind"]["const"] == resource.kind
@@ -109,7 +109,7 @@ def test_a_schema_is_json_schema(resource: Any) -> None:
 
 
 def test_what_is_embedded_stays_open() -> None:
-    """A field of Kubernetes that is newer than this release is no mistake to an editor."""
+    """Editors accept fields of newer Kubernetes releases."""
     (resource,) = (r for r in RESOURCES if r.kind == "InferenceService")
     spec = json_schema(resource)["properties"]["spec"]
     assert "additionalProperties" not in spec["properties"]["env"]["items"]
@@ -117,7 +117,7 @@ def test_what_is_embedded_stays_open() -> None:
 
 
 def test_the_examples_fit_the_schemas() -> None:
-    """Every object of ours, but for those that are there to be refused."""
+    """All objects of our kinds, except for the rejected examples."""
     documents = [
         document
         for file in sorted((ROOT / "examples").rglob("*.yaml"))
@@ -132,7 +132,7 @@ def test_the_examples_fit_the_schemas() -> None:
 
 
 def pods(**spec: Any) -> Json:
-    """A service of KServe with that pod template."""
+    """Return a service of KServe with that pod template."""
     found = {"model": {"uri": "hf://a/b"}, "template": spec}
     return {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "metadata": {}, "spec": found}
 
@@ -154,13 +154,13 @@ def pods(**spec: Any) -> Json:
     ],
 )
 def test_pod_templates_are_known_inside(template: Json, expected: str) -> None:
-    """Types and required fields of Kubernetes' own, at their places."""
+    """Types and required fields of Kubernetes are checked."""
     (mistake,) = said(pods(**template))
     assert mistake.endswith(expected)
 
 
 def test_a_pod_template_may_leave_its_containers_to_a_preset() -> None:
-    """And hold fields that are newer than this release."""
+    """Fields of newer Kubernetes releases are accepted."""
     assert said(pods(nodeSelector={"a": "b"}, fieldOfTheFuture=1)) == []
     assert (
         said(pods(containers=[{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1, "memory": "8Gi"}}}])) == []
@@ -168,7 +168,7 @@ def test_a_pod_template_may_leave_its_containers_to_a_preset() -> None:
 
 
 def test_both_layouts(command: Command, tmp_path: Path) -> None:
-    """kubeconform's by group, kind and version, also of older versions; the editors' by full name, and one for all."""
+    """kubeconform: files by group, kind and version, also older ones. Editors: files by full name, and one for all."""
     assert command("schema", "--all", "--out-dir", str(tmp_path)).status == 0
     written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.json")}
     assert "inference.llmaz.io/playground_v1alpha1.json" in written
@@ -183,7 +183,7 @@ def test_both_layouts(command: Command, tmp_path: Path) -> None:
     "name", ["Model", "model", "models", "MODELS", "model.inference.llmkube.dev", "Models.inference.llmkube.dev"]
 )
 def test_a_kind_has_many_names(command: Command, name: str) -> None:
-    """Its own, its plural, with and without its group, in any case."""
+    """Kind or plural, with or without the group, in any case."""
     result = command("schema", name)
     assert (result.status, result.json["title"]) == (0, "Model inference.llmkube.dev/v1alpha1")
 
@@ -193,14 +193,14 @@ def test_a_kind_has_many_names(command: Command, name: str) -> None:
     [("gadget", "no such kind: model.inference.llmkube.dev, "), ("playgruond", 'did you mean "playground"?')],
 )
 def test_rejects_an_unknown_kind(command: Command, name: str, words: str) -> None:
-    """With the nearest name, else with those that there are."""
+    """The message has the most similar name, or all names."""
     result = command("schema", name)
     assert (result.status, result.out) == (2, "")
     assert words in result.err
 
 
 def test_a_name_that_several_kinds_have_needs_its_group(command: Command) -> None:
-    """``isvc`` is a service of two families."""
+    """``isvc`` is the short name of two families' kinds."""
     result = command("schema", "isvc")
     assert result.status == 2
     assert "add the group" in result.err
@@ -208,7 +208,7 @@ def test_a_name_that_several_kinds_have_needs_its_group(command: Command) -> Non
 
 
 def test_without_a_kind_all_are_listed(command: Command) -> None:
-    """In the form that the command takes."""
+    """The names can be passed to the command."""
     result = command("schema")
     assert result.status == 0
     assert [command("schema", name).status for name in result.out.split()] == [0] * len(RESOURCES)

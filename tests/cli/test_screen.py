@@ -1,4 +1,4 @@
-"""What ``validate`` prints on a terminal, and what it prints in a pipe: run in a terminal of its own."""
+"""The output of ``validate`` on a terminal and in a pipe, run in a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_terminal(file: Path, width: int = 80, command: str = "validate", **variables: str) -> str:
-    """What stands on a terminal of that width."""
+    """Return what a command prints on a terminal of that width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
@@ -50,7 +50,7 @@ def on_terminal(file: Path, width: int = 80, command: str = "validate", **variab
     try:
         while part := os.read(master, 65536):
             parts.append(part)
-    except OSError:  # Linux says so that the other end is closed
+    except OSError:  # Linux reports so that the other end is closed
         pass
     os.close(master)
     return b"".join(parts).decode().replace("\r\n", "\n")
@@ -64,7 +64,7 @@ def wrong(tmp_path: Path) -> Path:
 
 
 def test_a_terminal_gets_colour_groups_and_carets(wrong: Path) -> None:
-    """The file once, then each finding with its line and a mark below the column."""
+    """The file once, then each finding with its line and a caret below the column."""
     shown = on_terminal(wrong)
     assert "\x1b[31m" in shown
     lines = ESCAPE.sub("", shown).splitlines()
@@ -77,13 +77,13 @@ def test_a_terminal_gets_colour_groups_and_carets(wrong: Path) -> None:
 
 
 def test_no_color_means_none(wrong: Path) -> None:
-    """https://no-color.org: whatever its value, when it is not empty."""
+    """https://no-color.org: any value that is not empty."""
     assert not ESCAPE.search(on_terminal(wrong, NO_COLOR="1"))
     assert ESCAPE.search(on_terminal(wrong, NO_COLOR=""))
 
 
 def test_long_lines_are_cut_to_the_width(tmp_path: Path) -> None:
-    """Of the source; a message is never cut."""
+    """Only source lines are cut, never a message."""
     file = tmp_path / "a.yaml"
     file.write_text(WRONG.replace("memory: 4 GB", "memory: 4 GB # " + "x" * 200))
     lines = ESCAPE.sub("", on_terminal(file, 50)).splitlines()
@@ -91,7 +91,7 @@ def test_long_lines_are_cut_to_the_width(tmp_path: Path) -> None:
 
 
 def test_a_pipe_gets_one_line_a_finding(wrong: Path) -> None:
-    """Plain, with the file in each: for grep, editors and logs."""
+    """Plain lines that each start with the file, for grep, editors and logs."""
     command = [sys.executable, "-m", "app.cli", "validate", str(wrong)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not ESCAPE.search(done.stdout)
@@ -105,7 +105,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
 def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool) -> None:
-    """On a terminal, and the line goes away in the end; never in a pipe."""
+    """On a terminal the line is removed at the end; in a pipe there is none."""
     monkeypatch.setattr(offline, "AFTER_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", stream)
     with offline.ProgressMeter() as meter:
@@ -116,7 +116,7 @@ def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, str
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_an_explanation_fits_the_terminal(width: int) -> None:
-    """Its columns are cut, its sentences wrapped; what the user set has its source."""
+    """Columns are cut and sentences wrapped; values that the user set have their source."""
     shown = on_terminal(ROOT / "examples" / "kserve" / "quickstart.yaml", width, "explain").splitlines()
     assert max(map(len, shown)) <= width
     assert any("args[1]" in line and "2048" in line and "spec.template" in line for line in shown)

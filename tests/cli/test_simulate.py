@@ -1,4 +1,4 @@
-"""The cluster in memory does with an answer what Metacontroller does, as far as the hooks can tell."""
+"""The cluster in memory treats answers as Metacontroller does, as far as hooks can observe."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_everything_becomes_ready() -> None:
 
 
 def test_children_carry_their_owner_and_their_record() -> None:
-    """By the one Metacontroller finds them, from the other a hook keeps them."""
+    """Metacontroller finds children by their owner, and hooks keep them by their record."""
     metadata = settled(manifests(service(), model()), "default").objects[DEPLOYMENT]["metadata"]
     assert metadata["labels"][CONTROLLER_UID]
     assert orjson.loads(metadata["annotations"][LAST_APPLIED])["metadata"]["name"] == "s"
 
 
 def test_what_a_hook_keeps_is_kept() -> None:
-    """Also when all it names is the child."""
+    """The Deployment does not change when its Model is deleted."""
     cluster = settled(manifests(service(), model()), "default")
     before = cluster.objects[DEPLOYMENT]
     cluster.delete(("Model.inference.llmkube.dev/v1alpha1", "default/m"))
@@ -47,14 +47,14 @@ def test_what_a_hook_keeps_is_kept() -> None:
 
 
 def test_deleting_takes_along_what_is_owned() -> None:
-    """As garbage collection does."""
+    """As with garbage collection."""
     cluster = settled(manifests(service(), model()), "default")
     cluster.delete(("InferenceService.inference.llmkube.dev/v1alpha1", "default/s"))
     assert DEPLOYMENT not in cluster.objects
 
 
 def test_a_child_that_is_created_only_is_not_changed() -> None:
-    """A claim that is there stays as it is."""
+    """A child with update strategy OnDelete, such as a claim, is not updated."""
     cluster = settled(manifests(model()), "default")
     key = next(key for key in cluster.objects if key[0] == "PersistentVolumeClaim.v1")
     cluster.objects[key]["spec"]["resources"]["requests"]["storage"] = "1Ti"
@@ -63,7 +63,7 @@ def test_a_child_that_is_created_only_is_not_changed() -> None:
 
 
 def test_holding_changes_nothing() -> None:
-    """Objects are as the files have them, with a uid and a namespace; beside them is what every namespace has."""
+    """Objects are those of the files, with uid and namespace; the default objects of a namespace are added."""
     document, account = holding(manifests(model()), "there").objects.values()
     assert (account["kind"], account["metadata"]["name"]) == ("ServiceAccount", "default")
     assert document["metadata"]["namespace"] == "there"

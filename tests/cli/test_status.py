@@ -1,4 +1,4 @@
-"""``modelhooks status`` and ``explain --live``, over objects that a cluster could hold."""
+"""``modelhooks status`` and ``explain --live``, with objects as a cluster could have them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.corpus.requests import UID
 
 @dataclass
 class Held:
-    """A cluster as objects by plural; what is not there is not installed."""
+    """A cluster as objects by plural; a plural that is missing is not installed."""
 
     kinds: dict[str, list[Json]] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ def controllers(*resources: str) -> list[Json]:
     [(["models"], "--discovery-interval"), (["others"], "no CompositeController declares this kind")],
 )
 def test_reports_a_kind_without_controller(declared: list[str], words: str) -> None:
-    """Metacontroller has not found the kind yet, or was never told of it."""
+    """Metacontroller has not discovered the kind yet, or has no controller for it."""
     (row,) = list_rows(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
     assert row.ready == "Unknown"
     assert words in row.cause
@@ -112,7 +112,7 @@ def test_a_pod_in_a_line() -> None:
 
 
 def test_explains_an_object_with_its_events() -> None:
-    """Warnings of other objects and routine are left out; values come from the objects beside it."""
+    """Routine events and warnings of other objects are left out; related objects explain the values."""
     asked = held(service({"image": "server:1"}), conditions=conditions("False", "no GPU"))
     cluster = Held({"inferenceservices": [asked], "models": [held(model("m"))]})
     event = {
@@ -151,7 +151,7 @@ def test_explains_an_object_by_what_it_refers_to_in_other_namespaces() -> None:
 
 @pytest.mark.parametrize(("status", "cause"), [({}, "not answered yet"), (None, "changed a moment ago")])
 def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json | None, cause: str) -> None:
-    """Never by what would be once everything runs."""
+    """The explanation does not predict a state."""
     asked = held(service(), conditions=conditions("True"))
     asked = {**asked, "status": status} if status is not None else asked
     asked["metadata"]["generation"] = 7

@@ -1,4 +1,4 @@
-"""``modelhooks validate`` of whole trees: this repository, and one as operators have it. No finding but these."""
+"""``modelhooks validate`` on whole trees: this repository, and an operator's. The tests list all findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ROOT / "manifests" / "kustomize" / "namereference.yaml"
 
 
 def findings(command: Command, *arguments: str) -> tuple[int, set[tuple[str, int, str, str]]]:
-    """Exit status, and file, line, id and path of each finding."""
+    """Return the exit status, and file, line, id and path of each finding."""
     result = command("validate", "--output", "json", *arguments)
     return result.status, {(row["file"], row["line"], row["id"], row["path"]) for row in result.findings}
 
@@ -29,7 +29,7 @@ def ours(file: Path) -> list[Json]:
 
 
 def test_this_repository(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is there to be refused is refused; of the rest one example needs a setting, and some show what to mind."""
+    """Rejected examples are refused; of the others one needs a setting, and some have warnings on purpose."""
     monkeypatch.chdir(ROOT)
     status, found = findings(command, ".")
     assert status == 1
@@ -150,7 +150,7 @@ EXPECTED = {
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a Helm chart, kustomize's base and overlays, documentation, CRDs and what else lies around."""
+    """Write a repository with a Helm chart, kustomize base and overlays, documentation, CRDs and other files."""
     for name, text in TREE.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_operators_tree(command: Command, tree: Path) -> None:
-    """Findings where somebody can mend them; what is no manifest as it lies there is passed over, and counted."""
+    """Findings are in files that a user can fix; files that are not manifests by themselves are skipped and counted."""
     assert findings(command, ".") == (1, EXPECTED)
     counted = command("validate", ".").err
     assert "1 Helm template," in counted
@@ -171,7 +171,7 @@ def test_an_operators_tree(command: Command, tree: Path) -> None:
 
 
 def test_files_by_their_names_get_the_findings_of_the_tree(command: Command, tree: Path) -> None:
-    """As pre-commit names those that git knows."""
+    """pre-commit passes the names of files that git tracks."""
     files = [str(file.relative_to(tree)) for file in sorted(tree.rglob("*.yaml")) if file.parent.name != "rendered"]
     assert findings(command, *files) == (1, EXPECTED)
     for passed_over in ("chart/templates/service.yaml", "overlays/dev/few.yaml", ".github/workflows/ci.yaml"):
@@ -179,7 +179,7 @@ def test_files_by_their_names_get_the_findings_of_the_tree(command: Command, tre
 
 
 def test_an_operators_tree_once_it_is_mended(command: Command, tree: Path) -> None:
-    """Nothing is left, and the exit status says so; a warning only counts when it is asked to."""
+    """The exit status is 0; a warning fails only with --fail-on."""
     for name, wrong, right in (
         ("base/chat.yaml", "  maxTokens: 5\n", ""),
         ("overlays/dev/extra.yaml", '"2"', "2"),
@@ -198,7 +198,7 @@ def test_an_operators_tree_once_it_is_mended(command: Command, tree: Path) -> No
 
 
 def kustomized(command: Command, directory: Path, **fields: object) -> str:
-    """What kustomize makes of the examples of every family, as one file."""
+    """Return a file with the kustomized examples of every family."""
     for file in ("llmkube/quickstart.yaml", "llmaz/speculative.yaml", "kserve/shared-config.yaml"):
         shutil.copy(ROOT / "examples" / file, directory / Path(file).name)
     resources = sorted(file.name for file in directory.glob("*.yaml"))
@@ -213,7 +213,7 @@ def kustomized(command: Command, directory: Path, **fields: object) -> str:
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl, for its kustomize")
 @pytest.mark.parametrize("shipped", [True, False])
 def test_a_name_prefix_changes_both_sides(command: Command, tmp_path: Path, shipped: bool) -> None:
-    """With the configuration that is shipped; without it the references lead nowhere, which is a finding."""
+    """The shipped configuration changes references too; without it they are dangling, which is a finding."""
     fields = {"configurations": ["names"]} if shipped else {}
     file = kustomized(command, tmp_path, namePrefix="team-a-", **fields)
     _, found = findings(command, file)
@@ -221,7 +221,7 @@ def test_a_name_prefix_changes_both_sides(command: Command, tmp_path: Path, ship
 
 
 def test_the_shipped_name_references_are_fields() -> None:
-    """Each path is one of its kind's; kustomize passes over a wrong one in silence."""
+    """Each path is a field of its kind; kustomize silently skips wrong ones."""
     from app.cli.schema import json_schema
     from app.families import RESOURCES
 

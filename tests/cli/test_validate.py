@@ -1,4 +1,4 @@
-"""``modelhooks validate``: every finding with its place, across objects too."""
+"""``modelhooks validate``: every finding with its place, also across objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BROKEN = service({"replicas": 99, "replcias": 1, "env": [{"name": "A", "vale": "
 
 
 def test_every_finding_has_its_place(command: Command) -> None:
-    """Mistakes of every layer at once; an unknown field is an error here, as it is for kubectl."""
+    """Mistakes of all layers are reported together; unknown fields are errors, as in kubectl."""
     result = command("validate", command.file("all.yaml", BROKEN))
     lines = [line.partition("all.yaml:")[2].split(":")[:3] for line in result.out.splitlines()]
     assert result.status == 1
@@ -29,14 +29,14 @@ def test_every_finding_has_its_place(command: Command) -> None:
 
 
 def test_findings_as_json(command: Command) -> None:
-    """One object each."""
+    """Each finding is one object."""
     result = command("validate", command.file("all.yaml", BROKEN), "--output", "json")
     assert [finding["path"] for finding in result.findings][:2] == ["spec.replicas", "spec.replcias"]
     assert result.findings[1]["message"] == 'unknown field "spec.replcias", did you mean "replicas"?'
 
 
 def test_findings_as_annotations_of_a_pull_request(command: Command) -> None:
-    """In GitHub's own form, line ends escaped."""
+    """GitHub's format, with line ends escaped."""
     unused = service({"reasoningBudgetMessage": "x"}, name="t")
     lines = command("validate", command.file("all.yaml", BROKEN, unused), "--output", "github").out.splitlines()
     assert lines[0].startswith("::error file=")
@@ -45,7 +45,6 @@ def test_findings_as_annotations_of_a_pull_request(command: Command) -> None:
 
 
 def test_findings_as_sarif(command: Command) -> None:
-    """For code scanning."""
     document = command("validate", command.file("all.yaml", BROKEN), "--output", "sarif").json
     results = document["runs"][0]["results"]
     assert document["version"] == "2.1.0"
@@ -54,7 +53,7 @@ def test_findings_as_sarif(command: Command) -> None:
 
 
 def test_a_version_that_is_not_served(command: Command) -> None:
-    """A mistake; an object of another kind is none of ours."""
+    """It is an error; objects of other kinds are ignored."""
     documents = [{**model(), "apiVersion": "inference.llmkube.dev/v9"}, {"apiVersion": "v1", "kind": "Pod"}]
     result = command("validate", command.file("all.yaml", *documents))
     assert result.status == 1
@@ -92,7 +91,7 @@ TOGETHER: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("model_spec", "spec", "expected"), TOGETHER.values(), ids=list(TOGETHER))
 def test_what_does_not_fit_together(command: Command, model_spec: Json, spec: Json, expected: str) -> None:
-    """A warning when both objects are among the files, in any order; alone, a service has none of them."""
+    """There is a warning if both objects are in the files, in any order, and none for the service alone."""
     for documents in ([model(spec=model_spec), service(spec)], [service(spec), model(spec=model_spec)]):
         result = command("validate", command.file("all.yaml", *documents))
         assert result.status == 0
@@ -102,7 +101,7 @@ def test_what_does_not_fit_together(command: Command, model_spec: Json, spec: Js
 
 
 def test_a_finding_points_at_its_field(command: Command) -> None:
-    """Of the service that says it."""
+    """The field is in the service that the finding is about."""
     documents = [model(spec={**SOURCE, **GPU}), service({"image": "x", "resources": {"gpu": 1}})]
     result = command("validate", command.file("all.yaml", *documents), "--output", "json")
     (finding,) = (f for f in result.findings if "gpu.count 2 wins" in f["message"])
@@ -111,7 +110,7 @@ def test_a_finding_points_at_its_field(command: Command) -> None:
 
 
 def test_models_of_other_namespaces_are_others(command: Command) -> None:
-    """A service only knows those beside it."""
+    """A service refers to Models of its own namespace."""
     away = model(spec={**SOURCE, "format": "safetensors"})
     away["metadata"]["namespace"] = "other"
     out = command("validate", command.file("all.yaml", away, service())).out
@@ -120,7 +119,7 @@ def test_models_of_other_namespaces_are_others(command: Command) -> None:
 
 
 def test_configs_that_cannot_be_combined(command: Command) -> None:
-    """Said of the service that names them, where they are among the files."""
+    """The finding is on the service that refers to them, if they are in the files."""
     config: Json = {
         "apiVersion": "serving.kserve.io/v1alpha1",
         "kind": "LLMInferenceServiceConfig",
@@ -142,7 +141,7 @@ def test_configs_that_cannot_be_combined(command: Command) -> None:
 
 
 def test_numbers_that_json_does_not_have(command: Command) -> None:
-    """Found with their place; very large ones are judged as the API server judges them."""
+    """They are reported with their place; very large ones are checked as in the API server."""
     document = service({"replicas": 10**30})
     result = command("validate", command.file("all.yaml", document))
     assert result.status == 1
@@ -155,7 +154,7 @@ def test_numbers_that_json_does_not_have(command: Command) -> None:
 
 
 def test_skips_files_without_objects(command: Command) -> None:
-    """A kustomization lies beside the manifests."""
+    """A kustomization among the manifests is skipped."""
     files = [
         command.file("kustomization.yaml", {"resources": ["all.yaml"]}),
         command.file("all.yaml", model(), service()),
@@ -178,7 +177,7 @@ UNREADABLE = {
 @pytest.mark.parametrize(("content", "reason"), UNREADABLE.values(), ids=list(UNREADABLE))
 @pytest.mark.parametrize("name", ["validate", "render", "explain"])
 def test_reports_an_unreadable_file_in_one_line(command: Command, content: bytes, reason: str, name: str) -> None:
-    """With the place, where there is one."""
+    """The line has the place, if there is one."""
     path = command.file("all.yaml")
     Path(path).write_bytes(content)
     result = command(name, path)
@@ -187,7 +186,7 @@ def test_reports_an_unreadable_file_in_one_line(command: Command, content: bytes
 
 
 def test_standard_input_may_hold_anything(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a file may."""
+    """Invalid bytes are reported as in a file."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
     result = command("validate", "-")
     assert result.status == 1
@@ -195,7 +194,7 @@ def test_standard_input_may_hold_anything(command: Command, monkeypatch: pytest.
 
 
 def test_items_may_come_by_a_merge_key(command: Command) -> None:
-    """They have the place of the list."""
+    """They have the position of the list."""
     path = command.file("all.yaml")
     text = (
         f"kind: List\n<<: {{items: [{{apiVersion: {API_VERSION}, kind: Model, metadata: {{name: m}}, spec: {{}}}}]}}\n"
@@ -206,12 +205,12 @@ def test_items_may_come_by_a_merge_key(command: Command) -> None:
 
 @pytest.mark.parametrize("name", ["A", "a_b", "a\x1b", "-a", "a" * 254, "ä"])
 def test_a_name_that_no_object_can_have(command: Command, name: str) -> None:
-    """The API server refuses it before the webhook is asked."""
+    """The API server would refuse it before the webhook is called."""
     assert "error: metadata.name: Invalid value: " in command("validate", command.file("all.yaml", model(name))).out
 
 
 def test_metadata_of_a_wrong_type_spoils_no_other_finding(command: Command) -> None:
-    """What the others say of each other is found all the same."""
+    """Findings across other objects are still reported."""
     config = {
         "apiVersion": "serving.kserve.io/v1alpha1",
         "kind": "LLMInferenceServiceConfig",
@@ -232,7 +231,7 @@ def test_metadata_of_a_wrong_type_spoils_no_other_finding(command: Command) -> N
 
 @pytest.mark.parametrize("missing", ["apiVersion", "kind"])
 def test_a_document_without_a_type_does_not_end_the_command(command: Command, missing: str) -> None:
-    """What is beside it is still judged, alone and together with the others."""
+    """Other documents are still checked, alone and together."""
     untyped = {key: value for key, value in model().items() if key != missing}
     result = command("validate", command.file("all.yaml", untyped, BROKEN))
     assert result.status == 1
@@ -240,7 +239,7 @@ def test_a_document_without_a_type_does_not_end_the_command(command: Command, mi
 
 
 def test_an_object_with_errors_is_not_planned(command: Command) -> None:
-    """Its errors are all there is to say: a metric without a value ended the command."""
+    """Only its errors are reported: planning a metric without a value ended the command."""
     autoscaling = {"maxReplicas": 3, "metrics": [{"type": "Pods", "name": "queue"}]}
     result = command("validate", command.file("all.yaml", model(), service({"autoscaling": autoscaling})))
     assert result.status == 1

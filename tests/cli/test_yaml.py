@@ -1,4 +1,4 @@
-"""YAML that every reader understands in the same way."""
+"""YAML that all parsers read in the same way."""
 
 from typing import Any
 

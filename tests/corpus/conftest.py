@@ -1,4 +1,4 @@
-"""One real service for the whole corpus; after each case it must still answer."""
+"""One running service for the whole corpus. After each case it must still answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def process() -> Iterator[Service]:
 
 @pytest.fixture
 def service(process: Service) -> Iterator[Service]:
-    """The service, alive before and after: whatever a case does, the next valid request is answered, soon."""
+    """The service. After each test, it must be alive and answer a valid review and a valid sync."""
     begin = time.monotonic()
     yield process
     assert time.monotonic() - begin < NEVER
@@ -33,5 +33,5 @@ def service(process: Service) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    """Asked, never changed."""
+    """A cluster that tests only read."""
     return cluster_of_all()

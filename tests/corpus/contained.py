@@ -1,4 +1,4 @@
-"""What "stays data" means: texts of a user in an answer, whose children they are in, and what a shell would run."""
+"""Checks that a user's strings remain data: which strings an answer has, where its children are, what a shell runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.service import Answer
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every text in a document."""
+    """Yield every string in a document."""
     if isinstance(value, dict):
         for item in value.values():
             yield from texts(item)
@@ -23,7 +23,7 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def is_contained(answer: Answer) -> list[Json]:
-    """The children of a sync answer: all in the parent's namespace, none of a kind that was not declared."""
+    """Return the children of a sync answer, all of which must be in the parent's namespace."""
     assert answer.status == 200, answer
     children: list[Json] = answer.json["children"]
     assert {child["metadata"].get("namespace", "ns") for child in children} <= {"ns"}
@@ -39,7 +39,7 @@ def containers(children: list[Json]) -> list[Json]:
 
 
 def shells(children: list[Json]) -> list[str]:
-    """Every text that a shell will read as a program: what follows ``-c``."""
+    """Return every string that a shell reads as a program: the argument after ``-c``."""
     found = []
     for container in containers(children):
         words = [*container.get("command", []), *container.get("args", [])]

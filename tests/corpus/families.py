@@ -1,4 +1,4 @@
-"""Any kind through the real service: its object in a cluster where all runs, after its author wrote another spec."""
+"""Requests for any kind: its object in a cluster where everything runs, after the user wrote another spec."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _KINDS: dict[str, Kind[Any, Any]] = {kind.resource.kind: kind for kind in KINDS}
 
 
 def valid(name: str) -> Json:
-    """The valid spec of a kind."""
+    """Return the valid spec of a kind."""
     return VALID[f"{_KINDS[name].resource.group}/{name}"]
 
 
 def running(cluster: Cluster, name: str, spec: Any) -> Json:
-    """The cluster's object of that kind, whose children are there, after its author wrote ``spec``."""
+    """Return the cluster's object of a kind, whose children exist, with ``spec`` as its new spec."""
     found = next(document for kind, document in cluster.parents() if kind is _KINDS[name])
     return {**found, "spec": spec}
 
@@ -41,7 +41,7 @@ def reviewing(service: Service, document: Json, old: Json | None = None) -> Answ
 
 
 def request(cluster: Cluster, document: Json) -> Json:
-    """What Metacontroller would post to the sync hook."""
+    """Return the sync request that Metacontroller would send."""
     found: Json = orjson.loads(cluster.request(_KINDS[document["kind"]], document))
     return found
 
@@ -51,18 +51,18 @@ def syncing(service: Service, sent: Json) -> Answer:
 
 
 def records(sent: Json) -> list[Json]:
-    """The children of a request as they were applied last."""
+    """Return the children of a request as they were last applied."""
     observed = [child for group in sent["children"].values() for child in group.values()]
     return [orjson.loads(child["metadata"]["annotations"][LAST_APPLIED]) for child in observed]
 
 
 def are_kept(answer: Answer, sent: Json) -> None:
-    """Every child exactly as last applied."""
+    """Assert that every child is sent exactly as last applied."""
     assert sorted(answer.json["children"], key=_identity) == sorted(records(sent), key=_identity)
 
 
 def is_refused_everywhere(service: Service, cluster: Cluster, document: Json, field: str, *types: str) -> None:
-    """``deny(field, TYPE)`` by admission and ``frozen`` by sync: whatever runs stays as it was applied last."""
+    """Assert that admission denies the field with one of the types, and that sync keeps every child as last applied."""
     is_denied(reviewing(service, document), field, *types)
     sent = request(cluster, document)
     answer = syncing(service, sent)

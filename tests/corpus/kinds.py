@@ -1,4 +1,4 @@
-"""A valid object of every kind, and a cluster in which all that they refer to is there."""
+"""A valid object of every kind, and a cluster with all objects that they refer to."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reviewed(kind: Kind[Any, Any], document: Json, old: Json | None = None) -> J
 
 
 def cluster_of_all() -> Cluster:
-    """A cluster in which everything that the valid specs refer to is there and ready."""
+    """Return a cluster in which everything that the valid specs refer to exists and is ready."""
     found = Cluster(direct(SETTINGS))
     names = {"Model": "m", "OpenModel": "opt", "BackendRuntime": "vllm"}
     for kind in KINDS:

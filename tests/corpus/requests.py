@@ -1,6 +1,6 @@
-"""Requests of the corpus: valid ones, from which each case departs in one point, and how to read the answers.
+"""Valid requests, from which each case of the corpus differs in one point, and checks of the answers.
 
-Names of fields are LLMKube's, where the corpus (HTTP-6) has placeholders.
+The fields are LLMKube's where the corpus (HTTP-6) has placeholders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MODEL_SPEC: Json = {"source": "https://models.example.com/m.gguf"}
 
 
 def service(spec: Any = None, **over: Any) -> Json:
-    """An InferenceService as the API server stores it."""
+    """Return an InferenceService as the API server stores it."""
     return _object("InferenceService", "s", SPEC if spec is None else spec, over)
 
 
@@ -42,12 +42,12 @@ def _object(kind: str, name: str, spec: Any, over: Json) -> Json:
 
 
 def spec_with(**over: Any) -> Json:
-    """A valid spec with some fields replaced."""
+    """Return a valid spec with some fields replaced."""
     return {**SPEC, **over}
 
 
 def review(document: Any = None, old: Any = None, **over: Any) -> Json:
-    """An AdmissionReview of an object, as the API server sends it."""
+    """Return an AdmissionReview of an object, as the API server sends it."""
     document = service() if document is None else document
     metadata = document.get("metadata") if isinstance(document, dict) else None
     kind = document.get("kind", "") if isinstance(document, dict) else "InferenceService"
@@ -82,7 +82,7 @@ DEPLOYMENT_RECORD: Json = {
 
 
 def observed(record: Json = DEPLOYMENT_RECORD) -> Json:
-    """A child as the cluster has it, with the record of what was asked for last, of other inputs than there are."""
+    """Return a child as observed, with Metacontroller's record and the digest of inputs other than the present ones."""
     child = copy.deepcopy(record)
     text = orjson.dumps(record).decode()
     child["metadata"] |= {
@@ -97,7 +97,7 @@ READY_MODEL = model(status={"phase": "Ready", "path": "/models/x/m.gguf", "cache
 
 
 def sync(parent: Any = None, **over: Any) -> Json:
-    """A sync request: one Deployment is there already, and the Model is Ready."""
+    """Return a sync request: one Deployment exists, and the Model is Ready."""
     return {
         "controller": {"spec": {}},
         "parent": service() if parent is None else parent,
@@ -109,7 +109,7 @@ def sync(parent: Any = None, **over: Any) -> Json:
 
 
 def nested(depth: int) -> Any:
-    """A map in a map in a map."""
+    """Return a map nested to this depth."""
     return orjson.loads(b'{"a":' * depth + b"1" + b"}" * depth) if depth <= 1000 else None
 
 
@@ -117,14 +117,14 @@ def nested(depth: int) -> Any:
 
 
 def verdict(answer: Answer) -> Json:
-    """The response of a review. Every one is HTTP 200 with the request's uid."""
+    """Return the response of a review, which must have status 200."""
     assert answer.status == 200, answer
     response: Json = answer.json["response"]
     return response
 
 
 def causes(response: Json) -> list[tuple[str, str]]:
-    """Field and type of each cause of a denial; the type without its common prefix."""
+    """Return field and type (without its common prefix) of each cause of a denial."""
     assert response["allowed"] is False, response
     assert response["status"]["code"] == 422, response
     listed = response["status"].get("details", {}).get("causes", [])
@@ -132,14 +132,14 @@ def causes(response: Json) -> list[tuple[str, str]]:
 
 
 def is_denied(answer: Answer, field: str, *types: str) -> None:
-    """``deny(field, TYPE)`` of the corpus: one of the types at that field, among the causes."""
+    """Assert that a review is denied with one of the types at that field: ``deny(field, TYPE)`` in the corpus."""
     found = causes(verdict(answer))
     assert any(path == field and (not types or type_ in types) for path, type_ in found), found
     assert len(answer.body) <= 64 * 1024
 
 
 def is_allowed(answer: Answer) -> list[str]:
-    """The warnings of a review that passed."""
+    """Assert that a review is allowed, and return its warnings."""
     response = verdict(answer)
     assert response["allowed"] is True, response
     warnings: list[str] = response.get("warnings", [])
@@ -147,20 +147,20 @@ def is_allowed(answer: Answer) -> list[str]:
 
 
 def ready(answer: Answer) -> Json:
-    """The Ready condition of a sync answer."""
+    """Return the Ready condition of a sync answer."""
     assert answer.status == 200, answer
     return next(c for c in answer.json["status"]["conditions"] if c["type"] == "Ready")
 
 
 def is_frozen(answer: Answer) -> None:
-    """``frozen`` of the corpus: the child exactly as last applied, and the condition says why."""
+    """Assert ``frozen`` of the corpus: the child is sent exactly as last applied, and the condition has the reason."""
     condition = ready(answer)
     assert (condition["status"], condition["reason"]) == ("False", "InvalidSpec"), condition
     assert answer.json["children"] == [DEPLOYMENT_RECORD]
 
 
 def is_refused(answer: Answer, *statuses: int) -> None:
-    """A transport-level refusal: short JSON with a reason, and nothing else."""
+    """Assert that a request is refused with one of the statuses, and with a short JSON body that has only a reason."""
     assert answer.status in statuses, answer
     assert len(answer.body) <= 512
     assert isinstance(answer.json["error"], str)

@@ -1,4 +1,4 @@
-"""HTTP-X58 to X60: documents inside of documents. None is run, none grows, and one that is broken is named."""
+"""HTTP-X58 to X60: documents inside of documents are neither run nor expanded; an invalid one is named as the cause."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def config_map(namespace: str, name: str, key: str, text: str) -> Json:
 
 
 def with_config(sent: Json, given: Json) -> Json:
-    """The request with that ConfigMap among the related objects."""
+    """Return the request with that ConfigMap among the related objects."""
     inner = f"{given['metadata']['namespace']}/{given['metadata']['name']}"
     group = {**(sent["related"].get("ConfigMap.v1") or {}), inner: given}
     return {**sent, "related": {**sent["related"], "ConfigMap.v1": group}}
@@ -65,7 +65,7 @@ BROKEN_YAML: dict[str, str] = {
 
 @pytest.mark.parametrize("text", BROKEN_YAML.values(), ids=list(BROKEN_YAML))
 def test_names_broken_yaml_as_the_cause(service: Service, cluster: Cluster, text: str) -> None:
-    """llmaz' ConfigMap is named as the cause, soon, and what runs stays (HTTP-X58)."""
+    """The status names llmaz' ConfigMap, and the children are kept (HTTP-X58)."""
     sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
     begin = time.monotonic()
     answer = syncing(service, sent)
@@ -77,7 +77,7 @@ def test_names_broken_yaml_as_the_cause(service: Service, cluster: Cluster, text
 
 
 def test_does_not_expand_yaml_aliases(service: Service, cluster: Cluster) -> None:
-    """They are never written out, so they cost nothing and break nothing (HTTP-X58)."""
+    """Aliases are not expanded: the answer is fast, and the other keys are used (HTTP-X58)."""
     text = f"{LAUGHS}scheduler-name: mine\n"
     sent = with_config(request(cluster, running(cluster, SERVICE, valid(SERVICE))), llmaz_config(text))
     begin = time.monotonic()
@@ -90,7 +90,7 @@ def test_does_not_expand_yaml_aliases(service: Service, cluster: Cluster) -> Non
 
 @pytest.mark.parametrize("text", [LAUGHS, CALL, '{"a": NaN}', '{"a": 1, "a": 2}', "no: [document"])
 def test_passes_the_pickers_configuration_unread(service: Service, cluster: Cluster, text: str) -> None:
-    """KServe's configuration of the endpoint picker is one argument, passed unchanged (HTTP-X58, HTTP-X59)."""
+    """KServe's configuration of the endpoint picker is passed unchanged as one argument (HTTP-X58, HTTP-X59)."""
     spec = {**valid(LLM), "router": {"scheduler": {"config": {"ref": {"name": "picker", "key": "k"}}}}}
     document = running(cluster, LLM, spec)
     assert is_allowed(reviewing(service, document)) is not None
@@ -102,7 +102,7 @@ def test_passes_the_pickers_configuration_unread(service: Service, cluster: Clus
 
 
 def test_keeps_strings_of_an_inline_configuration(service: Service, cluster: Cluster) -> None:
-    """Tags and anchors mean nothing inside of JSON, which is how they are handed on (HTTP-X58)."""
+    """YAML tags and anchors have no meaning in JSON, in which they are passed (HTTP-X58)."""
     inline = {"plugins": [{"type": CALL}, {"type": "*a0"}]}
     spec = {**valid(LLM), "router": {"scheduler": {"config": {"inline": inline}}}}
     document = running(cluster, LLM, spec)
@@ -128,7 +128,7 @@ BROKEN_JSON = [
 
 @pytest.mark.parametrize("text", BROKEN_JSON)
 def test_rejects_invalid_json_settings(service: Service, cluster: Cluster, text: str) -> None:
-    """KServe's settings: the key is named, and nothing is changed by a guess (HTTP-X59)."""
+    """The status names the invalid key of KServe's settings, and the children are kept (HTTP-X59)."""
     sent = with_config(request(cluster, running(cluster, LLM, valid(LLM))), operator_config(text))
     answer = syncing(service, sent)
     condition = ready(answer)
@@ -138,7 +138,7 @@ def test_rejects_invalid_json_settings(service: Service, cluster: Cluster, text:
 
 
 def test_uses_the_last_of_duplicate_keys(service: Service, cluster: Cluster) -> None:
-    """As for the Go operator that reads the same text; and it is that value which is checked (HTTP-J12, HTTP-X59)."""
+    """The last value is checked and used, as by the Go operator (HTTP-J12, HTTP-X59)."""
     document = running(cluster, LLM, valid(LLM))
     sent = request(cluster, document)
     text = '{"memoryRequest": "no quantity", "memoryRequest": "2Gi"}'
@@ -150,11 +150,11 @@ def test_uses_the_last_of_duplicate_keys(service: Service, cluster: Cluster) -> 
 
 
 TEMPLATE = "{{ messages }}\n" * 75_000
-"""A chat template of more than a megabyte."""
+"""A chat template larger than one megabyte."""
 
 
 def test_rejects_a_chat_template_of_one_megabyte(service: Service, cluster: Cluster) -> None:
-    """No child could be stored with it: said at apply, at the field, and not repeated (HTTP-X60)."""
+    """No child with it could be stored: admission denies the field and does not repeat the value (HTTP-X60)."""
     assert len(TEMPLATE) > 1024 * 1024
     document = inference_service(spec_with(extraArgs=["--chat-template", TEMPLATE]))
     answer = service.post(REVIEW, review(document))
@@ -170,7 +170,7 @@ def test_rejects_a_chat_template_of_one_megabyte(service: Service, cluster: Clus
 
 @pytest.mark.parametrize("end", ["\\ud800", "\\x"], ids=["half a character", "no escape"])
 def test_rejects_a_long_invalid_string(service: Service, end: str) -> None:
-    """Refused as such a text of any length is (HTTP-J13, HTTP-X60)."""
+    """A long string that is not valid JSON is refused like a short one (HTTP-J13, HTTP-X60)."""
     body = orjson.dumps(review(inference_service(spec_with(extraArgs=["@@"])))).replace(
         b"@@", b"x" * 300_000 + end.encode()
     )
@@ -178,7 +178,7 @@ def test_rejects_a_long_invalid_string(service: Service, end: str) -> None:
 
 
 def test_passes_a_chat_template_as_one_argument(service: Service, cluster: Cluster) -> None:
-    """It is the engine that runs it: here it is one argument, which nothing renders (HTTP-X60)."""
+    """The engine renders the template; here it is one argument, passed unchanged (HTTP-X60)."""
     template = TEMPLATE[:60_000]
     container = {"name": "model-runner", "image": "tool:v1", "args": ["--chat-template", template]}
     spec: Json = {**valid(SERVICE), "workloadTemplate": {"workerTemplate": {"spec": {"containers": [container]}}}}

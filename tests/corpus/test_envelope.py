@@ -1,4 +1,4 @@
-"""HTTP-6.3: reviews that contradict themselves, or that ask about something that is none of ours."""
+"""HTTP-6.3: reviews that contradict themselves, and reviews of objects that this service does not validate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INVALID = spec_with(image=" bad")
 
 
 def without(document: Json, *path: str) -> Json:
-    """The document without the value at that path."""
+    """Return the document without the value at that path."""
     head, *rest = path
     if not rest:
         return {key: value for key, value in document.items() if key != head}
@@ -46,12 +46,12 @@ UNANSWERABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("document", UNANSWERABLE.values(), ids=list(UNANSWERABLE))
 def test_reviews_without_a_usable_uid_or_form(service: Service, document: Any) -> None:
-    """400: there is nobody whose uid could be returned."""
+    """The status is 400, because there is no uid to return."""
     is_refused(service.post(REVIEW, document), 400)
 
 
 def test_returns_a_long_uid_verbatim(service: Service) -> None:
-    """Up to 256 characters (HTTP-R02)."""
+    """A uid may have up to 256 characters (HTTP-R02)."""
     uid = "u" * 256
     assert verdict(service.post(REVIEW, review(uid=uid)))["uid"] == uid
 
@@ -70,7 +70,7 @@ CONTRADICTIONS: dict[str, Json] = {
 
 @pytest.mark.parametrize("document", CONTRADICTIONS.values(), ids=list(CONTRADICTIONS))
 def test_reviews_that_contradict_themselves(service: Service, document: Json) -> None:
-    """Denied with code 400 and no field."""
+    """They are denied with code 400 and without a field."""
     response = verdict(service.post(REVIEW, document))
     assert response["allowed"] is False
     assert (response["uid"], response["status"]["code"]) == ("r-1", 400)
@@ -98,26 +98,26 @@ LET_THROUGH: dict[str, Json] = {
 
 @pytest.mark.parametrize("document", LET_THROUGH.values(), ids=list(LET_THROUGH))
 def test_what_passes(service: Service, document: Json) -> None:
-    """Deletion, other kinds, other subresources, and what was wrong before."""
+    """Deletions, other kinds and subresources, and mistakes that the stored object already has are allowed."""
     assert verdict(service.post(REVIEW, document))["uid"] == "r-1"
     assert is_allowed(service.post(REVIEW, document)) is not None
 
 
 @pytest.mark.parametrize("case", ["R13 only metadata", "R14 another field"])
 def test_warns_of_existing_mistakes(service: Service, case: str) -> None:
-    """So that nobody overlooks them (HTTP-R13)."""
+    """An allowed update has a warning for each mistake that it keeps (HTTP-R13)."""
     assert any("spec.image" in text for text in is_allowed(service.post(REVIEW, LET_THROUGH[case])))
 
 
 def test_validates_an_update_without_old_object_as_create(service: Service) -> None:
-    """Fully, and without an error of ours (HTTP-R07)."""
+    """The whole object is checked, as on create (HTTP-R07)."""
     assert is_allowed(service.post(REVIEW, review(operation="UPDATE"))) is not None
     is_denied(service.post(REVIEW, review(inference_service(INVALID), operation="UPDATE")), "spec.image", "Invalid")
 
 
 @pytest.mark.parametrize("replicas", [-1, 10**9])
 def test_rejects_a_scale_out_of_range(service: Service, replicas: int) -> None:
-    """Refused, if the API server should ever ask; as a change of the object it is refused in any case (HTTP-R17)."""
+    """Reviews of the scale subresource are answered; the number is refused as a change of the object (HTTP-R17)."""
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "s", "namespace": "ns"}}
     document = review(
         {**scale, "spec": {"replicas": replicas}},
@@ -142,18 +142,18 @@ METADATA: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("metadata", "path"), METADATA.values(), ids=list(METADATA))
 def test_rejects_metadata_of_the_wrong_type(service: Service, metadata: Any, path: str) -> None:
-    """Denied at the field (HTTP-R22)."""
+    """HTTP-R22: metadata of the wrong type is denied at its field."""
     is_denied(service.post(REVIEW, review(with_metadata(metadata), name="", namespace="")), path, "TypeInvalid")
 
 
 def test_rejects_missing_metadata(service: Service) -> None:
-    """As if it were null (HTTP-R22)."""
+    """HTTP-R22: missing metadata is denied like null."""
     document = without(inference_service(), "metadata")
     is_denied(service.post(REVIEW, review(document, name="", namespace="")), "metadata", "TypeInvalid", "Required")
 
 
 def test_answers_the_same_review_identically(service: Service) -> None:
-    """A thousand times, and on sixty-four connections at once (HTTP-R24)."""
+    """One review is sent a thousand times, by 16 threads (HTTP-R24)."""
     body = orjson.dumps(review(inference_service({"runtime": "bad", "replicas": 99, "x": 1, "y": 2})))
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         answers = {answer.body for answer in pool.map(lambda _: service.post(REVIEW, body), range(1000))}
@@ -161,7 +161,7 @@ def test_answers_the_same_review_identically(service: Service) -> None:
 
 
 def test_answers_each_review_with_its_uid(service: Service) -> None:
-    """Each carries its own uid and speaks of its own object (HTTP-R24)."""
+    """Parallel reviews are answered with their own uid and about their own object (HTTP-R24)."""
     names = [f"Bad-{number}" for number in range(64)]
     bodies = [review(with_metadata({"name": name, "namespace": "ns"}), uid=name) for name in names]
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -172,7 +172,7 @@ def test_answers_each_review_with_its_uid(service: Service) -> None:
 
 
 def test_counts_many_errors(service: Service) -> None:
-    """Twenty are spelt out (HTTP-R25)."""
+    """Twenty errors are listed, the others are counted (HTTP-R25)."""
     answer = service.post(REVIEW, review(inference_service(spec_with(env=[{"name": 1}] * 250))))
     response = verdict(answer)
     listed = response["status"]["details"]["causes"]

@@ -1,4 +1,4 @@
-"""Whatever stands in whichever field of whichever kind: an answer, never a fault of ours (HTTP-S02 to S07, HTTP-F09).
+"""Any value in any field of any kind gets an answer and causes no internal error (HTTP-S02 to S07, HTTP-F09).
 
 The functions are called as the routes call them; the transport is tested elsewhere.
 """
@@ -21,7 +21,7 @@ from app.kube.modelfields import FieldType, fields
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
 
 MAX_DEPTH = 5
-"""Types that contain themselves are followed so far."""
+"""Depth to which types that contain themselves are followed."""
 
 EMBEDDED_DEPTH = 2
 
@@ -45,7 +45,7 @@ Step = str | int
 
 
 def places(model: type[KubeModel], above: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
-    """The path of every field below a type, through lists (their first item) and maps (a key of ours)."""
+    """Yield the path of every field below a type, through the first item of lists and one key of maps."""
     for name, (_, shape) in fields(model).items():
         here = (*above, name)
         yield here
@@ -63,7 +63,7 @@ def _below(shape: FieldType, here: tuple[Step, ...]) -> Iterator[tuple[Step, ...
 
 
 def _embedded(type_name: str, here: tuple[Step, ...], levels: int) -> Iterator[tuple[Step, ...]]:
-    """The fields of one of Kubernetes' own types, as the table has them."""
+    """Return the fields of an embedded Kubernetes type from the table."""
     for name, part in TYPES.get(type_name, {}).items():
         below = (*here, name, *({"[]": (0,), "{}": ("key",)}.get(part.container, ())))
         yield below
@@ -72,7 +72,7 @@ def _embedded(type_name: str, here: tuple[Step, ...], levels: int) -> Iterator[t
 
 
 def put(document: Any, path: tuple[Step, ...], value: Any) -> Any:
-    """A copy of the document with the value at that path, whatever stood on the way."""
+    """Return a copy of the document with the value at that path; other values on the path are replaced."""
     head, *rest = path
     inner = document.get(head) if isinstance(document, dict) else None
     if isinstance(head, int):
@@ -95,7 +95,7 @@ def reason(answer: Json) -> str:
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_the_valid_specs_are_valid(cluster: Cluster, kind: Kind[Any, Any]) -> None:
-    """Otherwise the cases below would test little."""
+    """The cases below start from these specs."""
     assert verdict(kind, VALID[name_of(kind)])["allowed"]
     answer = cluster.ask(kind, parent(kind, VALID[name_of(kind)]))
     assert reason(answer) != "InvalidSpec"
@@ -104,7 +104,7 @@ def test_the_valid_specs_are_valid(cluster: Cluster, kind: Kind[Any, Any]) -> No
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_any_value_in_any_field_has_an_answer(cluster: Cluster, kind: Kind[Any, Any]) -> None:
-    """And the hooks agree with admission: what is denied is frozen, what is allowed is not."""
+    """The hooks agree with admission: sync freezes what is denied, and only that."""
     valid = VALID[name_of(kind)]
     for number, path in enumerate(places(kind.resource.spec)):
         for value in VALUES if len(path) <= 2 else VALUES[number % 5 :: 5]:
@@ -117,7 +117,7 @@ def test_any_value_in_any_field_has_an_answer(cluster: Cluster, kind: Kind[Any, 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_null_is_absent_in_every_field(kind: Kind[Any, Any]) -> None:
-    """As for the API server."""
+    """The API server also treats null as absent."""
     valid = VALID[name_of(kind)]
     for path in places(kind.resource.spec):
         if len(path) == 1:

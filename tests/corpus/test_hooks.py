@@ -1,4 +1,4 @@
-"""HTTP-6.6: what Metacontroller sends, and what it never should. No case loses a child."""
+"""HTTP-6.6: valid and invalid requests of Metacontroller. No case loses a child."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ REFUSED: dict[str, Any] = {
 
 @pytest.mark.parametrize("document", REFUSED.values(), ids=list(REFUSED))
 def test_requests_that_are_not_v2(service: Service, document: Any) -> None:
-    """400 with one line: Metacontroller then touches nothing."""
+    """The status is 400 with one line, and Metacontroller changes nothing."""
     answer = service.post(SYNC, document)
     is_refused(answer, 400)
     assert "\n" not in answer.json["error"]
 
 
 def test_reports_an_unsupported_request(service: Service) -> None:
-    """The operator has to change the hook's version (HTTP-M05)."""
+    """The message names the version, because the operator has to change it in the hook (HTTP-M05)."""
     assert "version" in service.post(SYNC, REFUSED["M05 v1 keys"]).json["error"]
 
 
@@ -96,7 +96,7 @@ def test_what_makes_no_difference(service: Service, document: Json) -> None:
 
 @pytest.mark.parametrize("related", ["missing", None, {}])
 def test_keeps_children_without_related_objects(service: Service, related: Any) -> None:
-    """The Model is not known, so nothing is decided (HTTP-M08)."""
+    """Without related objects the Model is unknown, so the children are kept (HTTP-M08)."""
     document = without(sync(), "related") if related == "missing" else {**sync(), "related": related}
     answer = service.post(SYNC, document)
     assert answer.status == 200
@@ -104,7 +104,7 @@ def test_keeps_children_without_related_objects(service: Service, related: Any) 
 
 
 def test_keeps_children_of_a_parent_being_deleted(service: Service) -> None:
-    """Garbage collection takes them, not we (HTTP-M07)."""
+    """Garbage collection deletes them (HTTP-M07)."""
     metadata = {**inference_service()["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}
     answer = service.post(SYNC, sync(inference_service(metadata=metadata)))
     assert answer.status == 200
@@ -112,7 +112,7 @@ def test_keeps_children_of_a_parent_being_deleted(service: Service) -> None:
 
 
 def test_keeps_children_of_an_invalid_parent(service: Service) -> None:
-    """Eight of them, as last applied (HTTP-M10)."""
+    """HTTP-M10: all eight children are sent as last applied."""
     records = []
     for number in range(8):
         record = copy.deepcopy(DEPLOYMENT_RECORD)
@@ -125,19 +125,19 @@ def test_keeps_children_of_an_invalid_parent(service: Service) -> None:
 
 
 def test_creates_no_children_for_an_invalid_parent(service: Service) -> None:
-    """Only the condition (HTTP-M11)."""
+    """HTTP-M11: there is only a condition."""
     answer = service.post(SYNC, sync(INVALID, children={OUTER: {}}))
     assert (answer.json["children"], ready(answer)["status"]) == ([], "False")
 
 
 def test_ignores_a_stale_cache(service: Service) -> None:
-    """What is wanted does not depend on how much of it is there yet (HTTP-M12)."""
+    """The desired children do not depend on the observed ones (HTTP-M12)."""
     fresh = service.post(SYNC, sync()).json["children"]
     assert service.post(SYNC, sync(children={OUTER: {}, "Service.v1": {}})).json["children"] == fresh
 
 
 def test_keeps_the_name_of_a_child_being_deleted(service: Service) -> None:
-    """Nobody dances around it (HTTP-M13)."""
+    """The child is still desired under the same name (HTTP-M13)."""
     child = observed()
     child["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
     names = [
@@ -147,7 +147,7 @@ def test_keeps_the_name_of_a_child_being_deleted(service: Service) -> None:
 
 
 def test_keeps_the_autoscalers_replicas(service: Service) -> None:
-    """The number it chose is sent back, or none at all; never the user's (HTTP-M14)."""
+    """The answer has the autoscaler's number of replicas or none, never the spec's (HTTP-M14)."""
     child = observed()
     child["spec"]["replicas"] = 7
     document = inference_service(spec_with(autoscaling={"maxReplicas": 9}))
@@ -160,14 +160,14 @@ def test_keeps_the_autoscalers_replicas(service: Service) -> None:
     "status", [None, [], "x", {"conditions": "x"}, {"conditions": [5]}, {"phase": 5, "replicas": "x"}]
 )
 def test_replaces_an_unreadable_status(service: Service, status: Any) -> None:
-    """It decides nothing (HTTP-M15)."""
+    """An invalid status has no effect on the children (HTTP-M15)."""
     answer = service.post(SYNC, sync(inference_service(status=status)))
     assert len(answer.json["children"]) == 2
     assert ready(answer)["type"] == "Ready"
 
 
 def test_syncs_with_a_thousand_related_objects(service: Service) -> None:
-    """Eight megabytes, of which one is asked for (HTTP-M16)."""
+    """The related objects take eight megabytes, and only one is used (HTTP-M16)."""
     padding = {"metadata": {"managedFields": [{"x": "y" * 8000}]}}
     models = {
         f"ns/m{n}": {"apiVersion": API_VERSION, "kind": "Model", "spec": {"source": "a/b"}, **padding}
@@ -183,7 +183,7 @@ def test_syncs_with_a_thousand_related_objects(service: Service) -> None:
 
 
 def test_answers_the_same_state_identically(service: Service) -> None:
-    """Whatever the order of the children, once the status has settled (HTTP-M19)."""
+    """Once the status has settled, the order of the children does not change the answer (HTTP-M19)."""
     groups = {
         f"ns/x{n}": observed({**DEPLOYMENT_RECORD, "metadata": {"name": f"x{n}", "namespace": "ns"}}) for n in range(5)
     }
@@ -198,7 +198,7 @@ def test_answers_the_same_state_identically(service: Service) -> None:
 
 
 def test_customize_depends_only_on_the_spec(service: Service) -> None:
-    """Metacontroller keeps the answer until the generation changes (HTTP-M23)."""
+    """Metacontroller caches the answer until the generation changes (HTTP-M23)."""
     plain = inference_service()
     labelled = inference_service(
         metadata={**plain["metadata"], "labels": {"a": "b"}, "annotations": {"c": "d"}}, status={"phase": "Ready"}
@@ -212,14 +212,14 @@ def test_customize_depends_only_on_the_spec(service: Service) -> None:
 
 @pytest.mark.parametrize("spec", [None, [], "x", {}, {"modelRef": 5}, {"modelRef": "m", "resources": {"memory": "x"}}])
 def test_customize_is_never_a_reason_to_wait(service: Service, spec: Any) -> None:
-    """Deletion asks it too."""
+    """The customize hook answers any spec, because deletion calls it too."""
     answer = service.post(CUSTOMIZE, {"controller": None, "parent": {**inference_service(), "spec": spec}})
     assert answer.status == 200
     assert isinstance(answer.json["relatedResources"], list)
 
 
 def test_keeps_children_of_a_newer_release(service: Service) -> None:
-    """A record with fields that this release does not write survives a frozen sync (HTTP-F11)."""
+    """Fields of a record that this release does not write are kept (HTTP-F11)."""
     record = {**DEPLOYMENT_RECORD, "spec": {**DEPLOYMENT_RECORD["spec"], "future": {"a": 1}}}
     answer = service.post(SYNC, sync(INVALID, children={OUTER: {"ns/s": observed(record)}}))
     assert answer.json["children"] == [record]
@@ -235,7 +235,7 @@ def test_keeps_children_of_a_newer_release(service: Service) -> None:
     ],
 )
 def test_a_child_without_a_record_is_only_named(service: Service, annotations: Any) -> None:
-    """Which changes nothing of it."""
+    """The child is sent with its name only, so nothing in it changes."""
     child = observed()
     child["metadata"]["annotations"] = annotations
     answer = service.post(SYNC, sync(INVALID, children={OUTER: {"ns/s": child}}))
@@ -245,11 +245,11 @@ def test_a_child_without_a_record_is_only_named(service: Service, annotations: A
 
 
 def test_frozen_is_what_the_corpus_means_by_it(service: Service) -> None:
-    """The base case of all the others."""
+    """The base case of ``is_frozen``."""
     is_frozen(service.post(SYNC, sync(INVALID)))
 
 
-# What must never leave, whoever made it.
+# Children that must never be sent.
 
 UNSENDABLE: dict[str, list[Any]] = {
     "M22 null": [{**DEPLOYMENT_RECORD, "spec": {"a": None}}],
@@ -263,13 +263,13 @@ UNSENDABLE: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("children", UNSENDABLE.values(), ids=list(UNSENDABLE))
 def test_does_not_send_an_invalid_answer(children: list[Any]) -> None:
-    """An error of ours, upon which Metacontroller does nothing (HTTP-M22)."""
+    """An invalid answer is an internal error, after which Metacontroller changes nothing (HTTP-M22)."""
     with pytest.raises(ResponseError):
         response.encode(SyncResponse({}, children), "ns")
 
 
 def test_the_clock_affects_only_timestamps() -> None:
-    """Ten years earlier or later the children are the same (HTTP-F13)."""
+    """The children are the same ten years earlier or later (HTTP-F13)."""
     from app.cli.kinds import find
 
     kind = find(API_VERSION, "InferenceService")
@@ -281,7 +281,7 @@ def test_the_clock_affects_only_timestamps() -> None:
 
 
 def child_names(service: Service, path: str, parent: Json, groups: list[str]) -> set[tuple[str, str]]:
-    """Kind and name of everything that is made for a parent of which nothing is there yet."""
+    """Return kind and name of every child that a parent without children gets."""
     answer = service.post(path, sync(parent, children={group: {} for group in groups}, related={}))
     assert answer.status == 200, answer
     return {(child["kind"], child["metadata"]["name"]) for child in answer.json["children"]}
@@ -292,7 +292,7 @@ COLLIDING = [("a.b", "a-b"), ("a" * 62 + "b", "a" * 63), ("a" * 63, "a" * 62), (
 
 @pytest.mark.parametrize("names", COLLIDING, ids=lambda names: names[1][:8])
 def test_parents_never_share_a_child_name(service: Service, names: tuple[str, str]) -> None:
-    """However alike they are called, and however much of the name has to go (HTTP-M17)."""
+    """Similar names, and names that must be shortened, do not collide (HTTP-M17)."""
     made = []
     for name in names:
         parent = model(metadata={"name": name, "namespace": "ns", "uid": name, "generation": 1})
@@ -302,7 +302,7 @@ def test_parents_never_share_a_child_name(service: Service, names: tuple[str, st
 
 
 def test_sends_no_entity_tags(service: Service) -> None:
-    """Metacontroller's cache of entity tags confuses the answers of two parents (HTTP-M24)."""
+    """Metacontroller's cache of entity tags mixes up the answers to two parents (HTTP-M24)."""
     body = orjson.dumps(sync())
     plain = service.ask("POST", SYNC, body)
     assert "etag" not in plain.headers

@@ -1,8 +1,8 @@
-"""HTTP-6.2: bodies that are no JSON, or JSON that is too much. Both protocols answer them alike.
+"""HTTP-6.2: bodies that are not JSON, or JSON beyond the limits. Both protocols answer them in the same way.
 
-Where the object's own part of the body is at fault, admission denies with the field and sync freezes the children. Two
-things are refused by sync as a whole, which keeps every child too: nesting beyond 64 levels, and what no JSON writer
-can have written.
+If the mistake is in the object's own part of the body, admission denies the field and sync freezes the children.
+Sync refuses two kinds of requests as a whole, which also keeps every child: those nested deeper than 64 levels, and
+those that no JSON writer can have written.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ PLACEHOLDER = b'"@@"'
 
 
 def bodies(part: bytes) -> tuple[bytes, bytes]:
-    """A review and a sync request whose object has ``part`` (raw JSON) as the value of one environment variable."""
+    """Return a review and a sync request with ``part`` (raw JSON) as the value of an environment variable."""
     document = inference_service(spec_with(env=[{"name": "A", "value": "@@"}]))
     texts = [orjson.dumps(review(document)), orjson.dumps(sync(document))]
     return texts[0].replace(PLACEHOLDER, part), texts[1].replace(PLACEHOLDER, part)
 
 
 def spec_bodies(spec: bytes) -> tuple[bytes, bytes]:
-    """A review and a sync request with ``spec`` (raw JSON)."""
+    """Return a review and a sync request with ``spec`` (raw JSON)."""
     document = {**inference_service(), "spec": "@@"}
     texts = [orjson.dumps(review(document)), orjson.dumps(sync(document))]
     return texts[0].replace(PLACEHOLDER, spec), texts[1].replace(PLACEHOLDER, spec)
@@ -58,13 +58,13 @@ NOT_JSON: dict[str, bytes] = {
 @pytest.mark.parametrize("path", [REVIEW, SYNC])
 @pytest.mark.parametrize("body", NOT_JSON.values(), ids=list(NOT_JSON))
 def test_bodies_that_say_nothing(service: Service, path: str, body: bytes) -> None:
-    """400 with a reason."""
+    """The status is 400 with a reason."""
     is_refused(service.post(path, body), 400)
 
 
 @pytest.mark.parametrize("path", [REVIEW, SYNC])
 def test_rejects_truncated_bodies(service: Service, path: str) -> None:
-    """At every byte: a part of the truth is never taken for the whole (HTTP-J03)."""
+    """The body is cut at any byte; a part of a request is never taken for the whole (HTTP-J03)."""
     body = orjson.dumps(review() if path == REVIEW else sync())
     connection = service.connect()
     for end in range(0, len(body), 1 if path == REVIEW else 3):
@@ -91,7 +91,7 @@ NO_VALUES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("part", NO_VALUES.values(), ids=list(NO_VALUES))
 def test_values_that_json_does_not_have(service: Service, part: bytes) -> None:
-    """400: no API server sends them."""
+    """The status is 400: no API server sends such values."""
     for path, body in zip((REVIEW, SYNC), bodies(part), strict=True):
         is_refused(service.post(path, body), 400)
 
@@ -99,7 +99,7 @@ def test_values_that_json_does_not_have(service: Service, part: bytes) -> None:
 @pytest.mark.parametrize("part", [b"NaN", b"1e400", b"9" * 5000, b'"\\ud800"', b'"\xff"'])
 @pytest.mark.parametrize("place", [b'"unknown":', b'"status":'])
 def test_rejects_invalid_values_in_unread_fields(service: Service, part: bytes, place: bytes) -> None:
-    """They are refused or passed over, and reach no answer."""
+    """They are refused or ignored, and are not in the answer."""
     for path, document in ((REVIEW, review()), (SYNC, sync())):
         body = orjson.dumps(document).replace(b'"spec":{', b"%b%b,%b" % (place, part, b'"spec":{'), 1)
         answer = service.post(path, body)
@@ -109,7 +109,7 @@ def test_rejects_invalid_values_in_unread_fields(service: Service, part: bytes, 
 
 @pytest.mark.parametrize("path", [REVIEW, SYNC])
 def test_rejects_a_byte_order_mark(service: Service, path: str) -> None:
-    """JSON has none (HTTP-J14)."""
+    """JSON has no byte order mark (HTTP-J14)."""
     body = orjson.dumps(review() if path == REVIEW else sync())
     is_refused(service.post(path, b"\xef\xbb\xbf" + body), 400)
 
@@ -119,14 +119,14 @@ INTEGERS: dict[str, bytes] = {"2^31": b"2147483648", "2^63": b"92233720368547758
 
 @pytest.mark.parametrize("number", INTEGERS.values(), ids=list(INTEGERS))
 def test_rejects_integers_beyond_64_bits(service: Service, number: bytes) -> None:
-    """A user's mistake, at its field (HTTP-J07)."""
+    """The user's mistake is reported at its field (HTTP-J07)."""
     admission, hook = spec_bodies(b'{"modelRef":"m","replicas":%b}' % number)
     is_denied(service.post(REVIEW, admission), "spec.replicas", "Invalid", "TypeInvalid")
     is_frozen(service.post(SYNC, hook))
 
 
 def test_accepts_integral_floats_as_integers(service: Service) -> None:
-    """As in the API server, and they leave as integers (HTTP-J08)."""
+    """They are accepted as in the API server, and sent as integers (HTTP-J08)."""
     admission, hook = spec_bodies(b'{"modelRef":"m","replicas":2.0,"contextSize":4096.0}')
     assert is_allowed(service.post(REVIEW, admission)) is not None
     answer = service.post(SYNC, hook)
@@ -153,7 +153,7 @@ def test_bounds_nesting(service: Service, depth: int) -> None:
 
 
 def test_uses_the_last_of_duplicate_keys(service: Service) -> None:
-    """What is validated is what is sent on (HTTP-J12)."""
+    """The value that is checked is the value that is used (HTTP-J12)."""
     admission, hook = spec_bodies(b'{"modelRef":"m","image":" bad","image":"good:1"}')
     assert is_allowed(service.post(REVIEW, admission)) is not None
     deployment = next(c for c in service.post(SYNC, hook).json["children"] if c["kind"] == "Deployment")
@@ -164,7 +164,7 @@ def test_uses_the_last_of_duplicate_keys(service: Service) -> None:
 
 
 def test_uses_the_last_of_duplicate_specs(service: Service) -> None:
-    """As for any other key (HTTP-J12)."""
+    """HTTP-J12 for the key ``spec``."""
     for path, document in ((REVIEW, review()), (SYNC, sync())):
         body = orjson.dumps(document)
         twice = body.replace(b'"spec":{"modelRef"', b'"spec":{"modelRef":"m","runtime":"bad"},"spec":{"modelRef"', 1)
@@ -176,7 +176,7 @@ def test_uses_the_last_of_duplicate_specs(service: Service) -> None:
 
 @pytest.mark.parametrize("control", ["\x00", "\x1b[31m", "\x7f", "\x9b", "\x07"])
 def test_rejects_control_characters(service: Service, control: str) -> None:
-    """They would end up in a terminal, or end a string in C (HTTP-J15)."""
+    """They could reach a terminal, or end a string in C (HTTP-J15)."""
     document = inference_service(spec_with(env=[{"name": "A", "value": f"a{control}b"}]))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.env[0].value", "Invalid")
@@ -198,7 +198,7 @@ HEAVY: dict[str, bytes] = {
 
 @pytest.mark.parametrize("spec", HEAVY.values(), ids=list(HEAVY))
 def test_bounds_the_cost_of_many_small_values(service: Service, spec: bytes) -> None:
-    """Judged in bounded time and memory: the search for mistakes ends long before the mistakes do (HTTP-J16)."""
+    """Time, memory and the size of the answer are bounded; errors are not collected without end (HTTP-J16)."""
     for path, body in zip((REVIEW, SYNC), spec_bodies(spec), strict=True):
         begin = time.monotonic()
         answer = service.post(path, body)
@@ -209,7 +209,7 @@ def test_bounds_the_cost_of_many_small_values(service: Service, spec: bytes) -> 
 
 
 def test_rejects_a_string_of_six_megabytes(service: Service) -> None:
-    """Too long, and not repeated (HTTP-J18)."""
+    """The value is too long and is not repeated (HTTP-J18)."""
     document = inference_service(spec_with(reasoningBudgetMessage="x" * 6 * 1024 * 1024))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.reasoningBudgetMessage", "TooLong")
@@ -219,7 +219,7 @@ def test_rejects_a_string_of_six_megabytes(service: Service) -> None:
 
 @pytest.mark.parametrize("key", ["__proto__", "__class__", "constructor", "model_fields", "model_config", ""])
 def test_treats_special_keys_as_unknown(service: Service, key: str) -> None:
-    """Plain unknown keys here (HTTP-J19)."""
+    """Keys with a meaning in other languages are plain unknown keys (HTTP-J19)."""
     document = inference_service(spec_with(**{key: {"a": 1}}))
     warnings = is_allowed(service.post(REVIEW, review(document)))
     assert any(text.startswith("unknown field") for text in warnings)
@@ -229,7 +229,7 @@ def test_treats_special_keys_as_unknown(service: Service, key: str) -> None:
 
 @pytest.mark.parametrize("place", ["spec", "env", "nodeSelector", "podLabels"])
 def test_truncates_a_key_of_one_megabyte(service: Service, place: str) -> None:
-    """Named by its beginning only (HTTP-J20)."""
+    """Only the beginning of the key is in the answer (HTTP-J20)."""
     key, value = "k" * 1_000_000, "v"
     spec: dict[str, Json] = {
         "spec": {key: value},
@@ -243,4 +243,4 @@ def test_truncates_a_key_of_one_megabyte(service: Service, place: str) -> None:
     assert len(answer.body) < 8 * 1024
     answer = service.post(SYNC, sync(document))
     assert answer.status == 200
-    assert place == "env" or len(answer.body) < 64 * 1024  # what is embedded is passed on as it is
+    assert place == "env" or len(answer.body) < 64 * 1024  # an embedded object is passed on unchanged

@@ -1,7 +1,7 @@
-"""Whatever is null, missing or zero in what the cluster reports: an answer, and null is the same as missing.
+"""Fields of observed objects may be null, missing or zero: there is an answer, and null means missing.
 
-The API server returns objects as small controllers wrote them, ``lastTransitionTime: null`` included. The fields are
-those that our types read, so that a new one is tried by itself.
+The API server returns objects as small controllers wrote them, including ``lastTransitionTime: null``. The fields are
+taken from the types, so new ones are tested automatically.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ IDENTITY = {
     *((part, "metadata", name) for part in ("parent", "children") for name in ("name", "namespace", "uid")),
     *((part, "metadata") for part in ("parent", "children")),
 }
-"""Without these a request is none of Metacontroller's: they are how it finds the objects."""
+"""Fields that every request of Metacontroller has: it finds the objects by them."""
 STATUS = {
     f"{kind.resource.kind}.{kind.resource.api_version}": inspect.type_info(kind.resource.status) for kind in KINDS
 }
-"""What is read of a related object of ours, which leaves it undecoded at first."""
+"""Types of the statuses of our kinds. A related object is decoded in two steps, its status in the second."""
 TIME = "2026-01-01T00:00:00Z"
 
 
 def essence(shape: inspect.Type) -> inspect.Type:
-    """The type without its description and without ``None``."""
+    """Return the type without its description and without ``None``."""
     if isinstance(shape, inspect.Metadata):
         return essence(shape.type)
     if isinstance(shape, inspect.UnionType):
@@ -50,7 +50,7 @@ def essence(shape: inspect.Type) -> inspect.Type:
 
 
 def sample(shape: inspect.Type) -> Any:
-    """A value with every field that the type has."""
+    """Return a value with every field of the type."""
     match essence(shape):
         case inspect.StructType(fields=fields):
             return {field.encode_name: sample(field.type) for field in fields}
@@ -68,7 +68,7 @@ def sample(shape: inspect.Type) -> Any:
 
 
 def zero(shape: inspect.Type) -> Any:
-    """What the field has in Go when nobody set it."""
+    """Return the zero value of the field in Go."""
     match essence(shape):
         case inspect.ListType():
             return []
@@ -82,7 +82,7 @@ def zero(shape: inspect.Type) -> Any:
 
 
 def places(shape: inspect.Type, here: Path = ()) -> Iterator[tuple[Path, inspect.Type]]:
-    """Every field below a type, in the first item of lists and the one key of a sample's maps."""
+    """Yield the path of every field below a type, through the first item of lists and one key of maps."""
     match essence(shape):
         case inspect.StructType(fields=fields):
             for field in fields:
@@ -97,7 +97,7 @@ def places(shape: inspect.Type, here: Path = ()) -> Iterator[tuple[Path, inspect
 
 
 def filled(document: Any, whole: Any) -> Any:
-    """The document, with what a sample has and it has not."""
+    """Return the document with the fields that it lacks, taken from a sample."""
     if isinstance(document, dict) and isinstance(whole, dict):
         return {**whole, **{key: filled(item, whole.get(key)) for key, item in document.items()}}
     if isinstance(document, list) and isinstance(whole, list) and whole:
@@ -106,7 +106,7 @@ def filled(document: Any, whole: Any) -> Any:
 
 
 def objects(kind: Kind[Any, Any], request: Json) -> Iterator[tuple[Path, inspect.Type]]:
-    """Where each observed object is, and its type; kinds of which there is none get one with every field."""
+    """Yield path and type of each observed object; a kind without objects gets one with every field."""
     for part, type_ in (("children", kind.hooks.children), ("related", kind.hooks.related)):
         for field in cast("inspect.StructType", inspect.type_info(type_)).fields:
             shape = cast("inspect.DictType", essence(field.type)).value_type
@@ -126,7 +126,7 @@ def objects(kind: Kind[Any, Any], request: Json) -> Iterator[tuple[Path, inspect
 
 
 def changed(document: Json, path: Path, value: Any) -> bytes:
-    """With that value at the path; ``...`` takes it out."""
+    """Return the document with the value at that path; ``...`` removes it."""
     document = copy.deepcopy(document)
     holder: Any = document
     for step in path[:-1]:
@@ -151,7 +151,7 @@ def exists(document: Any, path: Path) -> bool:
 
 
 def whole_request(cluster: Cluster, kind: Kind[Any, Any]) -> tuple[Json, list[tuple[Path, inspect.Type]]]:
-    """A request with every field in it that our types read, and where they are."""
+    """Return a request with every field of the types, and the paths of these fields."""
     held = next((held for own, held in cluster.parents() if own is kind), parent(kind, VALID[name_of(kind)]))
     request: Json = orjson.loads(cluster.request(kind, held))
     found = []
@@ -172,20 +172,20 @@ def type_of_parent() -> Any:
 
 
 def is_identity(path: Path) -> bool:
-    """Of the parent, or of a child (whose path has its kind and key in it)."""
+    """Return whether a path is an identity of the parent, or of a child (whose path includes its kind and key)."""
     bare = path if path[0] != "children" else (path[0], *path[3:])
     return bare in IDENTITY
 
 
 def says_why(answer: Json) -> bool:
-    """Whether ``Ready`` has a message, unless it is true or unknown."""
+    """Return whether ``Ready`` is not False, or has a message."""
     ready: Json = next((c for c in answer["status"].get("conditions", []) if c["type"] == "Ready"), {})
     return ready.get("status") != "False" or bool(ready.get("message"))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_null_is_missing_in_every_observed_field(cluster: Cluster, kind: Kind[Any, Any]) -> None:
-    """And no zero value is a fault of the request."""
+    """Zero values do not fail the request either."""
     request, found = whole_request(cluster, kind)
     tried = 0
     for path, shape in found:
@@ -201,7 +201,7 @@ def test_null_is_missing_in_every_observed_field(cluster: Cluster, kind: Kind[An
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_customize_takes_null_for_missing(cluster: Cluster, kind: Kind[Any, Any]) -> None:
-    """Deletion waits for that hook too."""
+    """Deletion calls the customize hook too."""
     request, found = whole_request(cluster, kind)
     body = {**orjson.loads(world.customize_request(kind, request["parent"])), "parent": request["parent"]}
     for path, shape in found:
@@ -213,7 +213,7 @@ def test_customize_takes_null_for_missing(cluster: Cluster, kind: Kind[Any, Any]
 
 
 def test_what_stays_undecoded_keeps_its_bytes() -> None:
-    """A null in a spec is the user's, and may mean something there."""
+    """A null in a spec is the user's, and may have a meaning."""
     decoder: Decoder[Any] = Decoder(SyncBody[Any, Any])
     body = b'{"parent":{"metadata":{"name":null,"labels":{"a":null}},"spec":{"a": null}},"children":{},"related":null}'
     decoded = decoder.decode(body)
@@ -222,7 +222,7 @@ def test_what_stays_undecoded_keeps_its_bytes() -> None:
 
 
 def test_what_is_wrong_without_any_null_is_refused() -> None:
-    """Nulls excuse nothing else."""
+    """Other values of the wrong type are refused."""
     decoder: Decoder[Any] = Decoder(SyncBody[Any, Any])
     for body in (b'{"parent":[],"children":{}}', b'{"parent":{"metadata":{"name":null,"uid":1}},"children":{}}'):
         with pytest.raises(msgspec.ValidationError):

@@ -1,7 +1,7 @@
-"""HTTP-6.5 where users write pods: llmaz' Services and KServe's services, whose templates are whole pod specs.
+"""HTTP-6.5 where users write whole pod specs: llmaz' Services and KServe's services.
 
-LLMKube has none of these fields (HTTP-X11 in ``test_security``). What a Pod's author may write passes; what no object
-can be called, and what no lasting pod can have, is refused where it stands.
+LLMKube has none of these fields (HTTP-X11 in ``test_security``). Fields that the author of a Pod may set are passed on;
+invalid names, and fields that a long-running pod cannot have, are refused at their path.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from tests.service import Service
 WORKER = "spec.workloadTemplate.workerTemplate"
 LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
 MAIN = {SERVICE: "model-runner", LLM: "main"}
-"""The container that serves."""
+"""The serving container."""
 POD = {SERVICE: f"{WORKER}.spec", LLM: "spec.template"}
-"""Where users write the pod."""
+"""The path of the pod spec."""
 BOTH = (SERVICE, LLM)
 
 
 def spec_of(kind: str, *, runner: Json | None = None, beside: list[Json] | None = None, **pod: Any) -> Json:
-    """A valid spec with additions to the serving container, containers beside it, and fields of the pod."""
+    """Return a valid spec with changes to the serving container, more containers, and fields of the pod."""
     container = {"name": MAIN[kind], "image": "tool:v1", **(runner or {})}
     template = {"containers": [container, *(beside or [])], **pod}
     if kind == LLM:
@@ -50,7 +50,7 @@ def spec_of(kind: str, *, runner: Json | None = None, beside: list[Json] | None 
 
 @dataclass(frozen=True)
 class Case:
-    """``field`` is below the pod; the rest is what :func:`spec_of` takes."""
+    """``field`` is below the pod spec; the other fields are the arguments of :func:`spec_of`."""
 
     id: str
     spec: Json
@@ -86,7 +86,7 @@ REFUSED = [(kind, case) for case in DENIED for kind in case.kinds]
 
 @pytest.mark.parametrize(("kind", "case"), REFUSED, ids=[f"{case.id} {kind}" for kind, case in REFUSED])
 def test_pods_that_no_server_takes(service: Service, cluster: Cluster, kind: str, case: Case) -> None:
-    """Said at their field, and what runs stays."""
+    """They are denied at their field, and the children are kept."""
     document = running(cluster, kind, spec_of(kind, **case.spec))
     is_refused_everywhere(service, cluster, document, f"{POD[kind]}.{case.field}", case.type)
 
@@ -111,7 +111,7 @@ PASSED = [(kind, case) for case in PASSED_ON for kind in BOTH]
 
 @pytest.mark.parametrize(("kind", "case"), PASSED, ids=[f"{case} {kind}" for kind, case in PASSED])
 def test_what_a_pods_author_may_write(service: Service, cluster: Cluster, kind: str, case: str) -> None:
-    """It is in the pod as it was written, in the parent's namespace, and in no shell's program."""
+    """The pod has the values unchanged, in the parent's namespace, and in no shell program."""
     document = running(cluster, kind, spec_of(kind, **PASSED_ON[case]))
     assert is_allowed(reviewing(service, document)) is not None
     children = is_contained(syncing(service, request(cluster, document)))
@@ -123,7 +123,7 @@ def test_what_a_pods_author_may_write(service: Service, cluster: Cluster, kind: 
 
 @pytest.mark.parametrize("name", ["metacontroller", "default"])
 def test_accepts_any_account_of_the_namespace(service: Service, cluster: Cluster, name: str) -> None:
-    """Named in the pod only: an account of that name elsewhere cannot be meant (HTTP-X21)."""
+    """Only the pod names the account, so it cannot be one of another namespace (HTTP-X21)."""
     document = running(cluster, SERVICE, spec_of(SERVICE, serviceAccountName=name))
     assert is_allowed(reviewing(service, document)) is not None
     children = is_contained(syncing(service, request(cluster, document)))
@@ -131,7 +131,7 @@ def test_accepts_any_account_of_the_namespace(service: Service, cluster: Cluster
 
 
 def test_reports_a_missing_account(service: Service, cluster: Cluster) -> None:
-    """KServe looks for it before anything is changed (HTTP-X21)."""
+    """KServe checks the ServiceAccount before any change (HTTP-X21)."""
     document = running(cluster, LLM, spec_of(LLM, serviceAccountName="metacontroller"))
     assert is_allowed(reviewing(service, document)) is not None
     sent = request(cluster, document)
@@ -141,7 +141,7 @@ def test_reports_a_missing_account(service: Service, cluster: Cluster) -> None:
 
 
 def test_ignores_a_namespace_in_a_template(service: Service, cluster: Cluster) -> None:
-    """Pods are made where their workload is (HTTP-X04)."""
+    """Pods are created in the namespace of their workload (HTTP-X04)."""
     spec = spec_of(SERVICE)
     spec["workloadTemplate"]["workerTemplate"]["metadata"] = {"name": "n", "namespace": "other"}
     document = running(cluster, SERVICE, spec)
@@ -152,7 +152,7 @@ def test_ignores_a_namespace_in_a_template(service: Service, cluster: Cluster) -
 
 
 def test_rejects_a_change_of_the_group_size(service: Service, cluster: Cluster) -> None:
-    """The size of a group, on an update; what runs is of another size (HTTP-R15)."""
+    """The size of a group is immutable (HTTP-R15)."""
     new = spec_of(SERVICE)
     new["workloadTemplate"]["size"] = 2
     document = running(cluster, SERVICE, new)
@@ -180,7 +180,7 @@ MARKED: dict[str, tuple[str, Json, str]] = {
 
 
 def marked(spec: Any, path: str, maps: Json) -> Any:
-    """A copy of the spec with labels and annotations at that path."""
+    """Return a copy of the spec with labels and annotations at that path."""
     if not path:
         return {**spec, **maps}
     head, _, rest = path.partition(".")
@@ -191,7 +191,7 @@ def marked(spec: Any, path: str, maps: Json) -> Any:
 def test_drops_metacontrollers_own_metadata(
     service: Service, cluster: Cluster, kind: str, spec: Json, path: str
 ) -> None:
-    """Neither its record of a child nor its label of one can be had from a template (HTTP-X51, too, HTTP-X52)."""
+    """A template may set neither Metacontroller's record nor its label (HTTP-X51, HTTP-X52)."""
     maps = {"annotations": {LAST_APPLIED: "{}"}, "labels": {"controller-uid": "x"}}
     document = running(
         cluster, kind, marked({**valid(kind), **spec}, path.removeprefix("spec").removeprefix("."), maps)
@@ -207,14 +207,14 @@ def with_adapter(name: str) -> Json:
 
 @pytest.mark.parametrize("name", [".", ".."])
 def test_an_adapters_name_is_a_unique_directory(service: Service, cluster: Cluster, name: str) -> None:
-    """And of one of its own (HTTP-X46)."""
+    """Names without a directory of their own are refused (HTTP-X46)."""
     document = running(cluster, LLM, with_adapter(name))
     is_refused_everywhere(service, cluster, document, "spec.model.lora.adapters[0].name", "Invalid")
 
 
 @pytest.mark.parametrize("name", ["a/b", "a:b", "../x", "a b", "$(id)"])
 def test_escapes_an_adapters_name_in_its_directory(service: Service, cluster: Cluster, name: str) -> None:
-    """Its directory has other characters in the place of those that mean something (HTTP-X46)."""
+    """Special characters are replaced in the directory's name (HTTP-X46)."""
     document = running(cluster, LLM, with_adapter(name))
     assert is_allowed(reviewing(service, document)) is not None
     made = containers(syncing(service, request(cluster, document)).json["children"])

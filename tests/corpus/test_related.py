@@ -1,4 +1,4 @@
-"""Related objects are other people's: whatever they hold, the answer is one, and what runs stays (HTTP-F09)."""
+"""Related objects belong to others: any content gets an answer, and the children are kept (HTTP-F09)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nested(depth: int, *, maps: bool) -> Any:
 
 
 def encoded(document: Json) -> bytes:
-    """Of any depth, unlike ``orjson``."""
+    """Encode a document of any depth, unlike ``orjson``."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
     try:
@@ -39,7 +39,7 @@ def encoded(document: Json) -> bytes:
 
 
 def with_deep_parts(request: Json) -> Iterator[bytes]:
-    """The request, each time with one deep value in one related object."""
+    """Yield the request with one deeply nested value in one related object, for each object."""
     for outer, group in request["related"].items():
         for inner, related in group.items():
             for place in ("spec", "status", "metadata"):
@@ -51,7 +51,7 @@ def with_deep_parts(request: Json) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_tolerates_deep_related_objects(kind: Kind[Any, Any], cluster: Cluster) -> None:
-    """An answer, or a refusal of a request that is deep beyond all measure."""
+    """There is an answer, or the request is refused as too deep."""
     spec = VALID[name_of(kind)]
     if kind.resource.kind == "LLMInferenceService":
         spec = {**spec, "baseRefs": [{"name": "there"}]}
@@ -65,7 +65,7 @@ def test_tolerates_deep_related_objects(kind: Kind[Any, Any], cluster: Cluster) 
 
 
 def test_a_deep_config_is_named_as_the_cause(cluster: Cluster) -> None:
-    """The service that refers to it says so, and keeps what it has."""
+    """The status of the service names the config, and the children are kept."""
     kind = next(kind for kind in KINDS if kind.resource.kind == "LLMInferenceService")
     spec = {**VALID[name_of(kind)], "baseRefs": [{"name": "there"}]}
     request = orjson.loads(cluster.request(kind, parent(kind, spec)))
@@ -79,11 +79,11 @@ def test_a_deep_config_is_named_as_the_cause(cluster: Cluster) -> None:
 
 
 BEYOND = (b"1e400", b"-1e400", b"9" * 5000, b"9" * 20, b'"\\ud800"')
-"""Numbers that no double, or no integer of Kubernetes, can hold, and half a character."""
+"""Numbers beyond a double or a 64-bit integer, and half of a surrogate pair."""
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Each object or list with each key or position in it; the first two items of lists stand for all."""
+    """Yield each object or list with each of its keys or positions; of a list, the first two items."""
     if isinstance(value, dict):
         for key, item in list(value.items()):
             yield value, key
@@ -97,7 +97,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.parametrize("beyond", BEYOND, ids=["1e400", "-1e400", "5,000 digits", "20 digits", "half a character"])
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_tolerates_values_beyond_json_in_related_objects(kind: Kind[Any, Any], beyond: bytes, cluster: Cluster) -> None:
-    """Anywhere in the parent, its children and related objects: an answer, or a refusal of the request."""
+    """Anywhere in the parent, its children and related objects: there is an answer, or the request is refused."""
     spec = VALID[name_of(kind)]
     if kind.resource.kind == "LLMInferenceService":
         spec = {**spec, "baseRefs": [{"name": "there"}]}

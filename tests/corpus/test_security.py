@@ -1,7 +1,7 @@
-"""HTTP-6.5: values that try to reach beyond what their author may do.
+"""HTTP-6.5: values that try to exceed the rights of their author.
 
-What a Pod's author may write in the same namespace passes (the corpus' precedence): for those lines the test is that
-the value stays data: one argument, one variable, one field, in the parent's own namespace, and in no shell text.
+Values that the author of a Pod may write in the same namespace are accepted (the corpus' precedence). For these the
+tests show that the value remains data: one argument, variable or field, in the parent's namespace, in no shell program.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.service import Answer, Service, running
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Service]:
-    """A service whose operator allows one host and one directory."""
+    """A service whose operator allows some hosts and one directory."""
     lists = {
         "MODELHOOKS_LLMKUBE_ALLOWED_SOURCE_HOSTS": "good.example,*.models.example",
         "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/models",
@@ -59,7 +59,7 @@ def review_source(service: Service, source: str) -> Answer:
 
 
 def test_ignores_a_namespace_in_a_secret_reference(service: Service) -> None:
-    """A pod can only name Secrets of its own namespace (HTTP-X01)."""
+    """A pod can only refer to Secrets of its own namespace (HTTP-X01)."""
     reference = {"name": "s", "key": "k", "namespace": "other"}
     for spec, path in (
         ({"env": [{"name": "A", "valueFrom": {"secretKeyRef": reference}}]}, "spec.env[0].valueFrom.secretKeyRef"),
@@ -73,14 +73,14 @@ def test_ignores_a_namespace_in_a_secret_reference(service: Service) -> None:
 
 @pytest.mark.parametrize("reference", ["other/m", "../other/m", "m;x", "*", "m m", "-m", "{{m}}", "m\n"])
 def test_rejects_a_reference_with_a_path(service: Service, reference: str) -> None:
-    """Nothing in it can lead elsewhere (HTTP-X02)."""
+    """A name with a path is invalid (HTTP-X02)."""
     document = inference_service(spec_with(modelRef=reference))
     is_denied(service.post(REVIEW, review(document)), "spec.modelRef", "Invalid", "Forbidden")
     is_frozen(service.post(SYNC, sync(document)))
 
 
 def test_rejects_a_pull_secret_with_a_path(service: Service) -> None:
-    """As for any reference (HTTP-X02)."""
+    """HTTP-X02 for pull secrets."""
     document = inference_service(spec_with(imagePullSecrets=[{"name": "other/s"}]))
     is_denied(service.post(REVIEW, review(document)), "spec.imagePullSecrets[0].name", "Invalid")
 
@@ -96,7 +96,7 @@ CLUSTER_WIDE = {"priorityclasses", "runtimeclasses", "nodes", "storageclasses"}
 
 @pytest.mark.parametrize("spec", SELECTING.values(), ids=list(SELECTING))
 def test_a_spec_cannot_widen_related_rules(service: Service, spec: Json) -> None:
-    """Metacontroller would hand over any object that a rule names (HTTP-X03)."""
+    """Metacontroller would send any object that a rule selects (HTTP-X03)."""
     document = inference_service(spec, metadata={"name": "s", "namespace": "ns", "uid": "u", "labels": {"a": "b"}})
     answer = service.post(CUSTOMIZE, {"controller": {"spec": {"childResources": []}}, "parent": document})
     assert answer.status == 200
@@ -107,7 +107,7 @@ def test_a_spec_cannot_widen_related_rules(service: Service, spec: Json) -> None
         assert "" not in rule.get("names", [])
 
 
-# What a pod's author may write anyway.
+# Values that the author of a Pod may write too.
 
 PASSED_ON: dict[str, Json] = {
     "X05": {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "any", "key": "k"}}}]},
@@ -131,7 +131,7 @@ PASSED_ON: dict[str, Json] = {
 
 @pytest.mark.parametrize("spec", PASSED_ON.values(), ids=list(PASSED_ON))
 def test_what_a_pod_may_say_stays_data(service: Service, spec: Json) -> None:
-    """Every text of the user is in the pod as it was, and in no shell's program."""
+    """The pod has every string of the user unchanged, and no shell program has one."""
     document = inference_service(spec_with(**spec))
     assert is_allowed(service.post(REVIEW, review(document))) is not None
     children = is_contained(service.post(SYNC, sync(document)))
@@ -154,7 +154,7 @@ UNKNOWN_POD_FIELDS = [
 
 @pytest.mark.parametrize("spec", UNKNOWN_POD_FIELDS, ids=lambda spec: str(next(iter(spec))))
 def test_drops_pod_fields_that_the_kind_lacks(service: Service, spec: Json) -> None:
-    """A warning, and no way into the pod (HTTP-X11)."""
+    """There is a warning, and the pod is the same (HTTP-X11)."""
     document = inference_service(spec_with(**spec))
     (name,) = spec
     assert any(f'unknown field "spec.{name}"' in text for text in is_allowed(service.post(REVIEW, review(document))))
@@ -167,7 +167,7 @@ USERS = [("securityContext", "runAsUser", -1), ("podSecurityContext", "fsGroup",
 
 @pytest.mark.parametrize(("context", "field", "value"), USERS)
 def test_rejects_invalid_user_ids(service: Service, context: str, field: str, value: int) -> None:
-    """Kubernetes itself would refuse the pod, later (HTTP-X14)."""
+    """Kubernetes would only refuse the pod (HTTP-X14)."""
     document = inference_service(spec_with(**{context: {field: value}}))
     is_denied(service.post(REVIEW, review(document)), f"spec.{context}.{field}", "Invalid")
     is_frozen(service.post(SYNC, sync(document)))
@@ -211,7 +211,7 @@ REFUSED_SOURCES: dict[str, str] = {
 
 @pytest.mark.parametrize("source", REFUSED_SOURCES.values(), ids=list(REFUSED_SOURCES))
 def test_sources_that_are_refused(service: Service, source: str) -> None:
-    """Always, whatever the operator allows; nothing is downloaded."""
+    """They are refused with any configuration, and nothing is downloaded."""
     is_denied(review_source(service, source), "spec.source", "Invalid", "Forbidden")
     assert sync_model(service, source).json["children"] == []
 
@@ -238,7 +238,7 @@ ODD_SOURCES: dict[str, str] = {
 
 @pytest.mark.parametrize("source", ODD_SOURCES.values(), ids=list(ODD_SOURCES))
 def test_sources_that_are_odd_stay_data(service: Service, source: str) -> None:
-    """Refused, or the value of one variable (of one path); never part of a shell's program."""
+    """They are refused, or are the value of one variable (of one path), and never part of a shell program."""
     response = verdict(review_source(service, source))
     children = is_contained(sync_model(service, source))
     if not response["allowed"]:
@@ -246,13 +246,13 @@ def test_sources_that_are_odd_stay_data(service: Service, source: str) -> None:
         return
     downloads = [pod for pod in pods(children) if pod]
     for pod in downloads:
-        found = {text.replace("$$", "$") for text in texts(pod)}  # as the kubelet will read it
+        found = {text.replace("$$", "$") for text in texts(pod)}  # as the kubelet reads it
         assert any(source.removeprefix("file://") in text for text in found)
         assert not any(part in program for program in shells(children) for part in (source, "h.example", "rm -rf /"))
 
 
 def test_never_repeats_a_password(service: Service) -> None:
-    """Whatever else is wrong with its URL (HTTP-X32)."""
+    """The source is also refused for its host (HTTP-X32)."""
     answer = review_source(service, "http://user:pass-word@169.254.169.254/x")
     is_denied(answer, "spec.source", "Forbidden")
     assert b"pass-word" not in answer.body
@@ -299,7 +299,7 @@ GUARDED: dict[str, tuple[str, bool]] = {
 
 @pytest.mark.parametrize(("source", "allowed"), GUARDED.values(), ids=list(GUARDED))
 def test_allow_lists_hold(guarded: Service, source: str, *, allowed: bool) -> None:
-    """By the exact host and directory, in admission and in sync."""
+    """Host and directory must match exactly, in admission and in sync."""
     answer = review_source(guarded, source)
     if allowed:
         assert is_allowed(answer) is not None
@@ -313,7 +313,7 @@ def test_allow_lists_hold(guarded: Service, source: str, *, allowed: bool) -> No
 
 @pytest.mark.parametrize("key", ["controller-uid", "metacontroller.k8s.io/last-applied-configuration"])
 def test_rejects_metacontrollers_labels(service: Service, key: str) -> None:
-    """It finds its children by them (HTTP-X51)."""
+    """Metacontroller finds its children by them (HTTP-X51)."""
     for place in ("labels", "annotations"):
         metadata = {"name": "s", "namespace": "ns", "uid": "u", place: {key: "x"}}
         is_denied(service.post(REVIEW, review(inference_service(metadata=metadata))), f"metadata.{place}[{key}]")
@@ -324,7 +324,7 @@ def test_rejects_metacontrollers_labels(service: Service, key: str) -> None:
 
 @pytest.mark.parametrize("key", ["app", "inference.llmkube.dev/service", "inference.llmkube.dev/model"])
 def test_keeps_selector_labels(service: Service, key: str) -> None:
-    """A pod of one service is never found by another's (HTTP-X53)."""
+    """User labels cannot make another service's selector match a pod (HTTP-X53)."""
     document = inference_service(spec_with(podLabels={key: "payments", "team": "x"}))
     deployment = next(
         c
@@ -341,7 +341,7 @@ BAD_LABELS = [("k" * 64, "v"), ("-bad-/k", "v"), ("k", "v" * 64), ("a/b/c", "v")
 
 @pytest.mark.parametrize(("key", "value"), BAD_LABELS, ids=lambda part: part[:8])
 def test_rejects_invalid_labels(service: Service, key: str, value: str) -> None:
-    """On the object and on its pods (HTTP-X54)."""
+    """HTTP-X54: on the object and on its pods."""
     document = inference_service(metadata={"name": "s", "namespace": "ns", "labels": {key: value}})
     found = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
     assert all(cause["field"].startswith("metadata.labels") for cause in found)
@@ -352,13 +352,13 @@ def test_rejects_invalid_labels(service: Service, key: str, value: str) -> None:
 
 
 def test_rejects_annotations_over_their_limit(service: Service) -> None:
-    """Together (HTTP-X55)."""
+    """HTTP-X55: the limit is for all annotations together."""
     metadata = {"name": "s", "namespace": "ns", "annotations": {f"a{n}": "x" * 100_000 for n in range(3)}}
     is_denied(service.post(REVIEW, review(inference_service(metadata=metadata))), "metadata.annotations", "TooLong")
 
 
 def test_models_never_share_a_file(service: Service) -> None:
-    """However their names and sources are put together (HTTP-X47)."""
+    """Names and sources that are equal when joined have different paths (HTTP-X47)."""
     paths = set()
     for name, source in (
         ("a-b", "https://h.example/c"),
@@ -374,7 +374,7 @@ def test_models_never_share_a_file(service: Service) -> None:
 
 
 def test_ignores_other_kinds_of_related_objects(service: Service) -> None:
-    """Whatever is handed over beside what was asked for reaches no answer (HTTP-X20)."""
+    """Related objects that were not requested are not in the answer (HTTP-X20)."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}, "data": {"password": "c2VjcmV0LXZhbHVl"}}
     request = sync()
     request["related"] = {**request["related"], "Secret.v1": {"ns/x": secret}, f"Model.{API_VERSION}/x": {"a": 1}}

@@ -1,4 +1,4 @@
-"""HTTP-6.5 where models come from: addresses of llmaz and KServe, archives, links; and the times of HTTP-S19."""
+"""HTTP-6.5 for model sources: addresses of llmaz and KServe, archives, links; and the times of HTTP-S19."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ DENIED = [
 
 @pytest.mark.parametrize("case", DENIED, ids=[f"{case.id} {case.kind}" for case in DENIED])
 def test_rejects_an_invalid_source_at_its_field(service: Service, cluster: Cluster, case: Case) -> None:
-    """And what runs stays."""
+    """Sync keeps the children."""
     is_refused_everywhere(service, cluster, running(cluster, case.kind, case.spec), case.field, "Invalid")
 
 
 def test_accepts_rfc3339_times(service: Service, cluster: Cluster) -> None:
-    """With a fraction and any zone (HTTP-S19)."""
+    """HTTP-S19: fractions and any zone are accepted."""
     for text in ("2025-01-31T12:00:00Z", "2025-01-31T12:00:00.123456789+05:30", "9999-12-31T23:59:59-01:00"):
         document = running(cluster, OPEN_MODEL, open_model(createdAt=text))
         assert is_allowed(reviewing(service, document)) is not None
@@ -111,7 +111,7 @@ def test_accepts_rfc3339_times(service: Service, cluster: Cluster) -> None:
 
 
 def test_never_repeats_a_password_of_an_address(service: Service, cluster: Cluster) -> None:
-    """Neither by admission nor in the status, whatever is wrong with the address (HTTP-X32)."""
+    """Neither admission nor the status repeats it, for any mistake in the address (HTTP-X32)."""
     for uri in ("s3://user:pass-word@b/x", "https://user:pass-word@h.example/x", "oci://user:pass-word@r.example:x/y"):
         document = running(cluster, LLM, {"model": {"uri": uri}})
         reviewed, synced = reviewing(service, document), syncing(service, request(cluster, document))
@@ -133,7 +133,7 @@ LITERAL: dict[str, str] = {
 
 @pytest.mark.parametrize("uri", LITERAL.values(), ids=list(LITERAL))
 def test_addresses_that_stay_data(service: Service, cluster: Cluster, uri: str) -> None:
-    """One argument of the downloader, or one image; whether anything is there is the store's to say."""
+    """The address is one argument of the downloader, or one image; whether it exists is for the store to decide."""
     document = running(cluster, LLM, {"model": {"uri": uri}})
     assert is_allowed(reviewing(service, document)) is not None
     children = is_contained(syncing(service, request(cluster, document)))
@@ -147,13 +147,13 @@ ARCHIVES = ["https://h.example/x.tar.gz", "https://h.example/x.TGZ?y=1", "pvc://
 
 @pytest.mark.parametrize("source", ARCHIVES)
 def test_warns_of_archives(service: Service, source: str) -> None:
-    """LLMKube's API takes any file, so it is a warning: at apply, not when the engine cannot read it (HTTP-X49)."""
+    """LLMKube's API accepts any file, so there is a warning at apply, before the engine fails to read it (HTTP-X49)."""
     warnings = is_allowed(service.post(REVIEW_MODEL, review(model({"source": source}))))
     assert any("nothing unpacks it" in text for text in warnings)
 
 
 def test_does_not_warn_of_other_files(service: Service) -> None:
-    """An archive's name elsewhere in the address says nothing (HTTP-X49)."""
+    """An archive's name elsewhere in the address has no effect (HTTP-X49)."""
     for source in ("https://h.example/x.tar/m.gguf", "https://h.example/m.gguf?from=x.zip", "a/b.zip"):
         assert not is_allowed(service.post(REVIEW_MODEL, review(model({"source": source}))))
 
@@ -174,7 +174,7 @@ def test_passes_a_name_that_looks_like_a_link(service: Service, cluster: Cluster
 
 
 def test_passes_a_name_below_a_claims_mount(service: Service) -> None:
-    """LLMKube: one argument, a path below the claim's mount (HTTP-X50)."""
+    """LLMKube: it is one argument, a path below the claim's mount (HTTP-X50)."""
     source = f"pvc://claim/{LINK}"
     assert is_allowed(service.post(REVIEW_MODEL, review(model({"source": source})))) is not None
     stored = model({"source": source}, status={"phase": "Ready", "path": f"/model-source/{LINK}"})

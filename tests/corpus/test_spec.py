@@ -1,7 +1,7 @@
-"""HTTP-6.4: values that a spec must not have. Admission denies them at their field; sync freezes the children.
+"""HTTP-6.4: invalid values in a spec. Admission denies them at their field; sync freezes the children.
 
-What LLMKube's own API accepts is accepted here too (the corpus' precedence): then nothing breaks, and the value stays
-data. Placeholders of the corpus that this family has no field for (durations, cron texts, hosts) have no line.
+Values that LLMKube's own API accepts are accepted here (the corpus' precedence), and remain data. Placeholders of the
+corpus without a field in this family (durations, cron expressions, hosts) are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.service import Answer, Service
 
 @dataclass(frozen=True)
 class Case:
-    """``field`` and ``types``: what a denial names. ``spec`` replaces fields of a valid one."""
+    """``field`` and ``types`` are those of the denial. ``spec`` replaces fields of a valid one."""
 
     id: str
     spec: Json
@@ -126,7 +126,6 @@ def document_of(case: Case) -> Json:
 
 @pytest.mark.parametrize("case", DENIED, ids=[case.id for case in DENIED])
 def test_denied_and_frozen(service: Service, case: Case) -> None:
-    """Both by the same rule."""
     document = document_of(case)
     is_denied(service.post(REVIEW, review(document)), case.field, *case.types)
     is_frozen(service.post(SYNC, sync(document)))
@@ -134,14 +133,14 @@ def test_denied_and_frozen(service: Service, case: Case) -> None:
 
 @pytest.mark.parametrize("spec", [None, [], "x", 5, True], ids=["null", "list", "text", "number", "boolean"])
 def test_rejects_a_spec_of_the_wrong_type(service: Service, spec: Any) -> None:
-    """Required, or of the wrong type (HTTP-S01)."""
+    """HTTP-S01: the spec is required, or has the wrong type."""
     document = {**inference_service(), "spec": spec}
     is_denied(service.post(REVIEW, review(document)), "spec", "Required", "TypeInvalid")
     is_frozen(service.post(SYNC, sync(document)))
 
 
 def test_rejects_a_missing_spec(service: Service) -> None:
-    """As null (HTTP-S01)."""
+    """HTTP-S01: a missing spec is denied like null."""
     document = {key: value for key, value in inference_service().items() if key != "spec"}
     is_denied(service.post(REVIEW, review(document)), "spec", "Required")
     answer = service.post(SYNC, sync(document))
@@ -155,7 +154,7 @@ KINDS: list[tuple[Any, Json, str]] = [(InferenceServiceSpec, SPEC, REVIEW), (Mod
 
 
 def every_field() -> list[tuple[str, Json, str, str, FieldType]]:
-    """Each field of the two specs: review path, valid spec, name, path, shape."""
+    """Return review path, valid spec, name, path and shape of each field of the two specs."""
     return [
         (path, valid, name, f"spec.{name}", shape)
         for spec_type, valid, path in KINDS
@@ -170,7 +169,7 @@ def ask(service: Service, path: str, spec: Json) -> Answer:
 
 @pytest.mark.parametrize("given", every_field(), ids=lambda given: str(given[2]))
 def test_treats_null_as_absent(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
-    """For every field: the answer is that to an object without it (HTTP-S02)."""
+    """The answer is the same as for an object without the field (HTTP-S02)."""
     path, valid, name, _, _ = given
     without = {key: value for key, value in valid.items() if key != name}
     assert ask(service, path, {**valid, name: None}).body == ask(service, path, without).body
@@ -178,7 +177,7 @@ def test_treats_null_as_absent(service: Service, given: tuple[str, Json, str, st
 
 @pytest.mark.parametrize("given", every_field(), ids=lambda given: str(given[2]))
 def test_names_every_field_of_the_wrong_type(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
-    """Each JSON type at each field passes, is denied there or below, and never is an error of ours (HTTP-S03)."""
+    """Any JSON type is accepted, or denied at the field or below it; there is no internal error (HTTP-S03)."""
     path, valid, name, where, _ = given
     denied = 0
     values: list[Any] = [True, -7, 1.5, "ä x", [], {}, [[]], [{"a": {}}], {"a": []}]
@@ -208,7 +207,7 @@ REQUIRED: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("spec", "field"), REQUIRED.values(), ids=list(REQUIRED))
 def test_names_missing_required_fields(service: Service, spec: Json, field: str) -> None:
-    """Named where it is missing (HTTP-S04)."""
+    """HTTP-S04: they are denied at the field."""
     document = inference_service(spec)
     is_denied(service.post(REVIEW, review(document)), field, "Required")
     is_frozen(service.post(SYNC, sync(document)))
@@ -223,7 +222,7 @@ UNKNOWN: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("spec", "warning"), UNKNOWN.values(), ids=list(UNKNOWN))
 def test_warns_of_unknown_fields(service: Service, spec: Json, warning: str) -> None:
-    """A warning with the nearest name; the children are made (HTTP-S06)."""
+    """The warning has the most similar name, and the children are created (HTTP-S06)."""
     document = inference_service(spec_with(**spec))
     assert warning in is_allowed(service.post(REVIEW, review(document)))
     assert len(service.post(SYNC, sync(document)).json["children"]) == 2
@@ -250,7 +249,7 @@ ACCEPTED: dict[str, Json] = {
 
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=list(ACCEPTED))
 def test_what_this_family_accepts(service: Service, spec: Json) -> None:
-    """Its children are made; what is wrong with them, their pods will say."""
+    """The children are created; their pods report what does not work."""
     document = inference_service(spec_with(**spec))
     assert is_allowed(service.post(REVIEW, review(document))) is not None
     answer = service.post(SYNC, sync(document))
@@ -268,7 +267,7 @@ LITERAL = ["%s%n%d", "{0}", "{{.}}", "${x}", "$(HF_TOKEN)", "`id`", "a b", "'\"\
 
 @pytest.mark.parametrize("text", LITERAL)
 def test_passes_special_strings_unchanged(service: Service, text: str) -> None:
-    """Stays as it is: one argument, one value (HTTP-S42)."""
+    """The string is one argument and one value (HTTP-S42)."""
     spec = {"runtime": "generic", "args": [text], "env": [{"name": "A", "value": text}]}
     document = inference_service(spec_with(**spec))
     assert is_allowed(service.post(REVIEW, review(document))) is not None
@@ -278,20 +277,20 @@ def test_passes_special_strings_unchanged(service: Service, text: str) -> None:
 
 
 def test_writes_quantities_in_canonical_form(service: Service) -> None:
-    """Otherwise the API server's own form would look like a change, for ever (HTTP-S13)."""
+    """Otherwise every sync would see a difference from what the API server stores (HTTP-S13)."""
     document = inference_service(spec_with(resources={"cpu": "1000m", "memory": "1024Mi"}))
     assert container(service.post(SYNC, sync(document)))["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "default"])
 def test_treats_all_namespaces_alike(service: Service, namespace: str) -> None:
-    """Who may create what there is for RBAC to say (HTTP-S17)."""
+    """RBAC decides who may create objects in a namespace (HTTP-S17)."""
     document = inference_service(metadata={"name": "s", "namespace": namespace, "uid": "u"})
     assert is_allowed(service.post(REVIEW, review(document))) is not None
 
 
 def test_rejects_a_child_that_cannot_be_stored(service: Service) -> None:
-    """Its record exceeds the limit of annotations; the children stay and the condition has the size (HTTP-S24)."""
+    """Its record exceeds the limit of annotations. The children are kept, and the condition has the size (HTTP-S24)."""
     document = inference_service(spec_with(env=[{"name": f"A{n}", "value": "x" * 10_000} for n in range(40)]))
     is_denied(service.post(REVIEW, review(document)), "spec.env", "TooLong")
     answer = service.post(SYNC, sync(document))
@@ -300,7 +299,7 @@ def test_rejects_a_child_that_cannot_be_stored(service: Service) -> None:
 
 
 def test_truncates_long_values_in_messages(service: Service) -> None:
-    """A message is for reading (HTTP-S44)."""
+    """HTTP-S44: answers stay short."""
     document = inference_service(spec_with(runtime="x" * 120_000))
     answer = service.post(REVIEW, review(document))
     is_denied(answer, "spec.runtime", "NotSupported")
@@ -322,7 +321,7 @@ MODELS: dict[str, tuple[Json, str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize(("spec", "field", "types"), MODELS.values(), ids=list(MODELS))
 def test_models(service: Service, spec: Json, field: str, types: tuple[str, ...]) -> None:
-    """The same, for the other kind."""
+    """Models are denied at the field and get no children."""
     document = model({**MODEL_SPEC, **spec} if spec else {"format": "gguf"})
     is_denied(service.post(REVIEW_MODEL, review(document)), field, *types)
     request = sync(document, children={"Job.batch/v1": {}, "PersistentVolumeClaim.v1": {}}, related={})

@@ -1,6 +1,6 @@
-"""``replicas: 0`` and a stop always work: whatever else is missing, failing, being fetched or wrong.
+"""``replicas: 0`` and a stop always work, even if something else is missing, failing, in progress or invalid.
 
-Every case starts from a workload that runs, with its child observed, and ends with none of its pods wanted.
+Every case starts from a running workload whose child is observed, and ends with no desired pods.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Break = Callable[[Json], None]
 
 
 def without_related(request: Json) -> None:
-    """Nothing that the spec refers to is there."""
+    """Remove all related objects."""
     request["related"] = {outer: {} for outer in request["related"]}
 
 
@@ -44,7 +44,7 @@ def model_says(phase: str) -> Break:
 
 
 def invalid_related(request: Json) -> None:
-    """What the spec refers to has a spec that cannot be read."""
+    """Make the specs of related objects unreadable."""
     for group in request["related"].values():
         for related in group.values():
             if "spec" in related:
@@ -52,7 +52,7 @@ def invalid_related(request: Json) -> None:
 
 
 def wrong_type(request: Json) -> None:
-    """A field of the spec does not even decode."""
+    """Give a field of the spec a value that cannot be decoded."""
     for name in ("modelRef", "modelClaim", "modelClaims", "workloadTemplate", "model"):
         if name in request["parent"]["spec"]:
             request["parent"]["spec"][name] = [5]
@@ -68,7 +68,7 @@ def broken_rule(request: Json) -> None:
 
 
 def too_deep(request: Json) -> None:
-    """A field of the spec is nested beyond what is read."""
+    """Nest a field of the spec deeper than is read."""
     value: Any = {}
     for _ in range(MAX_DEPTH):
         value = [value]
@@ -76,7 +76,7 @@ def too_deep(request: Json) -> None:
 
 
 def missing_account(request: Json) -> None:
-    """The workloads of the service cannot be made."""
+    """Refer to a ServiceAccount that does not exist, so the workloads cannot be built."""
     request["parent"]["spec"]["template"] = {"serviceAccountName": "does-not-exist"}
 
 
@@ -98,7 +98,7 @@ BREAKS: list[tuple[str, Json, Break]] = [
 
 
 def running(name: str, spec: Json) -> tuple[Cluster, Json]:
-    """A cluster in which an object of the kind runs."""
+    """Return a cluster in which an object of the kind runs, and the object."""
     cluster = cluster_of_all()
     document = stored(parent(KIND[name], {**VALID[name], "replicas": 2, **spec}), "ns")
     document["metadata"]["uid"] = "runs"
@@ -108,7 +108,7 @@ def running(name: str, spec: Json) -> tuple[Cluster, Json]:
 
 
 def workloads(children: list[Json]) -> dict[str, int]:
-    """Replicas by kind and name of all that has any, but for the endpoint picker, which serves nothing alone."""
+    """Return replicas by kind and name of all children that have replicas, except for the endpoint picker."""
     return {
         f"{child['kind']}/{child['metadata']['name']}": child["spec"]["replicas"]
         for child in children
@@ -119,7 +119,7 @@ def workloads(children: list[Json]) -> dict[str, int]:
 
 
 def stopping(cluster: Cluster, held: Json, breaks: Break, **spec: Any) -> Json:
-    """The request of a sync after the user wrote ``spec`` while something is wrong."""
+    """Return the sync request after the user wrote ``spec`` while something is wrong."""
     request: Json = orjson.loads(cluster.request(KIND[of(held)], held))
     request["parent"] = copy.deepcopy(held)
     request["parent"]["spec"] |= spec
@@ -138,7 +138,7 @@ def answered(held: Json, request: Json) -> Json:
 
 @pytest.mark.parametrize(("name", "spec", "breaks"), BREAKS)
 def test_scales_to_zero_despite_other_errors(name: str, spec: Json, breaks: Break) -> None:
-    """The workload stays, without pods; all else of it is as it was applied last."""
+    """The workload stays without pods, and all other children are sent as last applied."""
     cluster, held = running(name, spec)
     before = answered(held, stopping(cluster, held, breaks))
     assert workloads(before["children"])
@@ -152,7 +152,7 @@ def test_scales_to_zero_despite_other_errors(name: str, spec: Json, breaks: Brea
 
 
 def test_an_autoscaled_service_stops_too() -> None:
-    """Whose number of pods is nobody's but the autoscaler's until then."""
+    """Until then the autoscaler's number of replicas is kept."""
     cluster, held = running(ISVC, {"autoscaling": {"maxReplicas": 3}})
     before = answered(held, stopping(cluster, held, without_related))
     assert workloads(before["children"]) == {"Deployment/x": 2}
@@ -162,7 +162,7 @@ def test_an_autoscaled_service_stops_too() -> None:
 
 @pytest.mark.parametrize("name", [ISVC, PLAYGROUND, SERVICE, LLM])
 def test_a_workload_that_was_just_taken_over_stops_too(name: str) -> None:
-    """Without a record of ours nothing but the number is sent."""
+    """Without a record of the child, only the number of replicas is sent."""
     cluster, held = running(name, {})
     request = stopping(cluster, held, wrong_type, replicas=0)
     for group in request["children"].values():
@@ -178,7 +178,7 @@ def workloads_of(child: Json) -> bool:
 
 
 def test_each_half_of_a_disaggregated_service_stops_alone() -> None:
-    """``prefill.replicas`` is about the prefill pods, and the endpoint picker goes on."""
+    """``prefill.replicas: 0`` stops the prefill pods only."""
     cluster, held = running(LLM, {"prefill": {"replicas": 2}})
     request = stopping(cluster, held, missing_account, prefill={"replicas": 0})
     assert workloads(answered(held, request)["children"]) == {
@@ -188,7 +188,7 @@ def test_each_half_of_a_disaggregated_service_stops_alone() -> None:
 
 
 def test_stops_despite_other_errors() -> None:
-    """It takes every child away."""
+    """A stop deletes every child."""
     for breaks in (without_related, invalid_related, wrong_type, too_deep, broken_rule, missing_account):
         cluster, held = running(LLM, {})
         request = stopping(cluster, held, breaks)
@@ -197,7 +197,7 @@ def test_stops_despite_other_errors() -> None:
 
 
 def test_a_stop_while_nothing_is_wrong() -> None:
-    """Goes the usual way."""
+    """Replicas are zero."""
     for name in (ISVC, PLAYGROUND, SERVICE, LLM):
         cluster, held = running(name, {})
         answer = answered(held, stopping(cluster, held, lambda _: None, replicas=0))

@@ -1,4 +1,4 @@
-"""HTTP-6.1: what can be wrong before a body is read. Slow clients are in ``tests/server``."""
+"""HTTP-6.1: errors before a body is read. Slow clients are in ``tests/server``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LENGTH = b"Content-Length: %d\r\n" % len(BODY)
 
 
 def test_rejects_an_endless_head(service: Service) -> None:
-    """Long before 200 MB were read, and without keeping them (HTTP-T05)."""
+    """The connection ends long before 200 MB are read, and the bytes are not kept (HTTP-T05)."""
     before = service.rss()
     answer = _flood(service, b"POST / HTTP/1.1\r\nX: ", b"x" * 1_000_000, 200)
     assert statuses(answer) in ([431], [400], [])
@@ -28,28 +28,28 @@ def test_rejects_an_endless_head(service: Service) -> None:
 
 
 def test_rejects_ten_thousand_small_headers(service: Service) -> None:
-    """The bound is on the whole head (HTTP-T06)."""
+    """The limit is for the whole head (HTTP-T06)."""
     head = HEAD + b"".join(b"X-%d: y\r\n" % number for number in range(10_000))
     assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) in ([431], [400], [])
 
 
 @pytest.mark.parametrize("path", [REVIEW, SYNC])
 def test_rejects_a_declared_length_over_the_limit_unread(service: Service, path: str) -> None:
-    """With a reason, and the connection ends (HTTP-T07)."""
+    """The refusal has a reason, and the connection ends (HTTP-T07)."""
     answer = service.raw(HEAD.replace(REVIEW.encode(), path.encode()) + b"Content-Length: 99999999\r\n\r\n{}")
     assert statuses(answer) == [413]
     assert b"connection: close" in answer.lower()
 
 
 def test_rejects_a_chunked_body_over_the_limit(service: Service) -> None:
-    """413, not 500, although no length was declared (HTTP-T08)."""
+    """The status is 413, not 500, although no length was declared (HTTP-T08)."""
     chunk = b"%x\r\n" % 65536 + b" " * 65536 + b"\r\n"
     answer = _flood(service, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", chunk, 120)
     assert statuses(answer) in ([413], [])
 
 
 def test_a_client_that_sends_all_the_same_reads_why_it_was_refused(service: Service) -> None:
-    """Although it notices only when its body is out: the connection is not reset over what nobody read."""
+    """The connection is not reset although the body was not read, so the client can read the refusal."""
     for path, size in ((REVIEW, 9), (SYNC, 40)):
         with service.socket(10) as connection:
             connection.sendall(
@@ -61,7 +61,7 @@ def test_a_client_that_sends_all_the_same_reads_why_it_was_refused(service: Serv
 
 
 def test_half_sent_bodies_take_no_more_than_their_share(service: Service) -> None:
-    """A client whose body gave way to others is answered 429 with a time when it sends more; what fits goes on."""
+    """A client whose body is dropped gets 429 and a time when it sends more; bodies within the share are read."""
     before = service.rss()
     size = 1 << 20
     waiting = [service.socket() for _ in range(150)]
@@ -70,12 +70,12 @@ def test_half_sent_bodies_take_no_more_than_their_share(service: Service) -> Non
             connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size + b" " * (size // 2))
         for _ in range(7):
             for connection in waiting:
-                with contextlib.suppress(OSError):  # refused already
+                with contextlib.suppress(OSError):  # already refused
                     connection.sendall(b" " * (size // 16))
         assert select.select(waiting, [], [], 5)[0]
         answers = [received(connection) for connection in waiting if _has_answer(connection)]
         refused = [answer for answer in answers if statuses(answer) == [429]]
-        assert refused  # a slow machine may answer some of the others 408 meanwhile
+        assert refused  # a slow machine may answer some of the others with 408 by then
         assert all(b"retry-after: 1" in answer for answer in refused)
         assert is_allowed(service.post(REVIEW, review())) is not None
         assert service.rss() - before < 120_000
@@ -104,7 +104,7 @@ MALFORMED: dict[str, bytes] = {
 
 @pytest.mark.parametrize("sent", MALFORMED.values(), ids=list(MALFORMED))
 def test_what_is_not_http_is_refused_and_closed(service: Service, sent: bytes) -> None:
-    """400, and no second request is read from the same bytes."""
+    """The status is 400, and the rest of the bytes is not read as a request."""
     assert statuses(service.raw(sent, timeout=2)) == [400]
 
 
@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[str, str, dict[str, str], bytes, int]] = {
 def test_what_is_refused_by_its_head(
     service: Service, method: str, path: str, headers: dict[str, str], body: bytes, status: int
 ) -> None:
-    """Before the body is looked at."""
+    """The body is not read."""
     answer = service.ask(method, path, body, headers)
     assert answer.status == status
     assert len(answer.body) <= 512
@@ -143,30 +143,30 @@ ACCEPTED: dict[str, tuple[str, dict[str, str]]] = {
 
 @pytest.mark.parametrize(("query", "headers"), ACCEPTED.values(), ids=list(ACCEPTED))
 def test_what_makes_no_difference(service: Service, query: str, headers: dict[str, str]) -> None:
-    """The query, the host, the charset that JSON has anyway, and credentials, for which nothing asks."""
+    """The query, the host, the charset and credentials have no effect."""
     assert is_allowed(service.ask("POST", REVIEW + query, BODY, headers)) is not None
 
 
 def test_answers_a_request_without_host(service: Service) -> None:
-    """Nothing is derived from it (HTTP-T19)."""
+    """Nothing depends on the host (HTTP-T19)."""
     head = f"POST {REVIEW} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\n".encode()
     assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) in ([200], [400])
 
 
 def test_ignores_the_host_of_an_absolute_target(service: Service) -> None:
-    """The host in it is not followed (HTTP-T20)."""
+    """The host of the target is not contacted (HTTP-T20)."""
     answer = service.raw(f"POST http://evil.example{REVIEW} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), timeout=2)
     assert set(statuses(answer)) <= {400, 404, 415}
 
 
 def test_answers_http_1_0_and_closes(service: Service) -> None:
-    """As its clients expect (HTTP-T22)."""
+    """HTTP/1.0 clients expect the connection to be closed (HTTP-T22)."""
     head = f"POST {REVIEW} HTTP/1.0\r\nContent-Type: application/json\r\n".encode()
     assert statuses(service.raw(head + LENGTH + b"\r\n" + BODY)) == [200]
 
 
 def test_answers_pipelined_requests_in_order(service: Service) -> None:
-    """Each with its own uid, as many as one connection may have at once (HTTP-T23)."""
+    """Each answer has its own uid, up to the limit of pipelined requests (HTTP-T23)."""
     depth = MAX_PIPELINED + 1
     bodies = [orjson.dumps(review(uid=f"r-{number}")) for number in range(depth)]
     requests = [HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
@@ -179,21 +179,21 @@ def test_answers_pipelined_requests_in_order(service: Service) -> None:
 
 
 def test_answers_expect_100_continue(service: Service) -> None:
-    """To go on when the body is welcome; with a length over the cap it hears 413 instead (HTTP-T24)."""
+    """The answer is 100 if the body is accepted, and 413 if its length exceeds the limit (HTTP-T24)."""
     expecting = HEAD + b"Expect: 100-continue\r\nConnection: close\r\n"
     assert statuses(service.raw(expecting + LENGTH + b"\r\n" + BODY)) == [100, 200]
     assert statuses(service.raw(expecting + b"Content-Length: 99999999\r\n\r\n")) == [413]
 
 
 def test_refuses_websocket_upgrades(service: Service) -> None:
-    """The connection stays what it is (HTTP-T25)."""
+    """HTTP-T25: the connection remains HTTP."""
     head = f"GET {REVIEW} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n".encode()
     key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     assert set(statuses(service.raw(head + key, timeout=2))) <= {400, 404, 405, 426}
 
 
 def test_frees_memory_of_disconnected_clients(service: Service) -> None:
-    """In the middle of a head, of a body, of the answer (HTTP-T26)."""
+    """Clients disconnect in the middle of a head or a body (HTTP-T26)."""
     whole = HEAD + LENGTH + b"\r\n" + BODY
     for end in range(0, len(whole), 50):
         with service.socket() as connection:
@@ -218,7 +218,7 @@ def test_bounds_buffers_of_a_client_that_never_reads(service: Service) -> None:
 
 
 def test_serves_beside_idle_connections(service: Service) -> None:
-    """Five hundred of them (HTTP-T28)."""
+    """HTTP-T28: with 500 idle connections, others are answered."""
     idle = [service.socket() for _ in range(500)]
     try:
         is_refused(service.post(REVIEW, b""), 400)
@@ -229,7 +229,7 @@ def test_serves_beside_idle_connections(service: Service) -> None:
 
 
 def _flood(service: Service, head: bytes, part: bytes, times: int) -> bytes:
-    """Send until the service has had enough, and return what it said."""
+    """Send the part repeatedly until the service closes, and return the answer."""
     with service.socket(10) as connection:
         try:
             connection.sendall(head)

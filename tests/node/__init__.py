@@ -1,4 +1,4 @@
-"""One real node: kubelet, containerd, kube-proxy and CoreDNS in namespaces of their own, and what only they can show.
+"""Tests on one real node: kubelet, containerd, kube-proxy and CoreDNS in separate Linux namespaces.
 
-`make node-test` makes what it needs (`prepare`), enters the namespaces (`__main__`) and runs the tests there.
+`make node-test` prepares what is needed (`prepare`), enters the namespaces (`__main__`) and runs the tests there.
 """

@@ -1,6 +1,7 @@
-"""`python -m tests.node`: prepare a node, and run the tests of marker `node` on it in namespaces of their own.
+"""`python -m tests.node`: prepare a node, and run the tests with the marker `node` on it in separate namespaces.
 
-Arguments go to pytest. Where no node can run, says why and succeeds, unless `MODELHOOKS_NODE=required`.
+Arguments are passed to pytest. If no node can run here, print the reason and succeed, unless
+`MODELHOOKS_NODE=required`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ RUNS = ROOT / "build" / "node"
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code of the tests, or of not being able to run them."""
+    """Return the exit code of the tests, or of the reason why they cannot run."""
     if (reason := machine.missing()) is not None:
         return _skipped(reason)
     RUNS.mkdir(parents=True, exist_ok=True)
@@ -49,14 +50,14 @@ def main(arguments: list[str]) -> int:
 
 def _run(folder: Path, arguments: list[str]) -> int:
     """Run pytest inside new namespaces, with a cgroup for its pods."""
-    # Uncaptured, so that a wait is seen while it lasts.
+    # Output is not captured, so that waits are visible while they last.
     options = ["-m", "node", "-p", "no:cacheprovider", "--verbose", "--capture=no"]
     pytest = [sys.executable, "-m", "pytest", *options, "tests/node", *arguments]
     environment = os.environ | {machine.RUN: str(folder)}
-    # The first process dies with us, and with it all of its namespaces.
+    # The first process ends with this one, and all of its namespaces end with it.
     first = subprocess.Popen(dies_with_us(machine.command(pytest)), cwd=ROOT, env=environment)
     machine.note(folder, first.pid)
-    machine.make_cgroup(folder.name)  # after the note: what is made is known, whenever we are killed
+    machine.make_cgroup(folder.name)  # after the note, so that `clean` finds the cgroup even if this process is killed
     try:
         return first.wait()
     except KeyboardInterrupt:

@@ -1,7 +1,8 @@
-"""`python tests/node/clean.py FOLDER`: end what runs of the node's tests left below a folder, and remove it.
+"""`python tests/node/clean.py FOLDER`: stop what node test runs left behind below a folder, and remove their files.
 
-Only processes and cgroups that a run noted are touched: its first process (whose end ends all of its namespaces), if
-that still is the one it was, and its cgroup. Needs nothing but Python, as `make clean` may come without a `.venv`.
+Only processes and cgroups recorded by a run are touched: its cgroup, and its first process if it is still the same one.
+All namespaces of the run end with that process. Only the standard library is used, because `make clean` may run without
+a `.venv`.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ _HIERARCHIES = Path("/sys/fs/cgroup")
 
 
 def hierarchies() -> list[Path]:
-    """The roots of the machine's cgroup hierarchies: one of version 2, or several of version 1."""
+    """Return the roots of the cgroup hierarchies: a single one for version 2, or several for version 1."""
     if (_HIERARCHIES / "cgroup.controllers").exists():
         return [_HIERARCHIES]
     return sorted(path for path in _HIERARCHIES.iterdir() if (path / "cgroup.procs").exists() and not path.is_symlink())
 
 
 def started(pid: int) -> str | None:
-    """When a process began, in the kernel's ticks; None when there is no such process."""
+    """Return the start time of a process in the kernel's ticks; None if there is no such process."""
     try:
         return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
@@ -34,7 +35,7 @@ def started(pid: int) -> str | None:
 
 
 def clean(folder: Path) -> None:
-    """End and remove one run."""
+    """Stop and remove one run."""
     with contextlib.suppress(FileNotFoundError):
         noted = json.loads((folder / "run.json").read_text())
         if noted["started"] is not None and started(noted["pid"]) == noted["started"]:
@@ -44,7 +45,7 @@ def clean(folder: Path) -> None:
 
 
 def remove_cgroup(name: str) -> None:
-    """Remove a cgroup with all below it, of every hierarchy; what still runs in it is ended first."""
+    """Remove a cgroup and all cgroups below it from every hierarchy; kill the processes in it first."""
     for _ in range(50):
         groups = [hierarchy / name for hierarchy in hierarchies() if (hierarchy / name).is_dir()]
         for group in groups:

@@ -1,4 +1,4 @@
-"""Fixtures of the node's tests: one node with one installation for all of them, a namespace for each."""
+"""Fixtures of the node tests: one node with one installation for all tests, and a namespace for each module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.world import programs
 
 @dataclass(frozen=True)
 class Upgrade:
-    """Pods that the previous release made in a namespace, by uid, with their restarts before the upgrade."""
+    """Pods that the previous release created in a namespace, by uid, with their restarts before the upgrade."""
 
     namespace: str
     pods: dict[str, int]
@@ -37,7 +37,7 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the namespaces outside them, and what needs a program that is not built."""
+    """Skip node tests outside the namespaces, and tests that need a program that is not built."""
     for item in (item for item in items if item.path.is_relative_to(_HERE)):
         world = item.get_closest_marker("world")
         if machine.RUN not in os.environ and item.get_closest_marker("node"):
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add what the cluster looks like to a failure: nobody can look later."""
+    """Add pods and events to the report of a failure, because the cluster is gone afterwards."""
     report = yield
     world = getattr(item, "funcargs", {}).get("world")
     if report.failed and isinstance(world, World):
@@ -58,7 +58,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="module", autouse=True)
 def module(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Notes the seconds that a module's tests take, once everything they share is there."""
+    """Record the seconds that a module's tests take, not counting the shared fixtures."""
     if machine.RUN not in os.environ:
         yield
         return
@@ -69,7 +69,7 @@ def module(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def world() -> Iterator[World]:
-    """A node with DNS, volumes, a server of models and Metacontroller, and nothing of ours yet."""
+    """A node with DNS, volumes, a model server and Metacontroller, but without modelhooks."""
     folder = Path(os.environ[machine.RUN])
     machine.isolate(folder)
     prepared = prepare.read(machine.SERVED / "prepared.json")
@@ -78,7 +78,7 @@ def world() -> Iterator[World]:
         kwok=False,
         users=USERS,
         address=machine.ADDRESS,
-        # Minutes by default: how often an autoscaler decides, and how long it waits before it takes pods away.
+        # Shorter than the defaults of minutes: the autoscalers' sync period and downscale stabilization.
         controller_flags=(
             "--horizontal-pod-autoscaler-sync-period=5s",
             "--horizontal-pod-autoscaler-downscale-stabilization=30s",
@@ -109,7 +109,10 @@ def world() -> Iterator[World]:
 
 @pytest.fixture(scope="session")
 def upgrade(world: World) -> Upgrade:
-    """What the previous release made, and ran when this tree's was installed over it; nothing where none is known."""
+    """Create services with the previous release, before this tree's release is installed over it.
+
+    Empty if there is no previous release.
+    """
     release = world.prepared.previous
     if release is None:
         return Upgrade("", {})
@@ -134,7 +137,7 @@ def upgrade(world: World) -> Upgrade:
     world.wait_true("llminferenceservices", "mounted", namespace)
     pods = world.restarts(namespace)
     assert len(pods) == 3
-    # Of the same name, or of another: both releases' manifests say.
+    # The image's name may be the same in both releases; their manifests decide.
     world.node.load(world.prepared.present.archive)
     world.cluster.kubectl("-n", SYSTEM, "delete", "job", "modelhooks-certs")
     return Upgrade(namespace, pods)
@@ -142,13 +145,13 @@ def upgrade(world: World) -> Upgrade:
 
 @pytest.fixture(scope="session")
 def shell(world: World) -> dict[str, str]:
-    """The variables of a shell for the commands of pages."""
+    """The environment variables for the commands of documentation pages."""
     return environment(world.cluster, world.node, world.prepared.present, machine.SERVED / "pages")
 
 
 @pytest.fixture(scope="session")
 def readme(shell: dict[str, str]) -> Iterator[Reader]:
-    """A reader of what the README says about a first model."""
+    """A reader of the README's section about a first model."""
     _, _, section = (ROOT / "README.md").read_text().partition("## Serve a model in five minutes\n")
     with Reader(section.partition("\n## ")[0], shell) as reader:
         yield reader
@@ -156,7 +159,7 @@ def readme(shell: dict[str, str]) -> Iterator[Reader]:
 
 @pytest.fixture(scope="session")
 def installed(world: World, upgrade: Upgrade, readme: Reader) -> World:
-    """The same with this tree's release installed, as the README says where nothing of ours is there."""
+    """The world with this tree's release installed: over the previous release, or as the README says."""
     with step("quickstart rolled out"):
         if upgrade.pods:
             world.install(world.prepared.present.tree)
@@ -169,7 +172,7 @@ def installed(world: World, upgrade: Upgrade, readme: Reader) -> World:
 
 @pytest.fixture(scope="module")
 def namespace(installed: World) -> Iterator[str]:
-    """A namespace for the tests of a module, with its objects gone when they are over."""
+    """A namespace for the tests of a module, deleted afterwards."""
     name = installed.cluster.create_namespace()
     yield name
     installed.cluster.kubectl("delete", "namespace", name, "--wait=false")

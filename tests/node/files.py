@@ -1,7 +1,7 @@
-"""The web server that models are downloaded from, with the manners that a downloader has to live with.
+"""The web server that models are downloaded from, with behaviour that a downloader must handle.
 
-`/NAME` is a file, whole or in ranges; `/moved/NAME` redirects to it; `/cut/NAME` breaks off after the first part of
-it, when asked for all; `/slow/NAME` takes its time; `/unsized/NAME` does not say how long it is.
+`/NAME` is a file, whole or in ranges; `/moved/NAME` redirects to it; `/cut/NAME` breaks off after the first part of a
+complete download; `/slow/NAME` is slow; `/unsized/NAME` has no Content-Length.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Self
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that came: its path, the Range it named, and the status of the answer."""
+    """A received request: its path, its Range header, and the status of the response."""
 
     path: str
     range: str | None
@@ -27,7 +27,7 @@ class Asked:
 
 
 class FileServer:
-    """Serves the files of a directory, as long as it is entered, and remembers what it was asked."""
+    """Serves the files of a directory while it is entered as a context manager, and records the requests."""
 
     def __init__(self, address: str, folder: Path, port: int = 0) -> None:
         self.asked: list[Asked] = []
@@ -38,7 +38,7 @@ class FileServer:
         self._thread = threading.Thread(target=self._server.serve_forever, name="files", daemon=True)
 
     def use_tls(self, context: ssl.SSLContext) -> None:
-        """Speak HTTPS; before it is entered."""
+        """Serve HTTPS; must be called before the context is entered."""
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class _Server(http.server.ThreadingHTTPServer):
     asked: list[Asked]
 
     def handle_error(self, *_: object) -> None:
-        """Nothing: downloaders whose volume is full hang up."""
+        """Ignore errors: downloaders with a full volume close the connection."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -66,7 +66,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Nothing: `Asked` is the log."""
+        """Log nothing: `Asked` is the log."""
 
     def do_HEAD(self) -> None:
         self._serve()

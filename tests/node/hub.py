@@ -14,22 +14,22 @@ from tests.node.files import FileServer
 
 NAME = "huggingface.co"
 FILES = ("smollm2-360m-instruct-q8_0.gguf", "qwen2.5-0.5b-instruct-q4_k_m.gguf", "model.gguf")
-"""What the pages' examples download; the last is what `images` asks for in place of a whole repository."""
+"""File names that the pages' examples download; the last one stands for a whole repository (see `images`)."""
 
 
 def make_authority(path: Path, _scratch: Path) -> None:
-    """Write a new authority, which signs the Hub's certificate."""
+    """Write a new CA, which signs the Hub's certificate."""
     path.touch(mode=0o600)
     path.write_text(json.dumps(dataclasses.asdict(new_ca(datetime.now(UTC)))))
 
 
 def read_authority(path: Path) -> KeyPair:
-    """What `make_authority` wrote."""
+    """Read the CA that `make_authority` wrote."""
     return KeyPair(**json.loads(path.read_text()))
 
 
 def serve(address: str, model: Path, authority: KeyPair, folder: Path, *, port: int = 443) -> FileServer:
-    """The server of the Hub at an address, with its files in a new folder; to be entered."""
+    """Return the Hub's server at an address, with its files in a new folder; a context manager."""
     folder.mkdir()
     for name in FILES:
         shutil.copy(model, folder / name)

@@ -1,4 +1,4 @@
-"""Users who keep changing things: writes that the API server lets nobody through without asking our webhook."""
+"""Clients that keep writing objects for which the API server must call our webhook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAUSE = 0.02
 
 
 class Load:
-    """Dry-run changes of an InferenceService as long as it is entered; `failed` has what was not answered 200."""
+    """Makes dry-run changes of an InferenceService while it is entered; `failed` lists responses other than 200."""
 
     def __init__(self, cluster: ControlPlane, namespace: str, name: str) -> None:
         self._cluster = cluster

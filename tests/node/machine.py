@@ -1,7 +1,7 @@
-"""Whether this machine can run a node, and the namespaces and the cgroup that it runs in.
+"""Checks whether this machine can run a node, and creates the namespaces and the cgroup for it.
 
-A run has network, mount and process namespaces of its own: they end with its first process, and take every process,
-mount and interface along. What outlives them, the cgroup and a folder, is noted in the folder, for `clean`.
+Each run has its own network, mount and process namespaces. They end with the run's first process, and all processes,
+mounts and interfaces end with them. The cgroup and a folder remain; they are recorded in the folder for `clean`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from tests.e2e import binaries
 from tests.node.clean import hierarchies, remove_cgroup, started
 
 ADDRESS = "10.88.0.1"
-"""The node's, and the API server's."""
+"""The address of the node and of the API server."""
 
 POD_NETWORK = "10.244.0.0/24"
 RUN = "MODELHOOKS_NODE_RUN"
-"""The variable that names a run's folder; it is set inside the namespaces."""
+"""The environment variable that names a run's folder; it is set inside the namespaces."""
 
 SERVED = Path("/run/node")
-"""Where the run's folder is inside its namespaces: paths of sockets have to be short."""
+"""The path of the run's folder inside its namespaces; it is short because paths of sockets must be."""
 
 _TOOLS = ("apt-get", "buildah", "dpkg-deb", "ip", "iptables", "mount", "runc", "unshare")
 _NAMESPACES = ("--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation=private")
 
-# What the kubelet demands of the whole machine; it sees files with these values, and the machine stays as it is.
+# Values that the kubelet requires of the whole machine; it reads them from mounted files, and the machine is not
+# changed.
 _SYSCTLS = {
     "kernel/keys/root_maxbytes": 25_000_000,
     "kernel/keys/root_maxkeys": 1_000_000,
@@ -41,7 +42,7 @@ _SYSCTLS = {
 
 
 def missing() -> str | None:
-    """Why no node can run here, or None."""
+    """Return why no node can run here, or None."""
     if sys.platform != "linux":
         return "a node needs Linux"
     if os.geteuid() != 0:
@@ -54,7 +55,7 @@ def missing() -> str | None:
 
 
 def unusable(folder: Path) -> str | None:
-    """Why no node can run with its files in a new folder, or None: a rehearsal, in namespaces of its own."""
+    """Try out what a node needs in new namespaces, with its files in a new folder; return what fails, or None."""
     try:
         make_cgroup(folder.name)
         rehearsal = "import sys; from tests.node import machine; machine.rehearse(sys.argv[1])"
@@ -67,7 +68,7 @@ def unusable(folder: Path) -> str | None:
 
 
 def rehearse(folder: str) -> None:
-    """Inside new namespaces: what a node does to them, and what containerd and kube-proxy will do."""
+    """Inside new namespaces, do what a node does to them, and what containerd and kube-proxy will do."""
     isolate(Path(folder))
     image, upper, work, merged = (SERVED / "overlay" / name for name in ("image", "upper", "work", "merged"))
     for path in (image, upper, work, merged):
@@ -77,28 +78,28 @@ def rehearse(folder: str) -> None:
 
 
 def command(argv: list[str]) -> list[str]:
-    """The command line that runs `argv` in new namespaces; bash is their first process and buries orphans."""
+    """Return the command line that runs `argv` in new namespaces; bash is their first process and reaps orphans."""
     return [shutil.which("unshare") or "unshare", *_NAMESPACES, "bash", "-c", '"$@"; exit "$?"', "bash", *argv]
 
 
 def note(folder: Path, pid: int) -> None:
-    """Write down what a run of this folder leaves if it is not let finish."""
+    """Record what a run of this folder leaves behind if it is killed."""
     (folder / "run.json").write_text(json.dumps({"pid": pid, "started": started(pid), "cgroup": folder.name}))
 
 
 def make_cgroup(name: str) -> None:
-    """The cgroup in which kubelet makes those of pods, in each hierarchy."""
+    """Create the parent cgroup of the kubelet's pods in each hierarchy."""
     for hierarchy in hierarchies():
         group = hierarchy / name
         group.mkdir(exist_ok=True)
-        # Of version 1: without them no process can be put there, and a new group has none.
+        # cgroups of version 1: a new group has no cpuset, and without one it accepts no process.
         for file in ("cpuset.cpus", "cpuset.mems"):
             if (hierarchy / file).exists() and (group / file).exists() and not (group / file).read_text().strip():
                 (group / file).write_text((hierarchy / file).read_text())
 
 
 def isolate(folder: Path) -> None:
-    """Inside new namespaces: a network of one host, and file systems in which this run's files are the machine's."""
+    """Inside new namespaces, set up a network with a single host, and mount this run's files."""
     _run("mount", "-t", "tmpfs", "tmpfs", "/run")
     Path("/run/lock").mkdir()
     SERVED.mkdir()
@@ -108,7 +109,7 @@ def isolate(folder: Path) -> None:
         upper.mkdir(parents=True)
         work.mkdir()
         _run("mount", "-t", "overlay", "-o", f"lowerdir=/{name},upperdir={upper},workdir={work}", "overlay", f"/{name}")
-    # Real directories below those: overlays of images cannot lie on an overlay, and kubelet measures its own.
+    # Real directories below those: overlays of images cannot be on an overlay, and the kubelet measures its own.
     for inside, path in (("kubelet", "/var/lib/kubelet"), ("pod-logs", "/var/log/pods")):
         (SERVED / inside).mkdir()
         Path(path).mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """A node that runs pods: containerd, kubelet and kube-proxy beside a control plane, with cluster DNS.
 
-Everything here runs inside the namespaces of `machine`; it ends with them.
+All of it runs inside the namespaces of `machine` and ends with them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.node.report import step
 
 NAME = "node1"
 USERS = {f"system:node:{NAME}": ["system:nodes"], "system:kube-proxy": []}
-"""The users of kubelet and kube-proxy, with no more rights than on any cluster."""
+"""The users of kubelet and kube-proxy, with the same rights as on any cluster."""
 
 _DNS = "10.96.0.10"
 _MANIFESTS = Path(__file__).parent / "cluster.yaml"
@@ -31,7 +31,10 @@ _WITHOUT = ("btrfs", "devmapper", "zfs")
 
 
 class Node:
-    """The node, as a context manager. `programs` is where its programs are, `cgroup` the group of its pods."""
+    """The node, as a context manager.
+
+    `programs` is the folder of its programs, `cgroup` the parent of its pods' cgroups.
+    """
 
     def __init__(self, cluster: ControlPlane, workdir: Path, programs: Path, cgroup: str) -> None:
         self.cluster = cluster
@@ -61,12 +64,12 @@ class Node:
             self._processes.pop().stop()
 
     def load(self, *archives: Path) -> None:
-        """Put the images of docker archives where the kubelet finds them."""
+        """Load the images of docker archives into containerd."""
         for archive in archives:
             self._run_ctr(self.load_command(archive))
 
     def load_command(self, archive: Path) -> list[str]:
-        """The command that loads an archive."""
+        """Return the command that loads an archive."""
         return self._ctr_command("images", "import", "--local", str(archive))
 
     def tag(self, image: str, name: str) -> None:
@@ -74,7 +77,7 @@ class Node:
         self._run_ctr(self._ctr_command("images", "tag", "--force", image, name))
 
     def start_dns(self) -> None:
-        """CoreDNS as a Deployment behind the Service that pods are told of, and the machine's own resolver."""
+        """Start CoreDNS as a Deployment behind the cluster's DNS Service, and use it as this machine's own resolver."""
         self.cluster.kubectl("apply", "-f", _MANIFESTS)
         self.cluster.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=90s")
         Path("/etc/resolv.conf").unlink(missing_ok=True)
@@ -83,7 +86,7 @@ class Node:
         )
 
     def check(self) -> None:
-        """Raise when any of the processes has ended."""
+        """Raise an error if any of the processes has ended."""
         for process in self._processes:
             process.check()
 
@@ -125,7 +128,7 @@ class Node:
         containerd.wait_ready(lambda: self._run_ctr(self._ctr_command("version"), check=False).returncode == 0)
 
     def _start_kubelet(self) -> None:
-        # Pods that use the node's own resolver would otherwise ask it for names of the cluster, in a circle.
+        # Otherwise pods that use the node's resolver would ask it for names of the cluster, in a loop.
         resolver = self.workdir / "resolv.conf"
         resolver.write_text("nameserver 127.0.0.1\n")
         config = {
@@ -166,7 +169,7 @@ class Node:
             "clientConnection": {"kubeconfig": str(self.cluster.kubeconfig_of("system:kube-proxy"))},
             "clusterCIDR": machine.POD_NETWORK,
             "oomScoreAdj": 0,
-            # Limits of the whole machine stay as they are.
+            # Do not change limits of the whole machine.
             "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
             "iptables": {"minSyncPeriod": "0s"},
         }
@@ -194,7 +197,7 @@ class Node:
 
 
 def _containerd_config(workdir: Path, plugins: Path, networks: Path) -> str:
-    """containerd's configuration, in its version 3. runc is the machine's."""
+    """Return containerd's configuration, version 3. runc is the machine's."""
     disabled = [f"io.containerd.snapshotter.v1.{name}" for name in _WITHOUT] + ["io.containerd.nri.v1.nri"]
     cri = "plugins.'io.containerd.cri.v1"
     return f"""\

@@ -1,7 +1,7 @@
-"""The commands of a page, run on the node as they stand: in the tree, in order, by bash.
+"""The commands of a documentation page, run unchanged on the node: in the tree, in order, by bash.
 
-What they need besides the cluster is played: GitHub by a repository on disk, kind and Docker by scripts, as the node
-runs and the image is built before. The Hub is `hub`'s.
+What they need besides the cluster is simulated: GitHub by a repository on disk, kind and Docker by scripts, because the
+node is running and the image is built already. `hub` simulates the Hub.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ _BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTIL
 _METACONTROLLER = Path(__file__).with_name("metacontroller.yaml")
 _OVERLAY = ROOT / "manifests" / "metacontroller" / "kustomization.yaml"
 _REFUSED = "/rejected/"
-"""A command that names such a file fails; no other one may."""
+"""Commands with such a file must fail; all others must succeed."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The commands of a block, and what the page says that they print."""
+    """The commands of a block, and the output that the page shows."""
 
     commands: tuple[str, ...]
     output: str
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The ``sh`` blocks of a page, each with the ``text`` block that follows it directly."""
+    """Yield the ``sh`` blocks of a page, each with the ``text`` block that follows it directly."""
     for commands, output in _BLOCK.findall(text):
         yield Block(tuple(block_commands(commands)), output)
 
 
 class Reader:
-    """Reads a page, and runs what it says; a context manager that ends what it left in the background.
+    """Runs the commands of a page; a context manager that stops background commands.
 
-    ``seconds`` is how long that has taken.
+    ``seconds`` is the total duration of the commands.
     """
 
     def __init__(self, text: str, environment: Mapping[str, str]) -> None:
@@ -70,14 +70,14 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """Stop the background commands."""
         while self._background:
             process = self._background.pop()
             process.terminate()
             process.wait()
 
     def read(self, count: int | None = None) -> None:
-        """Run the next blocks, and compare what they print with the page."""
+        """Run the next blocks, and compare their output with the page."""
         present, self._blocks = self._blocks[:count], self._blocks[len(self._blocks[:count]) :]
         for block in present:
             began = time.monotonic()
@@ -87,7 +87,7 @@ class Reader:
             assert not block.output or expected.fullmatch(printed), f"{block.commands} printed:\n{printed}"
 
     def _run(self, command: str) -> str:
-        """What a command prints: a failing one on standard error too, one in the background nothing."""
+        """Return the output of a command, with standard error if it fails; empty for a background command."""
         say(f"  $ {command}")
         if command.endswith("&"):
             argv = ["bash", "-c", f"exec {command.removesuffix('&')}"]
@@ -109,7 +109,7 @@ class Reader:
 
 
 def environment(cluster: ControlPlane, node: Node, release: Release, folder: Path) -> dict[str, str]:
-    """The variables of a reader's shell; what is played for it is in a new folder."""
+    """Return the environment variables of a reader's shell; simulated programs and repositories are in a new folder."""
     programs = folder / "bin"
     programs.mkdir(parents=True)
     image = image_name(release.tree)
@@ -137,14 +137,14 @@ def environment(cluster: ControlPlane, node: Node, release: Release, folder: Pat
 
 
 def add_script(path: Path, answers: Mapping[str, str]) -> None:
-    """A program that knows some command lines."""
+    """Write a program that accepts only some command lines."""
     cases = "\n".join(f"{shlex.quote(arguments)}) {answer} ;;" for arguments, answer in answers.items())
     path.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}\n*) echo "not played: $0 $*" >&2; exit 1 ;;\nesac\n')
     path.chmod(0o755)
 
 
 def add_repository(github: Path) -> None:
-    """Metacontroller's repository at the release that our manifests name, as far as they read it."""
+    """Create Metacontroller's repository at the release in our manifests, with the files that they use."""
     (resource,) = yaml.safe_load(_OVERLAY.read_text())["resources"]
     repository, _, rest = resource.removeprefix("https://github.com/").partition("//")
     place, _, release = rest.partition("?ref=")

@@ -1,4 +1,4 @@
-"""What a run needs and its namespaces cannot fetch: programs, images, a model. Most of it is made once and kept."""
+"""Prepares what a run cannot fetch inside its namespaces: programs, images, a model. Most of it is cached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MODEL_SCRIPT = Path(__file__).with_name("tiny_model.py")
 _DEPLOYMENT = Path("manifests/base/deployment.yaml")
 
 PREVIOUS = "MODELHOOKS_PREVIOUS"
-"""The variable that names a commit to upgrade from; without it that is the newest tag, where there is one."""
+"""The variable that names a commit to upgrade from. Defaults to the newest tag, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Release:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where everything is: a folder of programs, an archive of images, a GGUF file, and the releases.
+    """The paths of a folder of programs, an archive of images, a GGUF file, and the releases.
 
-    ``authority`` has the certificate and the key of the authority that the images trust.
+    ``authority`` has the certificate and the key of the CA that the images trust.
     """
 
     programs: Path
@@ -53,14 +53,14 @@ class Prepared:
 
 
 def prepare(folder: Path) -> Prepared:
-    """Make what is missing; what belongs to this run alone goes to `folder`."""
+    """Make what is missing; files of this run alone go to `folder`."""
     with step("control plane built"):
         binaries.directory()
     with step("node's programs built"):
         built = programs.directory()
     with step("metrics adapter built"):
         adapter = programs.adapter()
-    binaries.optional_crds("gateways")  # fetches the module's other ones, too
+    binaries.optional_crds("gateways")  # fetches the module's other CRDs, too
     cache = binaries.cache_home() / "node"
     with binaries.locked(cache / "prepare.lock"):
         authority = _kept(cache / "authority.json", hub.make_authority)
@@ -87,12 +87,12 @@ def prepare(folder: Path) -> Prepared:
 
 
 def write(prepared: Prepared, path: Path) -> None:
-    """Note where everything is, for the process inside the namespaces."""
+    """Write the paths to a file, for the process inside the namespaces."""
     path.write_text(json.dumps(dataclasses.asdict(prepared), default=str))
 
 
 def read(path: Path) -> Prepared:
-    """What `write` wrote."""
+    """Read the file that `write` wrote."""
     noted = json.loads(path.read_text())
     present, previous = (_release_of(noted[name]) for name in ("present", "previous"))
     assert present is not None
@@ -105,19 +105,19 @@ def _release_of(noted: dict[str, str] | None) -> Release | None:
 
 
 def image_name(tree: Path) -> str:
-    """A release's image, as its manifests name it."""
+    """Return a release's image, as its manifests name it."""
     deployment = yaml.safe_load((tree / _DEPLOYMENT).read_text())
     name: str = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
     return name
 
 
 def reference(name: str) -> str:
-    """The full name by which a container runtime looks for an image that is named without a registry."""
+    """Return the full name that a container runtime uses for an image named without a registry."""
     return f"docker.io/library/{name}"
 
 
 def _release(builder: Builder, base: str, tree: Path, path: Path) -> Release:
-    """Build a tree's Dockerfile as it stands; only the name that it is FROM is given to our base."""
+    """Build a tree's Dockerfile unchanged, on our base under the name of the official image."""
     name = image_name(tree)
     builder.tag(base, images.base_name(tree))
     builder.build(name, tree)
@@ -126,7 +126,7 @@ def _release(builder: Builder, base: str, tree: Path, path: Path) -> Release:
 
 
 def _previous_commit() -> str | None:
-    """The commit to upgrade from; None where nothing is tagged, or this is no clone."""
+    """Return the commit to upgrade from; None if there is no tag, or this is not a clone."""
     if named := os.environ.get(PREVIOUS):
         return named
     done = _git("describe", "--tags", "--abbrev=0", "--match=v*", "HEAD^")
@@ -134,7 +134,7 @@ def _previous_commit() -> str | None:
 
 
 def _checkout(commit: str, folder: Path) -> Path:
-    """The files of a commit."""
+    """Write the files of a commit to a folder."""
     folder.mkdir()
     tree = folder.with_suffix(".git.tar")
     done = _git("archive", f"--output={tree}", commit)
@@ -149,7 +149,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _kept(path: Path, make: Callable[[Path, Path], None]) -> Path:
-    """A file of the cache; `make` writes it, given its path and a folder for the time of that."""
+    """Return a cached file; if it is missing, `make` writes it, given its path and a temporary folder."""
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="make-") as scratch:
             made = Path(scratch, path.name)
@@ -159,7 +159,7 @@ def _kept(path: Path, make: Callable[[Path, Path], None]) -> Path:
 
 
 def _make_model(path: Path, scratch: Path) -> None:
-    """Write the model with the package `gguf`, in an environment of its own."""
+    """Write the model with the package `gguf`, in a new virtual environment."""
     venv.create(scratch / "venv", with_pip=True)
     python = str(scratch / "venv" / "bin" / "python")
     debian.run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(_REQUIREMENTS)])
@@ -167,7 +167,7 @@ def _make_model(path: Path, scratch: Path) -> None:
 
 
 def _digest(*sources: str | Path | ModuleType) -> str:
-    """Tells apart what is made from other words, files or modules."""
+    """Return a hash of values, files and modules, for the name of what is made from them."""
     digest = hashlib.sha256()
     for source in sources:
         digest.update(source.encode() if isinstance(source, str) else _path(source).read_bytes())

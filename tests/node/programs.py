@@ -26,10 +26,10 @@ ADAPTER: dict[str, Package] = {"adapter": ("adapter", "sigs.k8s.io/prometheus-ad
 
 
 def adapter() -> Path:
-    """The metrics adapter; it is built by itself, because its modules are older than the node's."""
+    """Return the metrics adapter. It is built separately, because its modules are older than the node's."""
     return binaries.built("adapter", ADAPTER) / "adapter"
 
 
 def directory() -> Path:
-    """The directory that has them all, the CNI plugins too; what is missing is built."""
+    """Return the directory of all programs, including the CNI plugins; build what is missing."""
     return binaries.built("node", PACKAGES)

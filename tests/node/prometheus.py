@@ -1,6 +1,6 @@
 """Debian's Prometheus as a pod, with the account and the PodMonitors of the component `prometheus`.
 
-The Prometheus operator is not here: `scrape_configs` makes of PodMonitors what it does.
+The Prometheus operator is not installed: `scrape_configs` converts PodMonitors in its place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WITHOUT = ("Prometheus", "PodMonitor", "Secret")
 
 
 def scrape_configs(monitors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the operator makes of PodMonitors: one job for each of their endpoints."""
+    """Convert PodMonitors as the operator does: into one job for each endpoint."""
     return [
         {
             "job_name": f"podMonitor/{monitor['metadata']['namespace']}/{monitor['metadata']['name']}/{position}",
@@ -70,12 +70,15 @@ def _copy(source: str, target: str) -> dict[str, Any]:
 
 
 def _escaped(key: str) -> str:
-    """A label's key as Prometheus writes it."""
+    """Return a label's key as Prometheus writes it."""
     return re.sub(r"[^\w]", "_", key)
 
 
 def manifests(recorded: dict[str, str]) -> list[dict[str, Any]]:
-    """The component without the operator's kinds, and Prometheus itself; `recorded` are recording rules by name."""
+    """Return the component without the operator's kinds, and Prometheus itself.
+
+    `recorded` has recording rules by name.
+    """
     monitors = [*yaml.safe_load_all((COMPONENT / "podmonitors.yaml").read_text())]
     shipped = [o for o in yaml.safe_load_all((COMPONENT / "prometheus.yaml").read_text()) if o["kind"] not in _WITHOUT]
     rules = [{"record": name, "expr": expression} for name, expression in recorded.items()]
@@ -140,7 +143,7 @@ def _pod() -> dict[str, Any]:
 
 
 def targets() -> dict[tuple[str, str], str]:
-    """The health of every target, by the namespace and name of its pod."""
+    """Return the health of every target, by the namespace and name of its pod."""
     answer = httpx.get(f"{URL}/api/v1/targets", params={"state": "active"}, timeout=10, trust_env=False)
     found = answer.raise_for_status().json()["data"]["activeTargets"]
     return {(target["labels"]["namespace"], target["labels"]["pod"]): target["health"] for target in found}

@@ -1,4 +1,4 @@
-"""Lines for whoever waits: what is done, and the seconds that it took."""
+"""Progress messages: each step and its duration."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 STEPS = "MODELHOOKS_NODE_STEPS"
-"""The variable that names the file in which the steps of all processes of a run come together."""
+"""The variable that names the file in which all processes of a run record their steps."""
 
 
 def say(line: str) -> None:
-    """A line on standard error."""
+    """Print a line to standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def timed(what: str) -> Iterator[float]:
-    """Say what took how long, whether or not it succeeded; gives when it began."""
+    """Print the duration of the block, whether or not it succeeds; yield its start time."""
     began = time.monotonic()
     try:
         yield began
@@ -30,7 +30,7 @@ def timed(what: str) -> Iterator[float]:
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
-    """The same, noted for `table`."""
+    """Do the same as `timed`, and record a successful step for `table`."""
     with timed(what) as began:
         yield
     note(what, time.monotonic() - began)
@@ -44,7 +44,7 @@ def note(what: str, seconds: float) -> None:
 
 
 def table(notes: Path) -> str:
-    """The steps so far, as a table of Markdown."""
+    """Return the steps so far as a Markdown table."""
     rows = [line.split("\t") for line in notes.read_text(encoding="utf-8").splitlines()] if notes.exists() else []
     lines = [f"| {what} | {seconds} |" for seconds, what in rows]
     return "\n".join(["| Step | Seconds |", "|---|---:|", *lines])

@@ -1,4 +1,4 @@
-"""Objects of all three families, small enough for many on one machine; each serves the model of `tiny_model`."""
+"""Objects of all three families, small enough to run many on one machine; each serves the model of `tiny_model`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - a pod has to be reached from outside it
 
 
 def model(name: str, source: str, **spec: Any) -> dict[str, Any]:
-    """A Model of LLMKube."""
+    """Return a Model of LLMKube."""
     return {
         "apiVersion": "inference.llmkube.dev/v1alpha1",
         "kind": "Model",
@@ -22,7 +22,7 @@ def model(name: str, source: str, **spec: Any) -> dict[str, Any]:
 
 
 def service(name: str, model_ref: str, **spec: Any) -> dict[str, Any]:
-    """An InferenceService of LLMKube, small enough for many on one machine."""
+    """Return an InferenceService of LLMKube with small requests."""
     small = {"contextSize": 512, "resources": {"cpu": "10m", "memory": "128Mi"}}
     return {
         "apiVersion": "inference.llmkube.dev/v1alpha1",
@@ -33,7 +33,7 @@ def service(name: str, model_ref: str, **spec: Any) -> dict[str, Any]:
 
 
 def runtime(name: str) -> dict[str, Any]:
-    """A BackendRuntime of llmaz that asks for little; it belongs to no namespace."""
+    """Return a BackendRuntime of llmaz with small requests; cluster-scoped."""
     repository, _, version = images.LLAMA.rpartition(":")
     model = ["-m", "{{ .ModelPath }}", "--ctx-size", "512", "--threads", "1"]
     arguments = [*model, "--host", _ANY_ADDRESS, "--port", "8080", "--metrics"]
@@ -53,7 +53,7 @@ def runtime(name: str) -> dict[str, Any]:
 
 
 def open_model(name: str, file: Path) -> dict[str, Any]:
-    """An OpenModel that is a file of the node; it belongs to no namespace."""
+    """Return an OpenModel whose source is a file of the node; cluster-scoped."""
     return {
         "apiVersion": "llmaz.io/v1alpha1",
         "kind": "OpenModel",
@@ -63,7 +63,7 @@ def open_model(name: str, file: Path) -> dict[str, Any]:
 
 
 def playground(name: str, model_name: str, runtime_name: str, **spec: Any) -> dict[str, Any]:
-    """A Playground of llmaz."""
+    """Return a Playground of llmaz."""
     return {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": "Playground",
@@ -77,7 +77,7 @@ def playground(name: str, model_name: str, runtime_name: str, **spec: Any) -> di
 
 
 def volume(name: str, folder: Path) -> dict[str, Any]:
-    """A PersistentVolume that is a directory of the node."""
+    """Return a PersistentVolume that is a directory of the node."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -92,7 +92,7 @@ def volume(name: str, folder: Path) -> dict[str, Any]:
 
 
 def claim(name: str, volume_name: str) -> dict[str, Any]:
-    """A claim of such a volume."""
+    """Return a claim of a volume made by `volume`."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -107,7 +107,7 @@ def claim(name: str, volume_name: str) -> dict[str, Any]:
 
 
 def llm_service(name: str, uri: str, **spec: Any) -> dict[str, Any]:
-    """An LLMInferenceService of KServe, with the presets' security context as it is."""
+    """Return an LLMInferenceService of KServe, with the presets' security context unchanged."""
     return {
         "apiVersion": "serving.kserve.io/v1alpha2",
         "kind": "LLMInferenceService",

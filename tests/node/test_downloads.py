@@ -1,4 +1,4 @@
-"""What a Model's Job makes of a web server's manners, with the shipped script in an image like the shipped one."""
+"""A Model's download Job with a web server that misbehaves: the shipped script in an image like the shipped one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def digest(installed: World) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def models(installed: World, namespace: str, digest: str) -> None:
-    """All at once, as each takes some seconds."""
+    """Create all Models at once, because each takes some seconds."""
     url = installed.files.url
     for name in ("crowded", "unsized"):
         installed.volumes.limit(namespace, f"{name}-cache", _SMALL)
@@ -40,7 +40,7 @@ def models(installed: World, namespace: str, digest: str) -> None:
 
 
 def test_a_slow_download_runs_without_rights(installed: World, namespace: str) -> None:
-    """As the user of curl's image: the pod security context and the image agree."""
+    """The container runs as the user of curl's image: the pod security context and the image agree."""
     processes = installed.wait_for(
         "curl of the slow download runs",
         lambda: [
@@ -70,7 +70,7 @@ def test_a_redirect_is_followed(installed: World, namespace: str) -> None:
 
 
 def test_a_broken_transfer_goes_on_where_it_ended(installed: World, namespace: str) -> None:
-    """The rest is asked for, and the whole has the demanded SHA-256."""
+    """Only the rest is requested, and the whole file has the required SHA-256."""
     installed.wait_true("models", "cut", namespace)
     size = installed.prepared.model.stat().st_size
     assert Asked("/cut/tiny.gguf", f"bytes={size * 2 // 5}-", 206) in installed.files.asked

@@ -1,4 +1,4 @@
-"""Models that lie on the node or on a volume: llmaz' `host://` and KServe's `pvc://`."""
+"""Models on the node or on a volume: llmaz' `host://` and KServe's `pvc://`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_llmaz_serves_a_file_of_the_node(installed: World, namespace: str) -> No
 
 
 def test_kserve_serves_a_folder_of_a_volume(installed: World, namespace: str) -> None:
-    """With the presets' own security context: the image's user, no capability."""
+    """The container runs with the presets' security context: the image's user, and no capabilities."""
     folder = installed.host_model.parent
     installed.apply(namespace, samples.volume("weights", folder.parent), samples.claim("weights", "weights"))
     installed.apply(namespace, samples.llm_service("mounted", f"pvc://weights/{folder.name}"))

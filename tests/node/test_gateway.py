@@ -1,6 +1,6 @@
 """A real Gateway API implementation on the node: requests to `status.url` of a service reach its pods.
 
-Traefik has no InferencePools, so the services here have no scheduler.
+Traefik does not support InferencePools, so the services here have no scheduler.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GATEWAY_CLASS = {
 
 
 def gateway(name: str, namespaces: str) -> dict[str, Any]:
-    """A Gateway that accepts routes of these namespaces: `All`, or `Same` for its own."""
+    """Return a Gateway that accepts routes of all namespaces (`All`) or of its own (`Same`)."""
     routes = {"namespaces": {"from": namespaces}}
     listener = {"name": "http", "port": PORT, "protocol": "HTTP", "allowedRoutes": routes}
     spec = {"gatewayClassName": _CLASS, "listeners": [listener]}
@@ -48,7 +48,7 @@ def gateway(name: str, namespaces: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def routed(installed: World) -> Iterator[World]:
-    """Traefik with KServe's Gateway and one that is closed to other namespaces, and the component gateway-api."""
+    """Install Traefik, KServe's Gateway, one that is closed to other namespaces, and the component gateway-api."""
     cluster, folder = installed.cluster, ACCESS_LOG.parent
     folder.mkdir()
     standard = binaries.module_directory("crds", "sigs.k8s.io/gateway-api") / "config" / "crd" / "standard"
@@ -82,14 +82,14 @@ def routed(installed: World) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def weights(routed: World, namespace: str) -> str:
-    """The address of the tiny model on a volume of the module's namespace."""
+    """The URI of the tiny model on a volume of the module's namespace."""
     folder = routed.host_model.parent
     routed.apply(namespace, samples.volume("routed", folder.parent), samples.claim("weights", "routed"))
     return f"pvc://weights/{folder.name}"
 
 
 def service(name: str, uri: str, **route: Any) -> dict[str, Any]:
-    """A service of the model `chat` behind the Gateway."""
+    """Return a service of the model `chat` behind the Gateway."""
     found = samples.llm_service(name, uri, replicas=1, router={"gateway": {}, "route": route})
     found["spec"]["model"]["name"] = "chat"
     return found
@@ -107,7 +107,7 @@ def test_the_url_of_a_service_answers(routed: World, namespace: str, weights: st
 
 
 def test_a_canary_gets_one_request_in_ten(routed: World, namespace: str, weights: str) -> None:
-    """Of those below the path of the group."""
+    """Of ten requests below the path of the group, nine go to the stable service."""
     rewrite = {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}}
     rule = {
         "matches": [{"path": {"type": "PathPrefix", "value": "/shared"}}],
@@ -120,7 +120,7 @@ def test_a_canary_gets_one_request_in_ten(routed: World, namespace: str, weights
         routed.wait_true(SERVICES, name, namespace)
 
     def members() -> Counter[str]:
-        """The services whose pods answer ten requests."""
+        """Send ten requests; return how many each service received."""
         pods = {pod["status"].get("podIP"): pod["metadata"]["labels"] for pod in routed.pods(namespace)}
         before = len(ACCESS_LOG.read_text().splitlines())
         for _ in range(10):
@@ -153,7 +153,7 @@ def test_a_canary_gets_one_request_in_ten(routed: World, namespace: str, weights
 def test_ready_has_the_gateways_own_words(
     routed: World, namespace: str, weights: str, name: str, route: dict[str, Any], words: str
 ) -> None:
-    """Of a route that it refuses, of one to a Service that does not exist, and of one to a kind that it lacks."""
+    """The cases: the Gateway refuses the route, a Service does not exist, and a kind is not supported."""
     routed.apply(namespace, service(name, weights, http={"spec": route}))
     routed.wait_not_ready(SERVICES, name, namespace, words)
 

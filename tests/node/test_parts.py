@@ -1,4 +1,4 @@
-"""The parts of the node's tests that need no node."""
+"""The parts of the node tests that need no node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux say
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that a test may end."""
+    """A process that a test may kill."""
     process = subprocess.Popen(["sleep", "60"])
     yield process
     process.kill()
@@ -178,7 +178,7 @@ def test_every_program_has_its_module() -> None:
 
 
 def test_a_page_is_read_as_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In order, block after block; another output than the page's, or an unexpected exit code, is an error."""
+    """Blocks run in order; unexpected output or an unexpected exit code is an error."""
     page = "```sh\necho 'a\nb'\nsleep 60 &\necho c; echo d 1>&2\n```\n\n```text\na\n…\nc…\n```\n\n```sh\nfalse\n```\n"
     with Reader(page, os.environ) as reader:
         reader.read(1)
@@ -193,7 +193,7 @@ def test_a_page_is_read_as_it_says(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_what_pages_reach_for_is_played(tmp_path: Path) -> None:
-    """The release of Metacontroller that our manifests name, and no command line but those of the pages."""
+    """The repository has the Metacontroller release of our manifests; scripts accept only the pages' command lines."""
     pages.add_repository(tmp_path / "github")
     git = ["git", "-c", f"url.file://{tmp_path}/github/.insteadOf=https://github.com/"]
     (resource,) = yaml.safe_load((images.ROOT / "manifests/metacontroller/kustomization.yaml").read_text())["resources"]

@@ -1,4 +1,4 @@
-"""The main job: installed as the README says, a model is downloaded, served, and answers."""
+"""The quickstart: installed as the README says, a model is downloaded and served, and answers a chat."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.node
 
 
 def test_the_service_runs_without_rights(installed: World) -> None:
-    """As the manifests ask: another user than root, no capability, no way to gain one, system calls filtered."""
+    """The service runs as a user other than root, without capabilities or privilege escalation, and with seccomp."""
     pods = installed.pods(SYSTEM, "app.kubernetes.io/component=server")
     assert len(pods) == 2
     for pod in pods:
@@ -26,7 +26,7 @@ def test_the_service_runs_without_rights(installed: World) -> None:
 
 
 def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: str) -> None:
-    """Through the Service, by its name in DNS: from the node, and from a pod with the README's chat."""
+    """The Service is reached by its DNS name: from the node, and from a pod with the README's chat."""
     installed.apply(namespace, service("chat", tiny))
     installed.wait_true(SERVICES, "chat", namespace)
     url = f"http://chat.{namespace}.svc.cluster.local:8080"

@@ -1,4 +1,4 @@
-"""Load makes a second pod, and silence takes it away: real Prometheus, metrics adapter, autoscalers and llama.cpp."""
+"""Autoscaling up under load and down again: real Prometheus, metrics adapter, autoscalers and llama.cpp."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.node
 
 _BUSY = "llamacpp:requests_processing"
 _TRIGGER = {"type": "AverageValue", "averageValue": "500m"}
-"""Half a request for each pod: one client that asks again and again is too many for one pod."""
+"""Half a request for each pod: one client that sends requests continuously is too many for one pod."""
 _SELECTORS = {
     "follows": "app=follows",
     "plays": "llmaz.io/model-name=plays",
@@ -31,11 +31,11 @@ _SELECTORS = {
 
 @pytest.fixture(scope="module")
 def services(installed: World, namespace: str, tiny: str) -> dict[str, str]:
-    """A service of each family with its autoscaler, ready; the address of each.
+    """Create a ready service of each family with its autoscaler; return the address of each.
 
-    llm-d's autoscaler is played: it wants two pods of the LLMInferenceService while one of its pods is busy.
+    llm-d's autoscaler is simulated: it requests two pods of the LLMInferenceService while one of its pods is busy.
     """
-    # Busy for long, and still not with all of the machine.
+    # Limit CPU so that requests take long, without using the whole machine.
     limit = {"type": "Container", "default": {"cpu": "300m"}, "defaultRequest": {"cpu": "10m"}}
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "slow"}, "spec": {"limits": [limit]}}
     installed.apply(namespace, limits)
@@ -82,14 +82,14 @@ def services(installed: World, namespace: str, tiny: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def asking(*urls: str) -> Iterator[None]:
-    """One client for each service that asks for long answers, one after the other."""
+    """Run one client for each service that asks for long answers, one after the other."""
     ended = threading.Event()
 
     def ask(url: str) -> None:
         message = {"role": "user", "content": "hello"}
         body = {"messages": [message], "max_tokens": 400, "ignore_eos": True, "model": "varies"}
         while not ended.is_set():
-            with contextlib.suppress(httpx.HTTPError):  # a new pod is told to kube-proxy only when it is ready
+            with contextlib.suppress(httpx.HTTPError):  # kube-proxy learns of a new pod only once it is ready
                 httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60, trust_env=False)
 
     clients = [threading.Thread(target=ask, args=(url,), daemon=True) for url in urls]
@@ -106,7 +106,7 @@ def asking(*urls: str) -> Iterator[None]:
 def test_load_makes_a_second_pod_and_silence_takes_it_away(
     installed: World, namespace: str, services: dict[str, str]
 ) -> None:
-    """Of all three families at once, each through its Service; none grows beyond what its metric asks for."""
+    """All three families scale at once, each through its Service, and not beyond what the metric requires."""
 
     def ready() -> dict[str, int]:
         return {name: len(installed.restarts(namespace, selector)) for name, selector in _SELECTORS.items()}
@@ -125,12 +125,12 @@ def test_load_makes_a_second_pod_and_silence_takes_it_away(
 
 
 def everything_is_scraped(world: World, namespace: str) -> None:
-    """Every ready engine pod is a target of our PodMonitors, and all of these are up."""
+    """Wait until every ready engine pod is a target of our PodMonitors, and all of these are up."""
 
     def health() -> dict[str, str]:
         try:
             found = prometheus.targets()
-        except httpx.TransportError:  # it has little of a busy machine
+        except httpx.TransportError:  # it is slow on a busy machine
             return {}
         names = [pod["metadata"]["name"] for selector in _SELECTORS.values() for pod in world.pods(namespace, selector)]
         return {name: found.get((namespace, name), "no target") for name in names}

@@ -1,4 +1,4 @@
-"""What happens to a service's pods, and what its status makes of it."""
+"""How a service's status reports what happens to its pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.node
 
 @pytest.fixture(scope="module", autouse=True)
 def services(installed: World, namespace: str, tiny: str) -> None:
-    """All at once, as each takes some seconds."""
+    """Create all services at once, because each takes some seconds."""
     installed.apply(
         namespace,
         service("steady", tiny),
@@ -29,7 +29,7 @@ def test_reports_a_missing_image(installed: World, namespace: str) -> None:
 
 
 def test_reports_a_server_without_memory(installed: World, namespace: str) -> None:
-    """Where the namespace limits it: the InferenceService knows requests only."""
+    """The namespace sets the memory limit, because an InferenceService has only requests."""
     limit = {"type": "Container", "default": {"memory": "16Mi"}, "defaultRequest": {"memory": "8Mi"}}
     limits = {
         "apiVersion": "v1",
@@ -62,7 +62,7 @@ def test_a_killed_server_comes_back(installed: World, namespace: str) -> None:
 
 
 def test_a_service_is_scaled_and_stopped(installed: World, namespace: str) -> None:
-    """Each step leaves the pods that it can."""
+    """Scaling up keeps the first pod; scaling to 0 removes all pods."""
     installed.wait_true(SERVICES, "steady", namespace)
     (first,) = installed.pods(namespace, "app=steady")
     _scale(installed, namespace, 2)
@@ -71,7 +71,7 @@ def test_a_service_is_scaled_and_stopped(installed: World, namespace: str) -> No
 
 
 def _scale(world: World, namespace: str, replicas: int) -> None:
-    """Ask for so many pods, and wait until they are there and in the status."""
+    """Scale the service, and wait until the pods and the status have the number."""
     patch = json.dumps({"spec": {"replicas": replicas}})
     world.cluster.kubectl("patch", SERVICES, "steady", "-n", namespace, "--type=merge", "-p", patch)
     world.wait_for(

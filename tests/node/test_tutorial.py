@@ -1,4 +1,4 @@
-"""The README's first model and the whole tutorial, command by command, with what the pages say that they print."""
+"""The README's first model and the whole tutorial, command by command, with the output that the pages show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.node
 
 
 def test_the_readme_leads_from_an_empty_node_to_an_answer(installed: World, upgrade: Upgrade, readme: Reader) -> None:
-    """Its first block is what installed the release, where no previous one was."""
+    """If there was no previous release, the README's first block has installed this one."""
     readme.read()
     readme.close()  # the tutorial forwards the same port
     start = "an earlier release" if upgrade.pods else "an empty node"
@@ -26,7 +26,7 @@ def test_the_readme_leads_from_an_empty_node_to_an_answer(installed: World, upgr
 
 
 def test_the_tutorial_serves_a_model_of_each_family(installed: World, shell: dict[str, str]) -> None:
-    """The image of KServe's example is the tests' engine, under its name."""
+    """KServe's example uses the test engine under the example's image name."""
     example = yaml.safe_load((ROOT / "examples/kserve/quickstart.yaml").read_text())
     (container,) = example["spec"]["template"]["containers"]
     installed.node.tag(images.ENGINE, container["image"])

@@ -1,4 +1,4 @@
-"""What a new modelhooks does to those who use it: no refused write, and no restarted model."""
+"""An upgrade of modelhooks refuses no write and restarts no model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {"InferenceService": SERVICES, "Playground": "playgrounds", "LLMInferen
 
 @pytest.fixture(scope="module", autouse=True)
 def steady(installed: World, namespace: str, tiny: str) -> None:
-    """A service that serves all the time."""
+    """A ready service that must not be interrupted."""
     installed.apply(namespace, service("steady", tiny))
     installed.wait_true(SERVICES, "steady", namespace)
 
@@ -55,7 +55,7 @@ def test_a_new_image_restarts_no_model(installed: World, namespace: str) -> None
 
 
 def test_the_previous_releases_models_are_not_restarted(upgrade: Upgrade, installed: World) -> None:
-    """They were made by the earlier release, and this one was installed over it before any other test began."""
+    """The previous release created the models, and this release was installed over it before all tests."""
     if not upgrade.pods:
         pytest.skip("no earlier release is tagged in this clone; MODELHOOKS_PREVIOUS names a commit")
     _ask_anew(installed, "upgraded")
@@ -63,7 +63,7 @@ def test_the_previous_releases_models_are_not_restarted(upgrade: Upgrade, instal
 
 
 def _ask_anew(world: World, revision: str) -> None:
-    """Give the hooks other addresses, as a release does: Metacontroller then asks for every resource again."""
+    """Change the hook URLs, as a release does, so that Metacontroller syncs every resource again."""
     asked = {kind: world.syncs(kind) for kind in _KINDS}
     there = {kind: len(world.cluster.get(resource, "-A")["items"]) for kind, resource in _KINDS.items()}
     controllers = world.cluster.kubectl("get", "compositecontrollers", "-o", "json").stdout
@@ -73,10 +73,10 @@ def _ask_anew(world: World, revision: str) -> None:
         lambda: {kind: world.syncs(kind) - asked[kind] for kind in _KINDS},
         lambda syncs: all(syncs[kind] >= there[kind] for kind in _KINDS),
     )
-    time.sleep(_SETTLED)  # what a wrong answer did would show within moments
+    time.sleep(_SETTLED)  # a wrong response would take effect within moments
 
 
 def _templates(world: World, namespace: str) -> dict[str, Any]:
-    """The pod templates of a namespace's Deployments."""
+    """Return the pod templates of a namespace's Deployments."""
     found = world.cluster.get("deployments", "-n", namespace)["items"]
     return {deployment["metadata"]["name"]: deployment["spec"]["template"] for deployment in found}

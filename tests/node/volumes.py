@@ -1,4 +1,4 @@
-"""Volumes for claims of the StorageClass of `cluster.yaml`: directories of the node, made when a pod waits for them."""
+"""Volumes for claims of the StorageClass of `cluster.yaml`: directories of the node, created when a pod needs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.node import node
 
 
 class Provisioner:
-    """Makes volumes as long as it is entered. They are `local` ones, so that `fsGroup` applies to them."""
+    """Provisions volumes while it is entered. They are of type `local`, so that `fsGroup` applies to them."""
 
     def __init__(self, cluster: ControlPlane, folder: Path) -> None:
         self._client = cluster.client_of("admin")
@@ -38,11 +38,11 @@ class Provisioner:
         self._client.close()
 
     def limit(self, namespace: str, claim: str, room: int) -> None:
-        """Give the volume of a claim that does not exist yet room for so many bytes."""
+        """Limit the volume of a claim that does not exist yet to `room` bytes."""
         self.rooms[f"{namespace}/{claim}"] = room
 
     def directory(self, namespace: str, claim: str) -> Path:
-        """Where the files of a claim are."""
+        """Return the directory of a claim's files."""
         return self._folder / f"{namespace}-{claim}"
 
     def _serve(self) -> None:
@@ -52,7 +52,7 @@ class Provisioner:
                     if _waits(claim) and claim["metadata"]["uid"] not in self._made:
                         self._provide(claim)
             except httpx.HTTPError:
-                continue  # the API server is asked again
+                continue  # retried in the next pass
 
     def _provide(self, claim: dict[str, Any]) -> None:
         metadata = claim["metadata"]
@@ -65,7 +65,7 @@ class Provisioner:
 
 
 def _waits(claim: dict[str, Any]) -> bool:
-    """Whether a pod was put on a node and waits for the claim's volume."""
+    """Report whether a pod is scheduled to a node and waits for the claim's volume."""
     annotations = claim["metadata"].get("annotations") or {}
     pending = claim["status"]["phase"] == "Pending" and claim["spec"].get("storageClassName") == "standard"
     return pending and "volume.kubernetes.io/selected-node" in annotations

@@ -1,4 +1,4 @@
-"""What the node's tests act on and look at."""
+"""The node with its servers, and the operations of the node tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OVERLAY = Path("manifests/overlays/quickstart")
 
 @dataclass(frozen=True)
 class World:
-    """A node, and what stands around it."""
+    """A node, and the servers beside it."""
 
     cluster: ControlPlane
     node: Node
@@ -41,9 +41,9 @@ class World:
     """The tiny model in a directory of the node."""
 
     def install(self, tree: Path) -> None:
-        """Install the release of a tree with the commands of its README, and wait for what they do not wait for.
+        """Install the release of a tree with the commands of its README, and wait until it is usable.
 
-        That is the certificates, and kube-proxy, which hears of ready pods only after everybody else.
+        That includes the certificates, and kube-proxy, which is the last to learn of ready pods.
         """
         self.cluster.kubectl("apply", "--server-side", "-k", tree / _OVERLAY)
         self.cluster.kubectl("-n", SYSTEM, "wait", "--for=condition=Complete", "job/modelhooks-certs", "--timeout=120s")
@@ -51,16 +51,16 @@ class World:
         self.wait_for_webhooks()
 
     def wait_for_webhooks(self) -> None:
-        """Wait until the API server reaches them."""
+        """Wait until the API server reaches the webhooks."""
         self.wait_for("webhooks answer", self._reviews, lambda reviewed: reviewed, 30)
 
     def _reviews(self) -> bool:
-        """Whether the API server gets an answer from a webhook."""
+        """Report whether the API server gets a response from a webhook."""
         asked = yaml.safe_dump(model("asked", "https://models.example.com/asked.gguf"))
         return self.cluster.kubectl("apply", "--dry-run=server", "-f", "-", input=asked, check=False).returncode == 0
 
     def roll_out(self, what: str = "status") -> None:
-        """`kubectl rollout` of modelhooks' Deployment, to its end."""
+        """Run `kubectl rollout` for modelhooks' Deployment, and wait until the rollout is complete."""
         for command in dict.fromkeys((what, "status")):
             self.cluster.kubectl("-n", SYSTEM, "rollout", command, "deployment/modelhooks")
 
@@ -69,18 +69,18 @@ class World:
         self.cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(documents))
 
     def find(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
-        """An object, or None."""
+        """Return an object, or None."""
         found = self.cluster.get(kind, "-n", namespace, f"--field-selector=metadata.name={name}")["items"]
         return found[0] if found else None
 
     def condition(self, kind: str, name: str, namespace: str, type_: str) -> dict[str, Any]:
-        """One of an object's conditions; empty as long as there is none."""
+        """Return a condition of an object; empty if it does not exist."""
         found = self.find(kind, name, namespace) or {}
         conditions = found.get("status", {}).get("conditions", [])
         return next((dict(condition) for condition in conditions if condition["type"] == type_), {})
 
     def wait_true(self, kind: str, name: str, namespace: str, condition: str = "Ready", timeout: float = 120.0) -> None:
-        """Wait until a condition of an object is true; what it says otherwise is in the error."""
+        """Wait until a condition of an object is true; the error shows the condition."""
         self.wait_for(
             f"{kind}/{name} {condition}",
             lambda: self.condition(kind, name, namespace, condition),
@@ -89,7 +89,7 @@ class World:
         )
 
     def wait_not_ready(self, kind: str, name: str, namespace: str, words: str, timeout: float = 120.0) -> None:
-        """Wait until an object's Ready is false and its reason or message has these words."""
+        """Wait until an object's Ready is false and its reason or message contains `words`."""
         self.wait_for(
             f"{kind}/{name} not ready: {words}",
             lambda: self.condition(kind, name, namespace, "Ready"),
@@ -98,7 +98,7 @@ class World:
         )
 
     def wait_for(self, what: str, look: Callable[[], T], good: Callable[[T], bool], timeout: float = 60.0) -> T:
-        """Look until it is good; the error has what was seen last."""
+        """Call `look` until its result is `good`, and return it; the error shows the last result."""
         with timed(what):
             deadline = time.monotonic() + timeout
             while not good(seen := look()):
@@ -108,12 +108,12 @@ class World:
             return seen
 
     def pods(self, namespace: str, selector: str = "") -> list[dict[str, Any]]:
-        """The pods of a namespace that nobody deletes."""
+        """Return the pods of a namespace, without terminating ones."""
         found = self.cluster.get("pods", "-n", namespace, f"--selector={selector}")["items"]
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def processes(self, pod: Mapping[str, Any], name: str) -> list[int]:
-        """The node's processes of a pod that run a program of this name."""
+        """Return the ids of a pod's processes that run a program of this name."""
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # it may have ended
@@ -125,13 +125,13 @@ class World:
         return found
 
     def looks(self) -> str:
-        """All pods and the latest events, for whoever reads that a test failed."""
+        """Return all pods and the latest events, for the report of a failed test."""
         pods = self.cluster.kubectl("get", "pods", "-A", "-o", "wide", check=False).stdout
         events = self.cluster.kubectl("get", "events", "-A", "--sort-by=.lastTimestamp", check=False).stdout
         return "\n".join([pods, *events.splitlines()[-40:]])
 
     def restarts(self, namespace: str, selector: str = "") -> dict[str, int]:
-        """How often the containers of each ready pod, named by its uid, were started again."""
+        """Return the number of container restarts of each ready pod, by uid."""
         return {
             pod["metadata"]["uid"]: sum(container["restartCount"] for container in pod["status"]["containerStatuses"])
             for pod in self.pods(namespace, selector)
@@ -139,7 +139,7 @@ class World:
         }
 
     def syncs(self, kind: str) -> float:
-        """How many syncs of a kind the running pods of modelhooks have answered."""
+        """Return how many syncs of a kind the running pods of modelhooks have answered."""
         total = 0.0
         for pod in self.pods(SYSTEM, "app.kubernetes.io/component=server"):
             url = f"https://{pod['status']['podIP']}:8443/metrics"
@@ -151,13 +151,13 @@ class World:
         return total
 
     def ask(self, url: str, **chat: Any) -> dict[str, Any]:
-        """Ask a server of models by its name in the cluster's DNS."""
+        """Send a chat to a model server by its name in the cluster's DNS."""
         body = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 4, **chat}
 
         def answer() -> httpx.Response | None:
             try:
                 return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60, trust_env=False)
-            except httpx.ConnectError:  # what is ready is told to kube-proxy only then
+            except httpx.ConnectError:  # kube-proxy learns of a pod only once it is ready
                 return None
 
         answered = self.wait_for(f"{url} answers", answer, lambda seen: seen is not None, 20)
@@ -167,13 +167,13 @@ class World:
 
 
 def status_of(process: int) -> dict[str, str]:
-    """What the kernel says of a process: its user, its capabilities, whether system calls are filtered."""
+    """Return a process' status in the kernel: its user, its capabilities, whether system calls are filtered."""
     lines = Path("/proc", str(process), "status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def restricted(process: int, user: int) -> None:
-    """Assert that a process runs as a user, can gain no rights, has none, and has its system calls filtered."""
+    """Assert that a process runs as a user without capabilities, privilege escalation or unfiltered system calls."""
     status = status_of(process)
     assert status["Uid"].split()[0] == str(user)
     assert (status["CapEff"], status["NoNewPrivs"], status["Seccomp"]) == ("0" * 16, "1", "2")

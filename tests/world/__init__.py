@@ -1,1 +1,1 @@
-"""The controllers and gateways that stand beside modelhooks in a cluster, real ones: `make world-test`."""
+"""Tests beside real controllers and gateways of other projects: `make world-test`."""

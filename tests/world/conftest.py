@@ -1,4 +1,4 @@
-"""Fixtures of the tests beside real controllers, and when one is skipped."""
+"""Fixtures of the tests beside real controllers, and the rules for skipping them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["installation", "namespace"]
 
 _HERE = Path(__file__).parent
 _PODS = "127.32.0.1/16"
-"""Addresses of this machine: servers that stand in for those of kwok's pods can listen there."""
+"""Loopback addresses for kwok's pods, so that stand-in servers can listen on a pod's address."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a program that is not built, by its name, unless it must be."""
+    """Skip tests that need a program that is not built, unless the programs are required."""
     for item in items:
         marker = item.get_closest_marker("world")
         if marker and item.path.is_relative_to(_HERE) and (reason := programs.missing(*marker.args)) is not None:
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def presets() -> Iterator[None]:
-    """KServe's presets of v0.17: the endpoint picker of newer ones is in no Go module."""
+    """Use KServe's presets of v0.17, because the endpoint picker of newer ones is not available as a Go module."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("MODELHOOKS_KSERVE_PRESETS", "v0.17")
         yield

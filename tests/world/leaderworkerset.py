@@ -1,4 +1,4 @@
-"""The controller of LeaderWorkerSets as a process beside the control plane, with its webhooks."""
+"""The LeaderWorkerSet controller as a process beside the control plane, with its webhooks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.world import programs
 
 _MODULE = "sigs.k8s.io/lws"
 _OURS = "leaderworkerset.sigs.k8s.io/name"
-"""The label of pods that the webhooks of pods are asked about; a patch of the module's own installation."""
+"""Label that selects the pods for the pod webhooks; set by a patch in the module's own installation."""
 
 
 def start(cluster: ControlPlane, workdir: Path) -> Process:
-    """Start it, and return when a LeaderWorkerSet is defaulted."""
+    """Start the controller, and wait until its webhook defaults a LeaderWorkerSet."""
     pki = cluster.ca_file.parent
     workdir.mkdir(parents=True)
     shutil.copy(pki / "server.crt", workdir / "tls.crt")
@@ -51,7 +51,7 @@ def start(cluster: ControlPlane, workdir: Path) -> Process:
 
 
 def _webhooks(url: str, ca: bytes) -> list[dict[str, Any]]:
-    """The module's webhook configurations at another address."""
+    """Return the module's webhook configurations with another address and CA."""
     file = binaries.module_directory("lws", _MODULE) / "config" / "webhook" / "manifests.yaml"
     found = list(yaml.safe_load_all(file.read_text()))
     for webhook in (webhook for configuration in found for webhook in configuration["webhooks"]):

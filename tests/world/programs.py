@@ -1,4 +1,4 @@
-"""The programs of other projects, built from their Go modules and kept beside those of the control plane.
+"""The programs of other projects, built from their Go modules and cached beside those of the control plane.
 
 `python -m tests.world.programs` builds what is missing.
 """
@@ -18,22 +18,22 @@ _PACKAGES: dict[str, dict[str, Package]] = {
     "picker": {"epp": ("picker", "."), "extproc": ("picker", "./extproc")},
     "traefik": {"traefik": ("traefik", "./cmd/traefik")},
 }
-"""By the directory of the cache that has them."""
+"""Packages by the cache directory that holds their programs."""
 _PATCHES = {"traefik": traefik.patch}
 _DIRECTORIES = {program: name for name, packages in _PACKAGES.items() for program in packages}
 PROGRAMS = tuple(_DIRECTORIES)
 REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"
-"""Whether what is missing is built, rather than its tests skipped."""
+"""Build missing programs instead of skipping their tests."""
 
 
 def program(name: str) -> Path:
-    """The path of one of `PROGRAMS`; built when the cache does not have it."""
+    """Return the path of one of `PROGRAMS`; build it if the cache does not have it."""
     directory = _DIRECTORIES[name]
     return binaries.built(directory, _PACKAGES[directory], _PATCHES.get(directory)) / name
 
 
 def missing(*names: str) -> str | None:
-    """Why tests that need these programs cannot run here, or None."""
+    """Return why tests that need these programs cannot run here, or None."""
     if REQUIRED:
         return None
     if (reason := binaries.missing()) is not None or shutil.which("go") is None:

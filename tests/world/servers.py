@@ -1,4 +1,4 @@
-"""Model servers that stand in for those of kwok's pods, at the pods' addresses: their metrics, and nothing else."""
+"""Stand-ins for the model servers of kwok's pods, at the pods' addresses. They serve only metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ vllm:kv_cache_usage_perc{{model_name="chat"}} 0.1
 
 
 class ModelServer(ThreadingHTTPServer):
-    """A server with a number of waiting requests, as vLLM reports them; a context manager that stops it."""
+    """A server that reports a number of waiting requests as vLLM does; a context manager that stops it."""
 
     def __init__(self, address: str) -> None:
         super().__init__((address, PORT), _Metrics)

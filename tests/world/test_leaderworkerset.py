@@ -1,4 +1,4 @@
-"""Services of several nodes beside the real controller of LeaderWorkerSets, their pods on kwok's nodes."""
+"""Multi-node services beside the real LeaderWorkerSet controller, with their pods on kwok's nodes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cluster(installation: Installation, tmp_path_factory: pytest.TempPathFactory
 
 
 class Service:
-    """The example of several nodes of a family, applied in a namespace."""
+    """A family's multi-node example, applied in a namespace."""
 
     def __init__(self, cluster: ControlPlane, namespace: str, kind: str, name: str = "") -> None:
         self.cluster, self.namespace, self.kind = cluster, namespace, kind
@@ -78,7 +78,7 @@ class Service:
         self.cluster.kubectl("patch", self.kind, self.name, "-n", self.namespace, "--type=merge", "-p", patch)
 
     def change_variable(self, value: str) -> None:
-        """Give the server of every pod a variable."""
+        """Set an environment variable in the server container of every pod."""
         variable = {"env": [{"name": "EXAMPLE", "value": value}]}
         if self.kind == KSERVE:
             containers = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}, **variable}]
@@ -90,7 +90,7 @@ class Service:
         self.patch({"workloadTemplate": stored})
 
     def variables(self) -> list[dict[str, str]]:
-        """Those of the server, of each pod."""
+        """Return the server container's environment variables of each pod."""
         return [
             {e["name"]: e.get("value", "") for e in pod["spec"]["containers"][0].get("env", [])}
             for pod in self.pods().values()
@@ -102,7 +102,7 @@ def condition(item: Json, type_: str = "Ready") -> Json:
 
 
 def pods(cluster: ControlPlane, namespace: str) -> dict[str, Json]:
-    """The pods of groups by name, without those that are being deleted."""
+    """Return the pods of groups by name, without terminating ones."""
     items = cluster.get("pods", "-n", namespace, "-l", "leaderworkerset.sigs.k8s.io/name")["items"]
     return {i["metadata"]["name"]: i for i in items if "deletionTimestamp" not in i["metadata"]}
 
@@ -113,7 +113,7 @@ def service(cluster: ControlPlane, namespace: str, request: pytest.FixtureReques
 
 
 def test_a_group_comes_up_scales_and_stops(service: Service) -> None:
-    """With the address of its leader in every pod; without replicas it has no pods, and with them it is back."""
+    """Every pod has its leader's address. Scaling to 0 removes the pods, and scaling up again brings them back."""
     before, after = quiet(service.cluster, service.namespace, f"{service.kind},{SETS}", 3)
     assert before == after
     addresses = {found["LWS_LEADER_ADDRESS"] for found in service.variables()}
@@ -133,7 +133,7 @@ def test_a_group_comes_up_scales_and_stops(service: Service) -> None:
 
 
 def test_a_change_rolls_out_group_by_group(service: Service) -> None:
-    """`Ready` is RollingOut until both pods of both groups are new."""
+    """The service is not ready until both pods of both groups are replaced."""
     service.patch({"replicas": 2})
     service.wait_ready(4)
     before = service.uids()
@@ -161,7 +161,7 @@ def test_a_lost_pod_restarts_its_group_and_no_other(service: Service) -> None:
 
 
 def test_another_release_restarts_no_group(installation: Installation, service: Service) -> None:
-    """Its template is kept, through every write, until the user changes something."""
+    """The old template is kept through every write until the user changes something."""
     before = service.uids()
     installation.stop_service()
     installation.start_service(("-c", NEXT))
@@ -180,7 +180,7 @@ def test_another_release_restarts_no_group(installation: Installation, service: 
 
 
 def test_the_stop_of_kserve(cluster: ControlPlane, namespace: str) -> None:
-    """The annotation takes the group away and brings it back."""
+    """The stop annotation removes the group; removing the annotation brings it back."""
     service = Service(cluster, namespace, KSERVE)
     stop = ("annotate", KSERVE, service.name, "-n", namespace)
     cluster.kubectl(*stop, "serving.kserve.io/stop=true")
@@ -192,6 +192,6 @@ def test_the_stop_of_kserve(cluster: ControlPlane, namespace: str) -> None:
 
 @pytest.mark.parametrize("length", [40, 41, 53])
 def test_groups_of_a_long_name_come_up(cluster: ControlPlane, namespace: str, length: int) -> None:
-    """Labels of their pods hold the name of the LeaderWorkerSet, two numbers and a hash."""
+    """Labels of the pods hold the LeaderWorkerSet's name, two numbers and a hash, and must not become too long."""
     service = Service(cluster, namespace, KSERVE, "a" * length)
     assert len(service.pods()) == 2

@@ -1,4 +1,4 @@
-"""The endpoint picker of KServe's presets, as its Deployment starts it, with its account's rights."""
+"""The endpoint picker of KServe's presets, run with its Deployment's arguments and its ServiceAccount's rights."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ EXAMPLES = ROOT / "examples" / "kserve"
 DESTINATION = "x-gateway-destination-endpoint"
 PREFILLER = "x-prefiller-host-port"
 _EVENTS = "events is forbidden"
-"""Those about the election of a leader, which nothing depends on, are no right of the Role."""
+"""The Role does not allow the events of the leader election, and nothing depends on them."""
 CHAT = json.dumps({"model": "Qwen/Qwen2.5-7B-Instruct", "messages": [{"role": "user", "content": "Hello"}]})
 
 
 class Pickers:
-    """The endpoint picker of a service of an example: the processes that stand in for its Deployment's containers."""
+    """The endpoint picker of an example's service, as processes in place of the Deployment's containers."""
 
     def __init__(self, cluster: ControlPlane, namespace: str, workdir: Path, service: str) -> None:
         self.cluster, self.namespace, self.service = cluster, namespace, service
@@ -66,7 +66,7 @@ class Pickers:
         return dict(self._found("deployment", self._deployment)["spec"]["template"]["spec"])
 
     def arguments(self) -> list[str]:
-        """Those of the container."""
+        """Return the arguments of the picker's container."""
         (container,) = (each for each in self._pod()["containers"] if each["name"] == "main")
         return list(container["args"])
 
@@ -76,7 +76,7 @@ class Pickers:
         self.cluster.kubectl("patch", "llminferenceservice", self.service, *where, "-p", patch)
 
     def start(self) -> int:
-        """Start the container's program with its arguments, only on other ports; its number."""
+        """Start the container's program with its arguments but other ports; return the number of the process."""
         grpc, health, metrics = free_ports(3)
         ports = (f"--grpc-port={grpc}", f"--grpc-health-port={health}", f"--metrics-port={metrics}")
         number = len(self.processes)
@@ -92,7 +92,7 @@ class Pickers:
         return number
 
     def health(self, number: int, service: str) -> str:
-        """What a probe of the preset's gets as its answer; empty while nobody answers."""
+        """Return the status that the preset's probe would get; empty if the picker does not answer."""
         self.processes[number].check()
         return str(self._ask(f"127.0.0.1:{self._ports[number][1]}", "health", service).get("status", ""))
 
@@ -101,7 +101,7 @@ class Pickers:
             wait_until(lambda: self.health(number, probe) == "SERVING", f"{probe} of the picker", 60, 0.5)  # noqa: B023
 
     def pick(self, *headers: str, body: str = CHAT) -> Json:
-        """The headers that the first picker sets on a chat request."""
+        """Return the headers that the first picker sets on a chat request."""
         return self._ask(f"127.0.0.1:{self._ports[0][0]}", "pick", body, *headers)
 
     def _ask(self, *arguments: str) -> Json:
@@ -113,7 +113,7 @@ class Pickers:
         return "\n".join(process.tail(100_000) for process in self.processes)
 
     def _endpoints(self, component: str) -> dict[str, str]:
-        """Addresses of the service's ready pods by their names, without those that are being deleted."""
+        """Return the addresses of the service's ready pods by pod name, without terminating pods."""
         found = f"app.kubernetes.io/name={self.service},app.kubernetes.io/component=llminferenceservice-{component}"
         items = self.cluster.get("pods", "-n", self.namespace, "-l", found)["items"]
         return {
@@ -126,7 +126,7 @@ class Pickers:
     def wait_endpoints(
         self, count: int, component: str = "workload", *, but: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """The addresses of so many ready pods by their names, none of which is among others."""
+        """Wait for `count` ready pods, none of them in `but`; return their addresses by pod name."""
 
         def there() -> bool:
             found = self._endpoints(component)
@@ -136,7 +136,7 @@ class Pickers:
         return self._endpoints(component)
 
     def serve(self, endpoints: Mapping[str, str]) -> list[ModelServer]:
-        """The model servers at these addresses; kwok gives an address to a pod after another."""
+        """Return the model servers at these addresses. They are kept, since kwok reuses addresses."""
         for each in endpoints.values():
             if each not in self._servers:
                 self._servers[each] = self._opened.enter_context(ModelServer(each.partition(":")[0]))
@@ -145,7 +145,7 @@ class Pickers:
 
 @pytest.fixture(scope="module")
 def gateway(installation: Installation) -> Installation:
-    """The Gateway that managed routes name; nobody here serves it."""
+    """Create the Gateway that managed routes refer to; no controller implements it here."""
     installation.cluster.create_namespace("kserve")
     installation.cluster.kubectl("apply", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
     return installation
@@ -153,7 +153,7 @@ def gateway(installation: Installation) -> Installation:
 
 @pytest.fixture
 def pickers(gateway: Installation, namespace: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pickers]:
-    """Of the example and the service that the test names."""
+    """Apply the example that the test names; return the pickers of its service."""
     example, service = request.param
     cluster = gateway.cluster
     cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / f"{example}.yaml"))
@@ -186,7 +186,7 @@ def test_it_prefers_the_less_loaded_server_and_follows_a_rollout(pickers: Picker
 
 
 def picks(pickers: Pickers) -> set[str | None]:
-    """The pods that some chats go to, too short for a cache of prompts to decide."""
+    """Return the pods picked for a few chats that are too short for the prompt cache to matter."""
     return {pickers.pick().get(DESTINATION) for _ in range(4)}
 
 
@@ -212,7 +212,7 @@ def test_it_names_one_server_for_prefill_and_one_for_decode(pickers: Pickers) ->
     "pickers", [("lora", "chat-with-adapters"), ("critical", "critical-chat")], indirect=True, ids=["lora", "critical"]
 )
 def test_it_starts_with_every_default_configuration(pickers: Pickers) -> None:
-    """And picks with a model that is an adapter, and with an objective."""
+    """The picker starts and picks a pod for a model that is an adapter, and for an objective."""
     found = pickers.wait_endpoints(2 if pickers.service == "chat-with-adapters" else 1)
     pickers.serve(found)
     pickers.start()
@@ -224,7 +224,7 @@ def test_it_starts_with_every_default_configuration(pickers: Pickers) -> None:
 
 @routed
 def test_several_elect_a_leader(pickers: Pickers) -> None:
-    """With the rights of the Role: one is ready, and another one once that has ended."""
+    """With the Role's rights, one picker is ready, and the other one becomes ready when the first stops."""
     pickers.change({"router": {"scheduler": {"replicas": 2}}})
     wait_until(lambda: "--ha-enable-leader-election" in pickers.arguments(), "pickers that elect a leader", 30, 0.5)
     first = pickers.start()

@@ -1,4 +1,4 @@
-"""Groups that a Go operator left are taken over: beside their real controller, no pod of them restarts."""
+"""Groups that a Go operator left are taken over beside the real LeaderWorkerSet controller without a pod restart."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ REFUSED = {
     "service-workload-template-all": _TWICE,
     "service-multi-node-leader-without-runner": "no container is named model-runner, which admission refuses",
 }
-"""Recorded cases that no cluster with modelhooks has, and why."""
+"""Recorded cases that cannot exist in a cluster with modelhooks, and the reason."""
 POD_LABEL = "leaderworkerset.sigs.k8s.io/name"
 _PARENTS = {"LLMInferenceService": KSERVE, "Service": LLMAZ}
 _SHARED = ("LLMInferenceServiceConfig", "ConfigMap")
-"""Kinds of a case's objects in an operator's namespace that shape pods."""
+"""Kinds in an operator's namespace that affect pods."""
 
 
 def group_cases() -> list[Json]:
-    """Recorded cases with a group of several pods; of llmaz those with the ConfigMap, which they share."""
+    """Return the recorded multi-node cases; of llmaz only those with the ConfigMap, which they share."""
     found = [case for family in ("kserve", "llmaz") for case in recordings.cases(family) if _has_group(case)]
     return [case for case in found if case["family"] == "kserve" or "ConfigMap" in _kinds(case)]
 
@@ -52,9 +52,9 @@ def _kinds(case: Json) -> set[str]:
 
 
 def leave_behind(cluster: ControlPlane, case: Json) -> str | None:
-    """Make what the operator of a case left, in a namespace, its children labelled as docs/migration.md does.
+    """Create what the operator of a case left in a new namespace, with children labelled as docs/migration.md says.
 
-    Return the namespace; None where the API server, which the recorded operators did not have, refuses an object.
+    Return the namespace, or None if the API server refuses an object; the operators were recorded without one.
     """
     namespace = cluster.create_namespace()
 
@@ -65,7 +65,7 @@ def leave_behind(cluster: ControlPlane, case: Json) -> str | None:
 
     text = json.dumps(case)
     for model in (item["metadata"]["name"] for item in case["objects"] if item["kind"] == "OpenModel"):
-        text = text.replace(model, f"{model}-{namespace}")  # no namespace holds them
+        text = text.replace(model, f"{model}-{namespace}")  # cluster-scoped, so names must be unique
     case = json.loads(text)
     written = [item for item in case["objects"] if _namespace_of(item) == "default" and not _is_owned(item)]
     if not apply(*(_unstored(item, {}, "") for item in written)):
@@ -77,7 +77,7 @@ def leave_behind(cluster: ControlPlane, case: Json) -> str | None:
 
 
 class Groups:
-    """The groups in some namespaces, by which the names of their cases are known."""
+    """The groups in some namespaces, with the names of their cases."""
 
     def __init__(self, cluster: ControlPlane, cases: dict[str, str]) -> None:
         self._cluster = cluster
@@ -88,7 +88,7 @@ class Groups:
         return [item for item in items if item["metadata"]["namespace"] in self._cases]
 
     def are_up(self) -> bool:
-        """Report whether every group has its leader; workers may wait for GPUs that no node has."""
+        """Report whether every group has its leader. Workers may wait for GPUs that no node has."""
         return all(item.get("status", {}).get("replicas") == item["spec"]["replicas"] for item in self._items(SETS))
 
     def are_taken_over(self) -> bool:
@@ -96,7 +96,7 @@ class Groups:
         return all(LAST_APPLIED in item["metadata"].get("annotations", {}) for item in self._items(SETS))
 
     def pods(self) -> dict[str, str]:
-        """The pods' cases and names by uid, without pods that are being deleted."""
+        """Return case and name of each pod by uid, without terminating pods."""
         found = (item["metadata"] for item in self._items("pods", f"--selector={POD_LABEL}"))
         return {
             pod["uid"]: f"{self._cases[pod['namespace']]}: {pod['name']}"
@@ -105,7 +105,10 @@ class Groups:
         }
 
     def changed_templates(self) -> list[str]:
-        """The cases of sets of which their controller has recorded different templates; it may record one twice."""
+        """Return the cases whose LeaderWorkerSet has revisions with different templates.
+
+        The controller may record the same template twice.
+        """
         sets = {item["metadata"]["uid"]: item["metadata"]["namespace"] for item in self._items(SETS)}
         revisions = self._items("controllerrevisions")
         templates = {(item["metadata"]["ownerReferences"][0]["uid"], json.dumps(item["data"])) for item in revisions}
@@ -122,7 +125,7 @@ def _is_owned(item: Json) -> bool:
 
 
 def _unstored(item: Json, labels: dict[str, str], owner: str) -> Json:
-    """Return a recorded object without what the API server adds, with further labels and the uid of its owner."""
+    """Return a recorded object without server-set fields, with added labels and its owner's uid."""
     recorded = item["metadata"]
     metadata = {key: recorded[key] for key in ("name", "annotations") if key in recorded}
     metadata["labels"] = {**recorded.get("labels", {}), **labels}
@@ -132,7 +135,7 @@ def _unstored(item: Json, labels: dict[str, str], owner: str) -> Json:
 
 @contextlib.contextmanager
 def shared(cluster: ControlPlane, cases: list[Json]) -> Iterator[None]:
-    """The objects of the cases in the namespaces of the operators, for as long as the test needs them."""
+    """Create the shared objects of the cases in the operators' namespaces while the test runs."""
     items = [item for case in cases for item in case["objects"] if item["kind"] in _SHARED]
     found = {(_namespace_of(item), item["metadata"]["name"]): item for item in items}
     namespaces = {namespace for namespace, _ in found} - {"default"}
@@ -147,7 +150,7 @@ def shared(cluster: ControlPlane, cases: list[Json]) -> Iterator[None]:
 
 @pytest.fixture
 def current_presets(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The presets that users get who set none."""
+    """Use the presets that apply when none are configured."""
     with monkeypatch.context() as patched:
         patched.delenv("MODELHOOKS_KSERVE_PRESETS")
         installation.stop_service()
@@ -159,7 +162,7 @@ def current_presets(installation: Installation, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("current_presets")
 def test_no_pod_restarts(installation: Installation, cluster: ControlPlane) -> None:
-    """Nor does a template change: the groups' controller would record another one."""
+    """No pod is replaced, and the LeaderWorkerSet controller records no new template."""
     cases = group_cases()
     with shared(cluster, cases):
         installation.metacontroller.stop()

@@ -1,7 +1,7 @@
 """How Traefik, the Gateway API implementation of these tests, is built from its module.
 
-For certificates it has clients of 150 name services, which would need hundreds of further modules: it is built from a
-copy without them. The module lacks the program's own page, too, which nothing here opens.
+Traefik's ACME support includes clients of 150 DNS providers, which would need hundreds of further modules, so a copy
+without them is built. The module also lacks Traefik's dashboard, which is not used here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LEGO = "github.com/go-acme/lego/v4"
 
 
 def patch(folder: Path) -> Path:
-    """Write the changed copy below a folder; return where it is compiled."""
+    """Write the patched copy below a folder; return the directory to compile in."""
     tree = _copy("github.com/traefik/traefik/v3", folder / "traefik")
     lego = _copy(_LEGO, folder / "lego")
     clients = lego / "providers" / "dns"
@@ -27,7 +27,7 @@ def patch(folder: Path) -> Path:
 
 
 def _copy(module: str, target: Path) -> Path:
-    """Copy a pinned module, whose files in the cache of modules are read-only."""
+    """Copy a pinned module; files in the module cache are read-only."""
     shutil.copytree(binaries.module_directory(_TOOL, module), target, copy_function=shutil.copyfile)
     for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
         folder.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Rules of a config, by the identifiers of KS-7.4."""
+"""Rules of an LLMInferenceServiceConfig, by their ids in KS-7.4."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ WELL_KNOWN = "kserve-config-llm-template"
 
 
 def test_configs_do_not_nest() -> None:
-    """KS-C01."""
+    """A config must not have baseRefs (KS-C01)."""
     assert fields(config(baseRefs=[{"name": "other"}])) == [("spec.baseRefs", "Forbidden")]
 
 
 def test_scheduler_replicas() -> None:
-    """KS-C02."""
+    """The scheduler's replicas must be at least 1 (KS-C02)."""
     assert fields(config(router={"scheduler": {"replicas": 0}})) == [("spec.router.scheduler.replicas", "Invalid")]
 
 
 def test_both_at_once() -> None:
-    """KS-C01 and KS-C02 are found together; templates are only tried on a config without mistakes."""
+    """KS-C01 and KS-C02 are reported together; templates are only rendered if both hold."""
     document = config(
         baseRefs=[{"name": "other"}], router={"scheduler": {"replicas": -1}}, annotations={"a": "{{ .Nope }}"}
     )
@@ -52,7 +52,7 @@ def test_both_at_once() -> None:
     ],
 )
 def test_a_template_that_the_sample_cannot_fill(text: str) -> None:
-    """KS-C03: a mistake of the whole object, as upstream reports it; the text says where."""
+    """The error is about the whole object, as upstream reports it; its message names the field (KS-C03)."""
     errors = admit(config(template={"containers": [{"name": "main", "args": ["ok", text]}]})).errors
     assert [(str(error.path), error.type.value) for error in errors] == [("", "FieldValueForbidden")]
     assert "spec.template.containers[0].args[1]" in str(errors[0])
@@ -71,7 +71,7 @@ def test_a_template_that_the_sample_cannot_fill(text: str) -> None:
     ],
 )
 def test_templates_that_the_sample_fills(text: str) -> None:
-    """Whatever the sample service has may be used."""
+    """A template may use every field of the sample service."""
     assert fields(config(template={"containers": [{"name": "main", "args": [text]}]})) == []
 
 
@@ -94,23 +94,23 @@ LAX: dict[str, Json] = {
 
 @pytest.mark.parametrize("case", LAX)
 def test_rules_of_services_do_not_apply(case: str) -> None:
-    """They do to what the config is merged into."""
+    """These rules apply to the merged spec of a service, not to a config."""
     assert fields(config(**LAX[case])) == []
 
 
 def test_rules_of_the_schema_do_apply() -> None:
-    """Scaling's are CEL in the CRDs of both kinds."""
+    """Both kinds share the schema's rules, such as those for scaling in CEL."""
     assert fields(config(scaling={"maxReplicas": 2})) == [("spec.scaling.wva", "Required")]
     assert fields(config(parallelism={"tensor": 0})) == [("spec.parallelism.tensor", "Invalid")]
 
 
 def test_rejects_an_invalid_url() -> None:
-    """The API's own types could not hold it, in a config no more than in a service."""
+    """A config's URI must be a valid URL, as KServe's Go types parse it."""
     assert fields(config(model={"uri": "hf://{{ .Name }}/x"})) == [("spec.model.uri", "Invalid")]
 
 
 def test_a_list_that_cannot_be_applied_is_a_warning() -> None:
-    """A service that uses the config may still replace it."""
+    """Duplicate items are only a warning, as a service that uses the config may replace the list."""
     verdict = admit(config(template={"containers": [{"name": "main"}, {"name": "main"}]}))
     assert verdict.errors == []
     assert len(verdict.warnings) == 1
@@ -118,7 +118,7 @@ def test_a_list_that_cannot_be_applied_is_a_warning() -> None:
 
 @pytest.mark.parametrize("edition", EDITIONS.values(), ids=EDITIONS)
 def test_every_preset_is_a_valid_config(edition: Mapping[str, Json]) -> None:
-    """They can be exported, changed and stored."""
+    """A preset can be exported, changed and stored as a config."""
     for suffix, preset in edition.items():
         assert fields(config(f"kserve-{suffix}", **json.loads(json.dumps(preset)))) == []
 
@@ -143,12 +143,12 @@ def _config(name: str, **spec: Any) -> Config:
     ],
 )
 def test_changing_a_well_known_config(name: str, before: Json, after: Json, warned: bool) -> None:
-    """KS-C04: a change warns, an addition does not."""
+    """A changed or removed field causes a warning, an added one does not (KS-C04)."""
     assert bool(update_warnings(_config(name, **after), _config(name, **before), Settings())) is warned
 
 
 def test_an_update_says_so() -> None:
-    """Through the review, beside what it says of any object."""
+    """The review of an update includes the warning."""
     before, after = config(WELL_KNOWN, replicas=1), config(WELL_KNOWN, replicas=2)
     assert any("well-known" in warning for warning in admit(after, before).warnings)
     assert not admit(before, before).warnings
@@ -156,7 +156,7 @@ def test_an_update_says_so() -> None:
 
 @pytest.mark.parametrize(("name", "warned"), [(WELL_KNOWN, True), ("mine", False)])
 def test_a_deletion_is_allowed(name: str, warned: bool) -> None:
-    """A failing answer would hold up whole namespaces; a warning does not."""
+    """Deletion only warns: refusing it would block the deletion of whole namespaces."""
     request = {
         "uid": "u",
         "operation": "DELETE",
@@ -171,7 +171,7 @@ def test_a_deletion_is_allowed(name: str, warned: bool) -> None:
 
 
 def test_deleting_a_well_known_config() -> None:
-    """KS-C05."""
+    """Deleting a preset's config causes a warning (KS-C05)."""
     assert delete_warnings(WELL_KNOWN, Settings())
     assert not delete_warnings("mine", Settings())
     assert not delete_warnings(WELL_KNOWN, Settings(kserve_config_prefix="other-"))

@@ -1,4 +1,4 @@
-"""The status of a config: whether it can be used."""
+"""Status of a config: whether it can be used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def status(**spec: Any) -> Json:
 
 
 def test_a_config_that_renders_is_ready() -> None:
-    """For the sample service, whose parts its templates may rely on."""
+    """Templates are rendered for the sample service."""
     found = status(template={"containers": [{"name": "main", "args": ["{{ .Spec.Model.Name }}"]}]})
     assert found["observedGeneration"] == 1
     assert [(c["type"], c["status"], c["reason"]) for c in found["conditions"]] == [
@@ -32,7 +32,7 @@ def test_a_config_that_renders_is_ready() -> None:
 
 
 def test_a_config_that_does_not_render_says_where() -> None:
-    """With the place and the line."""
+    """The message has the field and the line."""
     found = status(template={"containers": [{"name": "main", "args": ["{{ .Spec.Nothing }}"]}]})
     (ready,) = found["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "InvalidSpec")
@@ -60,7 +60,7 @@ def in_use(cluster: Cluster) -> tuple[str, str, str, str]:
 
 
 def test_services_that_refer_to_a_config() -> None:
-    """By ``baseRefs``; of other namespaces they mean another config."""
+    """Services of the same namespace that name it in ``baseRefs`` are listed; others mean another config."""
     elsewhere = service("c", baseRefs=[{"name": "base"}])
     elsewhere["metadata"]["namespace"] = "other"
     users = [service(name, baseRefs=[{"name": "other"}, {"name": "base"}]) for name in ("b", "a")]
@@ -77,7 +77,7 @@ def test_services_that_refer_to_a_config() -> None:
 
 
 def test_users_of_a_config_of_the_system_namespace_are_not_listed() -> None:
-    """Those of every namespace would be too many for one request."""
+    """The services of all namespaces would be too many for one request."""
     cluster = used(service("a", baseRefs=[{"name": "base"}]), namespace="kserve")
     assert cluster.condition("ConfigInUse") is None
     assert customize(config("base", "kserve")) == []
@@ -118,5 +118,5 @@ def test_an_unused_config_goes_even_if_it_is_invalid(spec: Json) -> None:
 
 
 def test_a_config_that_nobody_deletes_stays() -> None:
-    """Metacontroller also finalizes objects that a selector does not match any more."""
+    """Metacontroller also calls finalize for objects that its selector no longer matches."""
     assert "finalized" not in finalize(config("base"))

@@ -21,7 +21,7 @@ def member(name: str, weight: int = 10, *, group: str = "chat", ready: bool = Tr
 
 
 def shared(*peers: Json, weight: int = 30, **route: Any) -> Cluster:
-    """A service of the group whose route has a rule of its own, beside two below its own path."""
+    """Return a service of the group whose route has two rules: one for the group's path, one for its own path."""
     own = {"path": {"type": "PathPrefix", "value": "/default/demo/v1"}}
     rules = [{"matches": [match], "backendRefs": [POOL]} for match in (PREFIX, own)]
     parent = service(
@@ -42,7 +42,7 @@ def weights(cluster: Cluster, rule: int = 0) -> dict[str, int]:
 
 
 def test_requests_are_shared_by_weight() -> None:
-    """By the rules that are not below the service's own path."""
+    """Only rules outside the service's own path are shared."""
     cluster = shared(member("other", 70), member("stranger", group="different"))
     assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 70}
     assert weights(cluster, 1) == {"demo-inference-pool": 1}
@@ -63,14 +63,14 @@ def test_a_member_is_its_pool_or_its_service(spec: Json, backend: str) -> None:
 
 
 def test_a_member_that_is_not_ready_waits() -> None:
-    """One that was there stays while it is updated; one that is stopped is there without weight."""
+    """A member is added once it is ready, stays during its updates, and has weight 0 while it is stopped."""
     peer = member("other", ready=False)
     cluster = shared(peer)
     assert weights(cluster) == {"demo-inference-pool": 30}
     cluster.related[-1] = member("other")
     cluster.sync()
     assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 10}
-    for position in (0, 1):  # its own route is changed, its pods are
+    for position in (0, 1):  # once its route is updated, once its pods are
         updating = member("other")
         updating["status"]["conditions"][position]["status"] = "False"
         cluster.related[-1] = updating
@@ -84,7 +84,7 @@ def test_a_member_that_is_not_ready_waits() -> None:
 
 
 def test_other_models_are_not_served_by_the_group() -> None:
-    """Adapters count as models; the condition says which service it is."""
+    """A member with other models or adapters gets no requests; the condition names it."""
     peer = member("other")
     peer["spec"]["model"]["lora"] = {"adapters": [{"name": "a", "uri": "hf://a/b"}]}
     cluster = shared(peer)
@@ -121,7 +121,7 @@ def test_rules(router: Json, wrong: list[tuple[str, str]]) -> None:
 
 
 def test_pools_are_reached_by_every_rule() -> None:
-    """Also by those of the preset that have the Service. One has no name, so that Metacontroller merges no backends."""
+    """Rules for the Service, too. One loses its name, so that Metacontroller does not merge its backends."""
     cluster = shared(member("other"), http={})
     assert cluster.answer["status"]["conditions"]
     route = cluster.child("HTTPRoute", "demo-kserve-route")

@@ -1,4 +1,4 @@
-"""Criticality: objectives, and the header by which requests select them. KS-4.9."""
+"""Criticality: InferenceObjectives, and the header by which requests select them (KS-4.9)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL, setting
 
 
 def critical(criticality: str = "Critical", adapters: dict[str, str] | None = None, **spec: Any) -> Json:
-    """A service of v1alpha2; ``adapters`` have a criticality each."""
+    """Return a service of v1alpha2; ``adapters`` maps names to criticalities."""
     notes = {MODEL: criticality} if criticality else {}
     model: Json = {"uri": "hf://org/model"}
     if adapters:
@@ -36,13 +36,13 @@ def critical(criticality: str = "Critical", adapters: dict[str, str] | None = No
 
 
 def priorities(made: Cluster) -> dict[str, int]:
-    """By name of the objective."""
+    """Return the priority of each objective by name."""
     found = [child for child in made.children if child["kind"] == "InferenceObjective"]
     return {child["metadata"]["name"]: child["spec"]["priority"] for child in found}
 
 
 def header(rule: Json) -> str:
-    """The objective that a rule names."""
+    """Return the objective that a rule names."""
     steps = [step for step in rule.get("filters") or () if step["type"] == "RequestHeaderModifier"]
     assert len(steps) <= 1
     found = [h for step in steps for h in step["requestHeaderModifier"].get("set") or () if h["name"] == HEADER]
@@ -56,7 +56,7 @@ def rules(made: Cluster) -> list[Json]:
 
 @pytest.mark.parametrize(("criticality", "priority"), [("Critical", 100), ("Standard", 0), ("Sheddable", -1)])
 def test_each_criticality_has_its_priority(criticality: str, priority: int) -> None:
-    """The object is of the pool's namespace, and names the pool."""
+    """The objective has the priority, and refers to the pool."""
     made = synced(critical(criticality))
     objective = made.child("InferenceObjective", NAME)
     assert objective["apiVersion"] == "inference.networking.x-k8s.io/v1alpha2"
@@ -71,7 +71,7 @@ def test_priorities_are_settings() -> None:
 
 
 def test_the_route_names_the_objective_of_requests_to_the_pool() -> None:
-    """And nothing else of it changes, nor of a route without a criticality."""
+    """Only rules for the pool get the header; the rest of the route, and routes without criticality, are unchanged."""
     plain, made = synced(critical("")), synced(critical())
     assert [header(rule) for rule in rules(plain)] == ["", "", ""]
     assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
@@ -83,7 +83,7 @@ def test_the_route_names_the_objective_of_requests_to_the_pool() -> None:
 
 
 def test_adapters_have_objectives_and_rules_of_their_own() -> None:
-    """Requests are known by the header of a body-based router. A prefix is only replaced in rules of one match."""
+    """Adapters are matched by the body-based router's header. Prefix rewrites require rules with one match."""
     made = synced(critical("Standard", {"code": "Critical", "Org/Fun": "Sheddable", "plain": ""}))
     fun = f"{NAME}-org-fun-"
     (hashed,) = [name for name in priorities(made) if name.startswith(fun)]
@@ -95,7 +95,7 @@ def test_adapters_have_objectives_and_rules_of_their_own() -> None:
 
 
 def test_matches_that_are_about_a_model_already() -> None:
-    """Each goes to the rule of its model, with no second header of that name, which would be refused."""
+    """A match by model stays with the rule of that model; a second header of that name would be refused."""
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
     wanted = ("demo", "publishers/default/models/code", "publishers/default/models/other")
     matches = [{"headers": [{"type": "Exact", "name": "x-gateway-model-name", "value": name}]} for name in wanted]
@@ -112,7 +112,7 @@ def test_matches_that_are_about_a_model_already() -> None:
 
 
 def test_a_header_that_the_user_sets_stays() -> None:
-    """Other headers of the same filter do, too; the condition says that the objective is not named."""
+    """The condition reports it. Other headers of the filter are kept beside the objective."""
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
     own = {"name": "X-GATEWAY-Inference-Objective", "value": "mine"}
 
@@ -132,7 +132,7 @@ def test_a_header_that_the_user_sets_stays() -> None:
 
 
 def test_a_route_has_room_for_sixteen_rules() -> None:
-    """Above it the model's objective is named, and the condition says of which adapters none is."""
+    """If adapters need more, only the model's objective is named, and the condition lists the others."""
     made = synced(critical("Critical", {f"a{n}": "Standard" for n in range(7)}))
     assert len(priorities(made)) == 8
     assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
@@ -142,7 +142,7 @@ def test_a_route_has_room_for_sixteen_rules() -> None:
 
 
 def test_rules_with_names() -> None:
-    """No two rules of a route may have one, so a copy has none."""
+    """Rule names must be unique in a route, so the copied rule has none."""
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
     rule = {"name": "chat", "backendRefs": [{**backend, "port": 8000}]}
     router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
@@ -151,7 +151,7 @@ def test_rules_with_names() -> None:
 
 
 def test_objectives_of_a_users_pool() -> None:
-    """Its name stands in the objective, and in the rules that have the header."""
+    """The objective refers to the user's pool, and the same rules get the header."""
     pool = {
         "apiVersion": "inference.networking.k8s.io/v1",
         "kind": "InferencePool",
@@ -164,7 +164,7 @@ def test_objectives_of_a_users_pool() -> None:
 
 
 def test_a_base_may_say_how_critical_its_model_is() -> None:
-    """The service's own word wins; adapters keep theirs with the list that they stand in."""
+    """The service's criticality overrides the base's; those of adapters come with the list of adapters."""
     base = config(model={"uri": "hf://org/model", "lora": {"adapters": [{"name": "code", "uri": "hf://org/code"}]}})
     base["metadata"]["annotations"] = {MODEL: "Sheddable", ADAPTERS: '{"0": "Critical"}'}
     parent = service(uri=None, baseRefs=[{"name": "base"}], router=ROUTER)
@@ -182,7 +182,7 @@ def test_a_base_may_say_how_critical_its_model_is() -> None:
     ],
 )
 def test_where_it_has_no_effect(parent: Json, optional: frozenset[str], reason: str) -> None:
-    """Nothing is made, the route stays as it is, and a condition on which nothing depends says why."""
+    """No objective is created, the route is unchanged, and a condition that ``Ready`` ignores has the reason."""
     made = synced(parent, optional=optional)
     assert priorities(made) == {}
     assert {header(rule) for rule in rules(made)} == {""}
@@ -196,7 +196,7 @@ def test_no_condition_without_criticality() -> None:
 
 
 def test_objectives_stay_while_the_router_fails() -> None:
-    """They are kept with the rest of what it made, and go with the service's stop."""
+    """Objectives are kept with the router's other children, and removed when the service is stopped."""
     made = synced(critical())
     made.related = []
     made.sync()

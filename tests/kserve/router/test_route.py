@@ -1,4 +1,4 @@
-"""The managed route and the API group of its pool: KS-4.6."""
+"""The managed route and the API group of its pool (KS-4.6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIGRATED = {"serving.kserve.io/inference-pool-migrated": "v1"}
 def observed(
     group: str | None, resolved: tuple[str, str] | None = None, annotations: Json | None = None
 ) -> ObservedRoute:
-    """A route with one pool of that group; ``resolved``: status and reason of ``ResolvedRefs``."""
+    """Return a route with one pool of that group; ``resolved`` is status and reason of ``ResolvedRefs``."""
     backends = [{"kind": "InferencePool", "name": "demo-inference-pool", "group": group}] if group is not None else []
     conditions = [{"type": "ResolvedRefs", "status": resolved[0], "reason": resolved[1]}] if resolved else []
     document = {
@@ -49,12 +49,12 @@ def observed(
     ],
 )
 def test_the_group_changes_once_and_never_back(route: ObservedRoute | None, group: str) -> None:
-    """The present group, of which we make the pool; a route taken over with the former keeps it until it is refused."""
+    """Routes use the managed pool's group; an adopted route keeps the older one until the Gateway rejects it."""
     assert pool_group(route) == group
 
 
 def test_only_the_managed_pool_gets_the_group() -> None:
-    """Other backends are the user's; the annotation says that the route has migrated."""
+    """Backends of the user are unchanged; the annotation marks the route as migrated."""
     other = {"kind": "InferencePool", "name": "other", "group": "x"}
     pool = {"kind": "InferencePool", "name": "demo-inference-pool", "group": "whatever", "port": 8000}
     spec = {"rules": [{"backendRefs": [other, pool]}, {"matches": [{"path": {"value": "/"}}]}]}
@@ -65,7 +65,7 @@ def test_only_the_managed_pool_gets_the_group() -> None:
 
 
 def test_without_a_managed_pool_the_route_is_left_as_it_is() -> None:
-    """The group in the spec stands, and there is nothing to migrate."""
+    """The group in the spec is kept, and the route is not marked as migrated."""
     spec = {"rules": [{"backendRefs": [{"kind": "InferencePool", "name": "mine", "group": POOL_GROUP}]}]}
     route = http_route(NAMES, "ns", spec, None)
     assert route["spec"] == spec

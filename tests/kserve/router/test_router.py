@@ -1,4 +1,4 @@
-"""The router as a whole, through the hook: KS-4.1 to KS-4.7, KS-9.4."""
+"""The whole router, through the sync hook (KS-4.1 to KS-4.7, KS-9.4)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def own_pool(name: str = "mine", selector: Json | None = None, status: Json | No
     }
 
 
-# What is made: KS-4.1.
+# Children (KS-4.1).
 
 MODES: dict[str, tuple[Json | None, set[tuple[str, str]]]] = {
     "no router": (None, set()),
@@ -78,7 +78,7 @@ MODES: dict[str, tuple[Json | None, set[tuple[str, str]]]] = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_made(mode: str) -> None:
-    """Model servers are always there; the rest is what the router asks for."""
+    """Model servers always exist; the other children depend on the router."""
     router, expected = MODES[mode]
     assert cluster(router, gateway(), own_route(), own_pool()).names == WORKLOAD_OBJECTS | expected
 
@@ -92,7 +92,7 @@ def test_what_is_made(mode: str) -> None:
     ],
 )
 def test_where_the_route_leads(router: Json, kind: str, name: str) -> None:
-    """To the pool where there is one, else to the Service."""
+    """The route sends requests to the pool if there is one, else to the Service."""
     made = cluster(router, gateway(), own_pool())
     backend = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"][0]
     assert (backend["kind"], backend["name"]) == (kind, name)
@@ -106,7 +106,7 @@ PICKER = {
 
 
 def test_service_of_the_endpoint_picker_has_the_name_in_the_pool() -> None:
-    """And keeps it while the router cannot be reconciled."""
+    """The Service has the name in the pool's spec, also while the router cannot be reconciled."""
     spec = {**PICKER, "appProtocol": "kubernetes.io/h2c"}
     made = cluster({"route": {}, "scheduler": {"pool": {"spec": spec}}}, gateway())
     assert made.names - WORKLOAD_OBJECTS - ROUTER_OBJECTS == {("Service", "mine")}
@@ -120,7 +120,7 @@ def test_service_of_the_endpoint_picker_has_the_name_in_the_pool() -> None:
 
 
 def test_uses_a_users_gateway() -> None:
-    """Replaces the default one, which need not exist; without a namespace it is the service's."""
+    """It replaces the default one, which may be missing; the namespace defaults to the service's."""
     refs = [{"name": "a", "namespace": "infra"}, {"name": "b"}]
     made = cluster({"route": {}, "gateway": {"refs": refs}}, gateway("a", "infra"), gateway("b", "default"))
     parents = made.child("HTTPRoute", "demo-kserve-route")["spec"]["parentRefs"]
@@ -128,7 +128,7 @@ def test_uses_a_users_gateway() -> None:
     assert made.says("GatewaysReady") == "True"
 
 
-# References: KS-4.2.
+# References (KS-4.2).
 
 MISSING: dict[str, tuple[Json, list[Json], str, str]] = {
     "a gateway": (
@@ -161,7 +161,7 @@ MISSING: dict[str, tuple[Json, list[Json], str, str]] = {
 
 @pytest.mark.parametrize("case", MISSING)
 def test_references_must_exist_before_anything_is_made(case: str) -> None:
-    """The model servers run; the router waits, and says for what."""
+    """Model servers run; the router's children wait, and ``Ready`` names the missing object."""
     router, related, condition, named = MISSING[case]
     made = cluster(router, *related)
     assert made.names == WORKLOAD_OBJECTS
@@ -172,7 +172,7 @@ def test_references_must_exist_before_anything_is_made(case: str) -> None:
 
 
 def test_a_reference_that_goes_takes_nothing_with_it() -> None:
-    """What was made is kept as it is, and works again when the Gateway is back."""
+    """When the Gateway is deleted, children and URL are kept; they work again once it is back."""
     made = cluster(MANAGED, gateway())
     before = made.names
     made.related.clear()
@@ -186,7 +186,7 @@ def test_a_reference_that_goes_takes_nothing_with_it() -> None:
 
 
 def test_ready_has_the_gateways_own_words() -> None:
-    """Of a route that it refuses; in the condition of routes, too."""
+    """``Ready`` and ``HTTPRoutesReady`` quote the Gateway's reason and message for rejecting a route."""
     refused = {"type": "Accepted", "status": "False", "reason": "NotAllowedByListeners", "message": "closed"}
     parents = [{"parentRef": DEFAULT_PARENT, "controllerName": "x.dev/y", "conditions": [refused]}]
     made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, gateway(), own_route(status={"parents": parents}))
@@ -200,7 +200,7 @@ def test_ready_has_the_gateways_own_words() -> None:
 
 
 def test_a_full_service_comes_up() -> None:
-    """The states of KS-6, in order."""
+    """Conditions and addresses from the first sync until everything is ready (KS-6)."""
     made = cluster(MANAGED, gateway())
     assert {c["type"]: made.says(c["type"]) for c in made.answer["status"]["conditions"]} == {
         "HTTPRoutesReady": "HTTPRoutesNotReady",
@@ -227,7 +227,7 @@ def test_a_full_service_comes_up() -> None:
 
 
 def test_without_a_route_the_service_answers_within_the_cluster() -> None:
-    """With the scheme and the port that work."""
+    """The status has the workload Service's URL, with scheme and port."""
     made = cluster(None)
     url = "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"
     assert made.answer["status"]["addresses"] == [{"url": url}]
@@ -236,14 +236,14 @@ def test_without_a_route_the_service_answers_within_the_cluster() -> None:
 
 
 def test_a_route_whose_gateway_has_no_address_yet() -> None:
-    """The service answers within the cluster all the same."""
+    """Until then, the status has the workload Service's URL."""
     url = "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"
     status = cluster(MANAGED, gateway(addresses=[])).answer["status"]
     assert (status["url"], status["addresses"]) == (url, [{"url": url}])
 
 
 def test_urls_that_cannot_be_found_out() -> None:
-    """The route is written, what comes after it is not judged."""
+    """The route is created; later conditions are not evaluated."""
     broken = gateway(listeners=[{"name": "t", "port": 9, "protocol": "TCP"}])
     made = cluster(MANAGED, broken)
     assert ("HTTPRoute", "demo-kserve-route") in made.names
@@ -252,7 +252,7 @@ def test_urls_that_cannot_be_found_out() -> None:
 
 
 def test_a_gateway_that_is_not_programmed() -> None:
-    """Only Gateways that the user names are judged."""
+    """Only Gateways that the user names are evaluated."""
     made = cluster(
         {"route": {}, "gateway": {"refs": [{"name": "g", "namespace": "gw"}]}}, gateway("g", "gw", programmed=False)
     )
@@ -269,21 +269,20 @@ def test_a_gateway_that_is_not_programmed() -> None:
     ],
 )
 def test_reports_the_state_of_a_users_pool(status: Json, says: str) -> None:
-    """It is judged like a managed one; there is no endpoint picker to wait for."""
+    """It is evaluated like a managed pool, without waiting for an endpoint picker."""
     made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}, gateway(), own_pool(status=status))
     assert made.says("InferencePoolReady") == says
     assert made.says("SchedulerWorkloadReady") is None
 
 
 def test_reports_a_missing_users_pool() -> None:
-    """The reason says that it cannot be found."""
     made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "gone"}}}}, gateway())
     assert made.says("InferencePoolReady") == "InferencePoolFetchError"
     assert made.says("Ready") == "InferencePoolFetchError"
 
 
 def test_reports_a_users_pool_that_selects_other_pods() -> None:
-    """Nothing makes our pods match it, so the message says which labels are missing."""
+    """The message names the labels that the service's pods lack."""
     router = {"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}
     pool = own_pool(selector={"app": "x", "kserve.io/component": "workload"})
     message = (cluster(router, gateway(), pool).condition("Ready") or {})["message"]
@@ -292,11 +291,11 @@ def test_reports_a_users_pool_that_selects_other_pods() -> None:
     assert "spec.labels" not in (settled.condition("Ready") or {})["message"]
 
 
-# What is not installed.
+# Kinds that are not installed.
 
 
 def test_without_the_gateway_api() -> None:
-    """The condition says what to install; everything else is made, and the service has its address in the cluster."""
+    """The condition names what to install; all other children exist, and the URL is the workload Service's."""
     made = cluster(MANAGED, optional=frozenset({"InferencePool"}))
     assert made.says("HTTPRoutesReady") == "KindNotInstalled"
     assert made.names == WORKLOAD_OBJECTS | (ROUTER_OBJECTS - {("HTTPRoute", "demo-kserve-route")})
@@ -305,7 +304,7 @@ def test_without_the_gateway_api() -> None:
 
 
 def test_without_the_inference_extension() -> None:
-    """The scheduler and the route are kept; nothing switches to the Service in silence."""
+    """Scheduler and route are kept; the route does not silently fall back to the Service."""
     made = cluster(MANAGED, gateway(), optional=frozenset({"HTTPRoute"}))
     assert made.says("InferencePoolReady") == "InferencePoolFetchError"
     assert ("Deployment", "demo-kserve-router-scheduler") in made.names
@@ -314,7 +313,7 @@ def test_without_the_inference_extension() -> None:
 
 
 def test_permissions() -> None:
-    """Declared, the account and its Role are made; otherwise the condition says what the account lacks."""
+    """With the RBAC component, account and Role are created; without it, the condition names the component."""
     bare = cluster(MANAGED, gateway())
     template = bare.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]
     assert "serviceAccountName" not in template
@@ -328,7 +327,7 @@ def test_permissions() -> None:
 
 
 def test_a_users_account_must_exist() -> None:
-    """Until it does, nothing of the scheduler and after it is made."""
+    """Until it exists, the scheduler and all later children are not created."""
     router = {**MANAGED, "scheduler": {"template": {"serviceAccountName": "mine"}}}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine", "namespace": "default"}}
     made = cluster(router, gateway())
@@ -343,7 +342,7 @@ def test_a_users_account_must_exist() -> None:
 
 
 def test_the_scheduler_is_taken_away() -> None:
-    """Its objects and conditions go, and the route leads to the Service."""
+    """Its objects and conditions are removed, and the route sends requests to the Service."""
     made = cluster(MANAGED, gateway())
     made.parent["spec"]["router"] = {"route": {}}
     made.settle()
@@ -353,7 +352,7 @@ def test_the_scheduler_is_taken_away() -> None:
 
 
 def test_a_scheduler_added_later_is_found_by_the_route() -> None:
-    """By the group of the pool that is made, also while no gateway has looked at the route."""
+    """The route uses the API group of the created pool, even if no Gateway has evaluated the route yet."""
     made = cluster({"route": {}}, gateway())
     made.parent["spec"]["router"] = {"route": {}, "scheduler": {}}
     made.settle()
@@ -363,7 +362,7 @@ def test_a_scheduler_added_later_is_found_by_the_route() -> None:
 
 
 def test_users_routes_replace_the_managed_one() -> None:
-    """The managed route is deleted; the user's own decides the URL and the condition."""
+    """The managed route is deleted; URL and condition come from the user's route."""
     made = cluster({"route": {}}, gateway(), own_route(status=accepted(DEFAULT_PARENT)))
     made.parent["spec"]["router"] = {"route": {"http": {"refs": [{"name": "mine"}]}}}
     made.settle()
@@ -373,7 +372,7 @@ def test_users_routes_replace_the_managed_one() -> None:
 
 
 def test_prefill_added_later_changes_the_default_configuration() -> None:
-    """The scheduler follows the topology, not what it was started with."""
+    """The scheduler's configuration follows the current topology."""
     made = cluster(MANAGED, gateway())
     made.parent["spec"]["prefill"] = {}
     made.settle()
@@ -382,7 +381,7 @@ def test_prefill_added_later_changes_the_default_configuration() -> None:
 
 
 def test_a_stopped_service_has_no_children() -> None:
-    """And everything comes back with the annotation gone."""
+    """All children return once the annotation is removed."""
     made = cluster(MANAGED, gateway())
     before = made.names
     made.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "True"}
@@ -411,11 +410,11 @@ PRESET_REFS: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("router", "preset", "type_"), PRESET_REFS.values(), ids=PRESET_REFS)
 def test_what_only_a_preset_names_holds_nothing_up(router: Json, preset: Json, type_: str) -> None:
-    """It is not asked for, so whether it exists is not known (KS-9.2)."""
+    """Such an object is not requested, so its absence cannot be detected (KS-9.2)."""
     assert cluster(router, preset, gateway()).says(type_) == "True"
 
 
-# What is asked for.
+# Related objects.
 
 
 @pytest.mark.parametrize(
@@ -433,7 +432,7 @@ def test_what_only_a_preset_names_holds_nothing_up(router: Json, preset: Json, t
 def test_related_kinds_are_asked_for_only_where_they_are_declared(
     router: Json | None, optional: frozenset[str], asked: set[str]
 ) -> None:
-    """A rule for a kind that is not installed would fail every sync; Secrets are never asked for."""
+    """A rule for a kind that is not installed would make every sync fail; Secrets are never requested."""
     spec: Json = {} if router is None else {"router": router}
     resources = {rule["resource"] for rule in customize(service(**spec), optional)}
     assert resources & {"gateways", "httproutes", "services", "inferencepools", "secrets"} == asked

@@ -1,4 +1,4 @@
-"""The endpoint picker: KS-4.3 and KS-4.4."""
+"""The endpoint picker (KS-4.3 and KS-4.4)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def args_of(planned: SchedulerPlan) -> list[str]:
 
 
 def live(spec: Json, sent: Json | None = None) -> ObservedDeployment:
-    """An observed Deployment; ``sent`` is what was answered for it last."""
+    """Return an observed Deployment; ``sent`` is the spec in Metacontroller's record."""
     record = {"kind": "Deployment", "spec": sent} if sent is not None else None
     notes = {"metacontroller.k8s.io/last-applied-configuration": json.dumps(record)} if record else {}
     document = {
@@ -72,7 +72,7 @@ def live(spec: Json, sent: Json | None = None) -> ObservedDeployment:
 
 @pytest.mark.parametrize("disaggregated", [False, True])
 def test_a_loaded_adapter_counts_most(disaggregated: bool) -> None:
-    """Behind the filter of its side, and before the other scorers."""
+    """The scorer for adapters follows the filter of its profile, and precedes the other scorers."""
     document = json.loads(args_of(plan(disaggregated=disaggregated, adapters=True))[1])
     assert {"type": "lora-affinity-scorer"} in document["plugins"]
     for profile in document["schedulingProfiles"]:
@@ -85,7 +85,7 @@ def test_a_loaded_adapter_counts_most(disaggregated: bool) -> None:
     ("disaggregated", "handler"), [(False, "single-profile-handler"), (True, "pd-profile-handler")]
 )
 def test_the_default_configuration_follows_the_topology(disaggregated: bool, handler: str) -> None:
-    """A service with prefill pods has a profile for each side, and disaggregates every request."""
+    """With prefill there is one profile per side, and every request is disaggregated."""
     flag, text = args_of(plan(disaggregated=disaggregated))
     document = json.loads(text)
     plugins = {plugin["type"]: plugin for plugin in document["plugins"]}
@@ -103,7 +103,7 @@ def test_the_default_configuration_follows_the_topology(disaggregated: bool, han
     [({"b": [1, 2], "a": {"z": 1, "y": "ü"}}, '{"a":{"y":"ü","z":1},"b":[1,2]}'), ("a: 1\n", "a: 1\n")],
 )
 def test_uses_a_users_configuration(config: Any, text: str) -> None:
-    """JSON of a spec is compact with sorted keys, the text of a ConfigMap stands as it is."""
+    """An inline configuration is sent as compact JSON with sorted keys, one from a ConfigMap unchanged."""
     assert args_of(plan(config=config, args=["--v", "1"])) == ["--v", "1", "--config-text", text]
 
 
@@ -112,18 +112,18 @@ def test_uses_a_users_configuration(config: Any, text: str) -> None:
     ["--config-text", "-config-text", "--configText", "-configText", "--config-file", "-config-file", "--configFile"],
 )
 def test_a_configuration_in_the_template(flag: str) -> None:
-    """The user's flag stands, and there is no second one."""
+    """The user's flag is kept, and no second one is added."""
     assert args_of(plan(args=[flag, "x"])) == [flag, "x"]
 
 
 @pytest.mark.parametrize("args", [["--config-text=x"], ["--config-file"]])
 def test_ignores_other_arguments(args: list[str]) -> None:
-    """Only a flag with its value as the next argument is one."""
+    """Only a flag whose value is a separate argument is recognized."""
     assert args_of(plan(args=args))[len(args)] == "--config-text"
 
 
 def test_a_configuration_beside_a_flag_in_the_template() -> None:
-    """The spec's own configuration is appended, and so the last flag counts."""
+    """The configuration of the spec is appended: the last flag wins."""
     assert args_of(plan(config="new", args=["--config-text", "old"])) == [
         "--config-text",
         "old",
@@ -143,13 +143,13 @@ def test_a_configuration_beside_a_flag_in_the_template() -> None:
     ],
 )
 def test_several_of_them_elect_a_leader(replicas: int | None, args: list[str], elected: bool) -> None:
-    """The flag comes before the configuration, once."""
+    """The flag is added once, before the configuration."""
     given = args_of(plan(replicas=replicas, args=args))
     assert given[: len(args) + 1] == [*args, "--ha-enable-leader-election" if elected else "--config-text"]
 
 
 def test_only_the_main_container_gets_arguments() -> None:
-    """Other containers of the template are left alone, also where there is no main one."""
+    """Other containers are unchanged, even if the template has no main container."""
     assert plan(pod={"containers": [{"name": "side"}]}).pod == {
         "containers": [{"name": "side"}],
         "serviceAccountName": "demo-epp-sa",
@@ -160,7 +160,7 @@ def test_only_the_main_container_gets_arguments() -> None:
 
 
 def test_labels_for_pods_only() -> None:
-    """They neither reach the Deployment itself nor its selector, which cannot change."""
+    """Labels in the spec are set on pods, not on the Deployment or its immutable selector."""
     planned = plan(labels={"a": "b"}, annotations={"c": "d"})
     built = msgspec.to_builtins(scheduler.deployment(planned))
     assert built["metadata"]["labels"] == BASE
@@ -170,12 +170,12 @@ def test_labels_for_pods_only() -> None:
 
 
 def test_the_selector_follows_a_label_that_the_user_replaces() -> None:
-    """Or the Deployment would not select its own pods."""
+    """Otherwise the Deployment would not select its pods."""
     assert plan(labels={"app.kubernetes.io/name": "x"}).selector == {**BASE, "app.kubernetes.io/name": "x"}
 
 
 def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
-    """One that another operator made has more keys, and is immutable."""
+    """A selector is immutable, and one from another operator may have more keys."""
     selector = {**BASE, "a": "b"}
     observed = live({"selector": {"matchLabels": selector}})
     assert plan(labels={"a": "b"}, observed=observed).selector == selector
@@ -194,7 +194,7 @@ def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
     ],
 )
 def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent: int | None) -> None:
-    """Left alone when unset; a number that was sent once is sent on as observed, never dropped."""
+    """Without a number in the spec, replicas are not sent; once sent, they are sent as observed."""
     assert plan(replicas=wanted, observed=observed).replicas == sent
 
 
@@ -210,7 +210,7 @@ def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent:
     ],
 )
 def test_accounts(named: str, rbac: bool, account: str, managed: bool) -> None:
-    """One is made where ServiceAccounts are declared and the user names none; otherwise no pod waits for one."""
+    """The managed account is only used if ServiceAccounts are declared; an account that the user names always is."""
     planned = plan(rbac=rbac, pod={"serviceAccountName": named} if named else {})
     assert (planned.account, planned.account_managed) == (account, managed)
     assert planned.pod.get("serviceAccountName", "") == account
@@ -218,7 +218,7 @@ def test_accounts(named: str, rbac: bool, account: str, managed: bool) -> None:
 
 @pytest.mark.parametrize("named", ["", "mine"])
 def test_rbac(named: str) -> None:
-    """A Role and its binding for whichever account it is; the account itself only when it is ours."""
+    """Role and binding are created for any account, the account only if the user names none."""
     objects = scheduler.rbac(plan(pod={"serviceAccountName": named} if named else {}))
     kinds = {item["kind"]: item for item in objects}
     assert ("ServiceAccount" in kinds) is (not named)
@@ -253,7 +253,7 @@ def port(name: str, number: int, **more: str) -> Json:
 
 
 def test_service_ports() -> None:
-    """Ports of known names, of every container, in the order of their names."""
+    """Ports of all containers that have a known name, sorted by name."""
     assert list(ports([port("zmq", 5557), port("grpc", 9002)], [port("metrics", 9090), port("other", 1)]).items()) == [
         ("grpc", 9002),
         ("metrics", 9090),
@@ -262,13 +262,13 @@ def test_service_ports() -> None:
 
 
 def test_ports_that_clash() -> None:
-    """Of one name the last container's counts, and no number stands twice."""
+    """For duplicate names, the last container's port wins; each number occurs once."""
     assert ports([port("metrics", 9999)], [port("metrics", 9090)]) == {"metrics": 9090}
     assert ports([port("grpc", 9002), port("metrics", 9002)]) == {"grpc": 9002}
 
 
 def test_the_service_selects_by_the_base_labels() -> None:
-    """The target port is the name, so that a pod may move the number."""
+    """The target port is a name, so that pods may use another number."""
     service = msgspec.to_builtins(
         scheduler.service(
             plan(labels={"a": "b"}, pod={"containers": [{"name": "main", "ports": [port("grpc", 1, protocol="UDP")]}]})

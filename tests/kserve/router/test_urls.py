@@ -1,4 +1,4 @@
-"""URL discovery: the vectors of KS-4.8."""
+"""URL discovery (KS-4.8)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def found(
     parents: list[Json] | None = None,
     **route: Any,
 ) -> list[str]:
-    """The URLs of a route at one Gateway."""
+    """Return the URLs of a route at one Gateway."""
     spec = msgspec.convert({"parentRefs": parents or [PARENT], **route}, RouteSpec)
     related = {
         f"{meta['namespace']}/{meta['name']}": msgspec.convert({"metadata": meta}, RelatedMeta)
@@ -132,7 +132,7 @@ VECTORS: dict[str, tuple[list[str], list[str]]] = {
 
 @pytest.mark.parametrize("case", VECTORS)
 def test_urls(case: str) -> None:
-    """In the order of discovery."""
+    """URLs are listed in the order of discovery."""
     got, expected = VECTORS[case]
     assert got == expected
 
@@ -169,12 +169,12 @@ def test_what_makes_urls_impossible(listeners: list[Json], parent: Json, named: 
     ],
 )
 def test_what_a_url_is_called(host: str, name: str) -> None:
-    """By who can reach it; loopback is nobody's private network."""
+    """An address is named by who can reach it; a loopback IP does not count as internal."""
     assert host_name(host.rpartition(":")[0] if host.endswith(":8080") else host, "cluster.local") == name
 
 
 def test_url_of_a_service() -> None:
-    """External first, then the service's own path, then the shortest path; as in the sorted list otherwise."""
+    """External URLs come first, then the service's own path, then the shortest path, then the order of the list."""
     listed = [
         Address("internal", "http://192.168.1.1/default/demo"),
         Address("gateway-external", "http://a.example.com/x/y"),
@@ -189,7 +189,7 @@ def test_url_of_a_service() -> None:
 
 
 def test_addresses_of_all_rules() -> None:
-    """A path for each place that requests go below, with the Gateway that it is of."""
+    """There is one address per path prefix of the rules, each with the Gateway that serves it."""
     header = {"path": {"value": "/"}, "headers": [{"name": "X-Model", "value": "m"}]}
     rules = [rule("/n/s"), rule("/n/s/v1/chat"), rule("/publishers/n/models/m"), {**rule(), "matches": [header]}]
     spec = msgspec.convert({"parentRefs": [PARENT], "rules": rules}, RouteSpec)
@@ -206,7 +206,7 @@ def test_addresses_of_all_rules() -> None:
     "host", ["*", "evil/<script>", "a\x1b[31m", "javascript:alert(1)", "user:pass@host", "a." * 50_000, ""]
 )
 def test_hosts_that_no_url_can_have(host: str) -> None:
-    """Of a listener or of an address: another team's Gateway may say anything in a cluster without its schema."""
+    """Hosts of listeners and addresses are untrusted: another team writes the Gateway, perhaps without a schema."""
     usable = {"port": 80, "protocol": "HTTP"}
     assert found({**usable, "hostname": host}, values=["203.0.113.1"]) == ["http://203.0.113.1/"]
     assert found(usable, values=[host, "203.0.113.1"]) == ["http://203.0.113.1/"]
@@ -218,5 +218,4 @@ def test_addresses_are_bounded() -> None:
 
 
 def test_nothing_found() -> None:
-    """No URL."""
     assert choose([], "/default/demo") == ""

@@ -1,4 +1,4 @@
-"""The effective spec: which presets apply, what wins, what templates see, and why it cannot be computed."""
+"""The effective spec: choice of presets, precedence of layers, data of templates, and errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.kserve.objects import V017, Cluster, config, gateway, service
 
 
 def main(cluster: Cluster, kind: str = "Deployment", name: str = "demo-kserve") -> Json:
-    """The main container of the main workload."""
+    """Return the main container of the main workload."""
     cluster.sync()
     pod = cluster.child(kind, name)["spec"]["template"]["spec"]
     return next(c for c in pod["containers"] if c["name"] == "main")
 
 
 def problem(cluster: Cluster) -> str:
-    """Why the spec could not be combined."""
+    """Return the message of ``PresetsCombined``, which must be false."""
     cluster.sync()
     found = cluster.condition("PresetsCombined")
     assert found is not None
@@ -68,19 +68,19 @@ POD: Json = {"containers": []}
     ],
 )
 def test_presets_by_topology(spec: Json, chosen: list[str]) -> None:
-    """The table of KS-2.3, in merge order."""
+    """Presets are chosen by the table of KS-2.3, in merge order."""
     assert choose_presets([document(spec)]) == chosen
 
 
 def test_a_base_takes_part_in_the_choice() -> None:
-    """What only a baseRef says counts for the choice of presets."""
+    """Fields of a base count for the choice of presets."""
     cluster = Cluster(service(baseRefs=[{"name": "base"}]), config(prefill={}))
     cluster.sync()
     assert ("Deployment", "demo-kserve-prefill") in cluster.names
 
 
 def test_a_config_of_a_pipeline_presets_name_starts_the_group_its_own_way() -> None:
-    """Its pods are as they are: no GPUs are added."""
+    """Its pods are used unchanged: neither arguments nor GPUs are added."""
     parent = service(worker={}, parallelism={"pipeline": 2, "tensor": 4})
     pod = {"containers": [{"name": "main", "image": "i"}]}
     supplied = config("kserve-config-llm-worker-pipeline-parallel", "kserve", template=pod, worker=pod)
@@ -94,7 +94,7 @@ def test_a_config_of_a_pipeline_presets_name_starts_the_group_its_own_way() -> N
 
 @pytest.mark.parametrize("data", [{"data": 4, "dataLocal": 2}, {"pipeline": 2}])
 def test_a_worker_takes_its_parallelism_from_a_base(data: Json) -> None:
-    """And without one there is nothing to make, which the merged spec says."""
+    """If the merged spec has none for several nodes, it is an error."""
     parent = service(worker={}, baseRefs=[{"name": "base"}])
     cluster = Cluster(parent, config(parallelism=data))
     cluster.sync()
@@ -104,14 +104,14 @@ def test_a_worker_takes_its_parallelism_from_a_base(data: Json) -> None:
 
 @pytest.mark.parametrize("namespace", ["default", "kserve"])
 def test_a_config_shadows_the_preset_of_its_name(namespace: str) -> None:
-    """In the service's namespace or in the system namespace."""
+    """The config may be in the service's namespace or in the system namespace."""
     pod = {"containers": [{"name": "main", "image": "mine"}]}
     shadow = config("kserve-config-llm-template", namespace, template=pod)
     assert main(Cluster(service(), shadow))["image"] == "mine"
 
 
 def test_the_own_namespace_comes_first() -> None:
-    """Both have the config: the service's namespace wins."""
+    """If both namespaces have the config, the one in the service's namespace is used."""
     configs = [
         config(namespace=namespace, template={"containers": [{"name": "main", "image": namespace}]})
         for namespace in ("default", "kserve")
@@ -120,7 +120,7 @@ def test_the_own_namespace_comes_first() -> None:
 
 
 def test_an_empty_address_does_not_hide_a_bases() -> None:
-    """``uri`` is required wherever there is a model; who only gives a name leaves it empty (KS-2.4)."""
+    """A model requires ``uri``, so a service that only sets the name leaves it empty (KS-2.4)."""
     base = config(model={"uri": "hf://a/b"})
     cluster = Cluster(service(model={"uri": "", "name": "mine"}, baseRefs=[{"name": "base"}]), base, settings=V017)
     assert "mine" in main(cluster)["command"]
@@ -129,7 +129,7 @@ def test_an_empty_address_does_not_hide_a_bases() -> None:
 
 
 def test_claims_of_devices_are_replaced() -> None:
-    """Kubernetes gives the list no merge key."""
+    """Kubernetes defines no merge key for the list."""
 
     def containers(claim: str) -> Json:
         return {"containers": [{"name": "main", "resources": {"claims": [{"name": claim}]}}]}
@@ -143,7 +143,7 @@ def test_claims_of_devices_are_replaced() -> None:
 
 
 def test_all_presets_are_pinned_from_the_start() -> None:
-    """Whatever the topology, and even where combining fails."""
+    """All eight are pinned for every topology, even if the spec cannot be combined."""
     cluster = Cluster(service(baseRefs=[{"name": "none"}]))
     cluster.sync()
     wanted = {PIN_PREFIX + suffix: f"kserve-{suffix}" for suffix in presets.PINNED}
@@ -152,7 +152,7 @@ def test_all_presets_are_pinned_from_the_start() -> None:
 
 
 def test_a_pin_is_kept_and_used() -> None:
-    """A service goes on with the preset it was started with, but for the route's, of which the present one is used."""
+    """A service keeps its pinned presets, except the route's, which is always the current one."""
     pins = pinned(
         {f"{PIN_PREFIX}config-llm-template": "old-template", f"{PIN_PREFIX}config-llm-router-route": "old-route"},
         "kserve-",
@@ -166,7 +166,7 @@ def test_a_pin_is_kept_and_used() -> None:
 
 
 def test_pinning_can_be_switched_off() -> None:
-    """Then nothing is written, and nothing that was written counts."""
+    """No pins are written, and existing ones are ignored."""
     parent = {**service(), "status": {"annotations": {f"{PIN_PREFIX}config-llm-template": "gone"}}}
     cluster = Cluster(parent, settings=Settings(kserve_versioned_config=False))
     cluster.sync()
@@ -175,18 +175,18 @@ def test_pinning_can_be_switched_off() -> None:
 
 
 def test_another_prefix_names_other_presets() -> None:
-    """The shipped ones carry the configured prefix."""
+    """Built-in presets have the configured prefix."""
     cluster = Cluster(service(), settings=Settings(kserve_config_prefix="v2-"))
     cluster.sync()
     assert cluster.says("PresetsCombined") == "True"
     assert cluster.answer["status"]["annotations"][f"{PIN_PREFIX}config-llm-template"] == "v2-config-llm-template"
 
 
-# What wins.
+# Precedence.
 
 
 def test_layers_in_order() -> None:
-    """The preset is weakest, then the baseRefs in their order, then the service itself."""
+    """The service overrides baseRefs, a later baseRef an earlier one, and every baseRef the preset."""
 
     def pod(**env: str) -> Json:
         return {"containers": [{"name": "main", "env": [{"name": n, "value": v} for n, v in env.items()]}]}
@@ -224,7 +224,7 @@ def served_as(cluster: Cluster) -> str:
     ],
 )
 def test_the_last_base_with_a_model_name_beats_the_service(own: str | None, bases: list[str | None], name: str) -> None:
-    """The one value for which a baseRef is stronger (KS-2.1 step 3)."""
+    """The model's name is the only value for which a baseRef overrides the service (KS-2.1 step 3)."""
     model = {"uri": "hf://a/b", **({"name": own} if own else {})}
     configs = [config(f"c{n}", model={"name": base} if base else {}) for n, base in enumerate(bases)]
     parent = service(model=model, baseRefs=[{"name": f"c{n}"} for n in range(len(bases))])
@@ -232,7 +232,7 @@ def test_the_last_base_with_a_model_name_beats_the_service(own: str | None, base
 
 
 def test_pointers_override_with_zero_and_plain_fields_do_not() -> None:
-    """``replicas: 0`` and ``runAsNonRoot: false`` count; ``expert: false`` and an empty variable do not (KS-2.4)."""
+    """``replicas: 0`` and ``runAsNonRoot: false`` override; ``expert: false`` and an empty variable do not (KS-2.4)."""
     pod = {
         "containers": [
             {
@@ -264,7 +264,7 @@ def test_pointers_override_with_zero_and_plain_fields_do_not() -> None:
 
 
 def test_a_user_container_comes_before_the_presets() -> None:
-    """As Kubernetes merges: items of the override first, where the base has nothing before them."""
+    """As in Kubernetes' strategic merge, new items of the override come first."""
     cluster = Cluster(service(template={"containers": [{"name": "proxy", "image": "p"}]}))
     cluster.sync()
     pod = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
@@ -272,7 +272,7 @@ def test_a_user_container_comes_before_the_presets() -> None:
 
 
 def test_scheduler_template_without_containers_keeps_the_presets() -> None:
-    """A partial template says nothing about containers."""
+    """A template without containers overrides only its own fields."""
     parent = service(router={"scheduler": {"template": {"nodeSelector": {"a": "b"}}}})
     cluster = Cluster(parent)
     cluster.sync()
@@ -285,7 +285,7 @@ def test_scheduler_template_without_containers_keeps_the_presets() -> None:
 
 
 def test_templates_see_the_merged_spec() -> None:
-    """Parallelism that only a base gives reaches the preset's script."""
+    """Parallelism of a base reaches the preset's script."""
     base = config(worker={}, parallelism={**DP, "expert": True, "dataRPCPort": 7777})
     cluster = Cluster(service(baseRefs=[{"name": "base"}]), base)
     cluster.sync()
@@ -297,19 +297,19 @@ def test_templates_see_the_merged_spec() -> None:
 
 
 def test_users_may_write_templates() -> None:
-    """Every string of the spec is one."""
+    """Every string of the spec may be a template."""
     value = "tcp://{{ ChildName .ObjectMeta.Name `-epp-service` }}:5557"
     pod = {"containers": [{"name": "main", "env": [{"name": "EVENTS", "value": value}]}]}
     assert {"name": "EVENTS", "value": "tcp://demo-epp-service:5557"} in main(Cluster(service(template=pod)))["env"]
 
 
 def test_keeps_quotes_in_a_model_name() -> None:
-    """Each string is rendered on its own, so nothing has to be escaped."""
+    """Strings are rendered one by one, so quotes need no escaping."""
     assert served_as(Cluster(service(model={"uri": "hf://a/b", "name": 'a"b\\c'}), settings=V017)) == 'a"b\\c'
 
 
 def test_a_replaced_command_is_never_rendered() -> None:
-    """Merging comes first: what the user replaces may need what the user does not have."""
+    """Merging comes before rendering, so a replaced template may refer to fields that are not set."""
     parent = service(
         worker={"containers": [{"name": "main", "command": ["sim"]}]},
         template={"containers": [{"name": "main", "command": ["sim"]}]},
@@ -323,7 +323,7 @@ def test_a_replaced_command_is_never_rendered() -> None:
 
 
 def test_a_broken_template_names_config_place_and_line() -> None:
-    """So that the message alone is enough to mend it."""
+    """The message names the config, the field and the line."""
     pod = {"containers": [{"name": "main", "args": ["fine", "first\n{{ .Spec.Nothing }}"]}]}
     message = problem(Cluster(service(baseRefs=[{"name": "base"}]), config(template=pod)))
     place = "LLMInferenceServiceConfig default/base: spec.template.containers[0].args[1], line 2"
@@ -345,14 +345,14 @@ def test_a_broken_template_names_config_place_and_line() -> None:
     ],
 )
 def test_what_templates_cannot_see(template: str, message: str) -> None:
-    """Fields that do not exist or are not set stop the merge."""
+    """Fields that do not exist or are not set are errors."""
     pod = {"containers": [{"name": "main", "args": [template]}]}
     assert message in problem(Cluster(service(baseRefs=[{"name": "base"}]), config(template=pod)))
 
 
 @pytest.mark.parametrize(("field", "is_set"), [("Prefill", True), ("Parallelism", True), ("Worker", False)])
 def test_an_object_that_is_set_is_true(field: str, is_set: bool) -> None:
-    """Even when it is empty: in Go it is a pointer."""
+    """An empty object is true, as in Go, where it is a pointer."""
     pod = {"containers": [{"name": "main", "args": [f"{{{{ if .Spec.{field} }}}}set{{{{ else }}}}not{{{{ end }}}}"]}]}
     cluster = Cluster(service(prefill={}, parallelism={}, template=pod))
     assert main(cluster)["args"] == ["set" if is_set else "not"]
@@ -373,7 +373,7 @@ def test_an_object_that_is_set_is_true(field: str, is_set: bool) -> None:
     ],
 )
 def test_what_templates_see(template: str, text: str) -> None:
-    """Metadata, the spec by Go's field names, and three facts of the installation."""
+    """Templates can read the metadata, the spec by Go's field names, and the operator's configuration."""
     pod = {"containers": [{"name": "main", "args": [template]}]}
     assert main(Cluster(service(template=pod, labels={"team": "ml"})))["args"] == [text]
 
@@ -404,12 +404,12 @@ def referring(name: str, key: str = "", **own: Any) -> Json:
     ],
 )
 def test_scheduler_config_is_taken_as_it_is(key: str, found: Json, text: str) -> None:
-    """The key's text, word for word; ``epp`` where no key is given."""
+    """The value of the key is used unchanged; the key defaults to ``epp``."""
     assert picker_text(Cluster(referring("c", key), found)) == text
 
 
 def test_scheduler_config_of_the_system_namespace() -> None:
-    """Only names that begin with config-scheduler- are looked for there."""
+    """Only names that begin with config-scheduler- are also looked up there."""
     assert (
         picker_text(Cluster(referring("config-scheduler-x"), config_map("config-scheduler-x", "kserve", epp="kind: S")))
         == "kind: S"
@@ -422,7 +422,7 @@ def test_scheduler_config_key_that_is_missing() -> None:
 
 
 def test_inline_of_the_service_beats_a_reference_of_a_base() -> None:
-    """The last one who chooses between the two wins."""
+    """The last layer that sets either of the two wins."""
     base = config(router={"scheduler": {"config": {"ref": {"name": "c", "key": "epp"}}}})
     parent = service(baseRefs=[{"name": "base"}], router={"scheduler": {"config": {"inline": {"kind": "Mine"}}}})
     assert picker_text(Cluster(parent, base, config_map("c", epp="base"))) == '{"kind":"Mine"}'
@@ -438,7 +438,7 @@ def backends(cluster: Cluster) -> list[tuple[str, str]]:
 
 
 def test_without_scheduler_every_backend_is_the_service() -> None:
-    """No pool is made, so nothing may point to one."""
+    """There must be no references to a pool that is not created."""
     assert backends(Cluster(service(router={"route": {}}), gateway())) == [("Service", "demo-kserve-workload-svc")] * 12
 
 
@@ -449,7 +449,7 @@ def test_a_pool_of_the_users_own_takes_the_place_of_the_managed_one() -> None:
 
 
 def test_gateway_refs_become_the_routes_parents() -> None:
-    """Without a namespace the key is left out, which means the service's own."""
+    """A missing namespace stays missing, which means the service's namespace."""
     refs = [{"name": "g", "namespace": "infra"}, {"name": "h"}]
     cluster = Cluster(
         service(router={"route": {}, "gateway": {"refs": refs}}), gateway("g", "infra"), gateway("h", "default")
@@ -461,7 +461,7 @@ def test_gateway_refs_become_the_routes_parents() -> None:
 
 
 def test_rules_that_only_the_api_server_put_in_do_not_replace_the_presets() -> None:
-    """Who writes hostnames gets default rules with them; they count as none (KS-4.1)."""
+    """The API server adds default rules to hostnames; these do not count as rules of the user (KS-4.1)."""
     stub = [{"matches": [{"path": {"type": "PathPrefix", "value": "/"}}]}]
     route = {"http": {"spec": {"hostnames": ["a.example.com"], "rules": stub}}}
     cluster = Cluster(service(router={"route": route}), gateway())
@@ -470,7 +470,7 @@ def test_rules_that_only_the_api_server_put_in_do_not_replace_the_presets() -> N
 
 
 def test_parts_of_pools_merge_and_versions_mix() -> None:
-    """The API server converts a config of the older version; the child is an InferencePool of v1."""
+    """A config of v1alpha1 is converted by the API server; the child is an InferencePool of v1."""
     old = config("old", router={"scheduler": {"pool": {"spec": {"selector": {"a": "1"}, "targetPortNumber": 9000}}}})
     old = convert({**old, "apiVersion": V1ALPHA1}, V1ALPHA2)
     new = config("new", router={"scheduler": {"pool": {"spec": {"selector": {"matchLabels": {"b": "2"}}}}}})
@@ -482,7 +482,7 @@ def test_parts_of_pools_merge_and_versions_mix() -> None:
     assert spec["endpointPickerRef"]["port"] == {"number": 9002}
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_parts_of_pools_merge_and_versions_mix() -> None:
     ],
 )
 def test_a_base_that_cannot_be_used(base: Json, message: str) -> None:
-    """It is missing, is of the wrong type, or makes a spec that breaks a rule; nothing is made then."""
+    """If a base is missing or invalid, or the merged spec breaks a rule, no children are created."""
     cluster = Cluster(service(baseRefs=[{"name": "base"}]), base)
     if message:
         assert message in problem(cluster)
@@ -519,7 +519,7 @@ def test_a_base_that_cannot_be_used(base: Json, message: str) -> None:
 
 
 def test_a_running_service_is_kept_when_its_base_goes() -> None:
-    """Its children are answered as they are, and Ready says why nothing moves."""
+    """Children stay unchanged, and ``Ready`` has the reason."""
     parent = service(baseRefs=[{"name": "base"}])
     cluster = Cluster(parent, config())
     before = cluster.settle()["children"]
@@ -533,7 +533,7 @@ def test_a_running_service_is_kept_when_its_base_goes() -> None:
 
 
 def test_every_value_has_a_source() -> None:
-    """The layer that set a value last is named, for explain."""
+    """The source is the layer that set the value last; ``explain`` shows it."""
     from app.kserve.operator import OperatorConfig
     from app.kserve.spec.effective import CombineInputs, combine
     from app.kube.objects import ObjectMeta

@@ -1,4 +1,4 @@
-"""Presets that a cluster has as LLMInferenceServiceConfigs, as KServe's own installation does."""
+"""Presets that are installed as LLMInferenceServiceConfigs, as KServe's own installation does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.settings import Settings
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "kserve").glob("*.yaml"))
 NOT_READY = {"stopped": "Stopped"}
-"""Reasons of the examples whose services are not to become ready."""
+"""Expected reasons of the examples whose services must not become ready."""
 _DIGEST = "modelhooks.dev/template-inputs"
 
 
@@ -36,7 +36,7 @@ def installed(edition: str) -> list[Json]:
 
 
 def settled(example: Path, settings: Settings, configs: list[Json]) -> Cluster:
-    """Return the cluster that an example leads to."""
+    """Return the cluster after the example's objects have settled."""
     cluster = holding(read([str(example)]), "default", settings=settings)
     for config in configs:
         cluster.put(stored(config, "default"))
@@ -45,7 +45,7 @@ def settled(example: Path, settings: Settings, configs: list[Json]) -> Cluster:
 
 
 def children(cluster: Cluster) -> dict[str, Json]:
-    """Return what the services own, without the digests of what their templates were made from."""
+    """Return the children of all services, without records and digests."""
     owned = [child for _, parent in cluster.parents() for child in cluster.children(parent)]
     for child in owned:
         annotations = child["metadata"]["annotations"]
@@ -61,7 +61,7 @@ def services(cluster: Cluster) -> list[Json]:
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
 def test_make_the_same_children_as_built_in_ones(example: Path, edition: str) -> None:
-    """Services get ready, with the same addresses."""
+    """Services become ready, with the same children and addresses as with built-in presets."""
     settings = Settings(kserve_presets=edition)
     built_in, configs = settled(example, settings, []), settled(example, settings, installed(edition))
     assert children(configs) == children(built_in)

@@ -1,4 +1,4 @@
-"""Specs in the one form that merging understands."""
+"""The normalized form of specs that merging works on."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ PICKER: Json = {"group": "", "kind": "Service", "name": "epp", "failureMode": "F
     ],
 )
 def test_what_counts_as_set(spec: Json, result: Json) -> None:
-    """Objects that are there count even when empty; zero values that mean "not set", and what nobody knows, do not."""
+    """Empty objects count as set; null, zero values of plain fields and unknown fields do not."""
     assert document(spec) == result
 
 
 def test_an_inline_configuration_is_left_alone() -> None:
-    """It is the endpoint picker's own."""
+    """Its schema is the endpoint picker's."""
     config: Json = {"inline": {"a": None, "b": [], "c": 1.0}}
     assert document({"router": {"scheduler": {"config": config}}})["router"]["scheduler"]["config"] == config
 
 
 def test_routes_have_what_the_api_server_would_add() -> None:
-    """Lists that Metacontroller replaces as a whole would differ at every sync otherwise."""
+    """Metacontroller replaces these lists as a whole, so without the defaults they would differ at every sync."""
     spec = {
         "parentRefs": [{"name": "g"}],
         "rules": [
@@ -79,7 +79,7 @@ def test_routes_have_what_the_api_server_would_add() -> None:
     ],
 )
 def test_pools_get_the_defaults_of_the_api_server(spec: Json, result: Json) -> None:
-    """What is not there stays away."""
+    """Defaults are only added to objects that are present."""
     assert pool_spec(spec) == result
 
 

@@ -1,4 +1,4 @@
-"""What ``parallelism`` adds to a server without workers, and what it leaves alone: KS-3.15."""
+"""Arguments and GPUs that ``parallelism`` adds to a server without workers (KS-3.15)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def gpus(container: Json) -> tuple[str | None, str | None]:
 )
 @pytest.mark.parametrize("side", ["main", "prefill"])
 def test_arguments_and_gpus(side: str, parallelism: Json, arguments: list[str] | None, count: str | None) -> None:
-    """What one node can do reaches the server and the scheduler; what it cannot do changes nothing."""
+    """Parallelism that fits on one node sets arguments and GPUs; any other changes nothing."""
     if side == "main":
         found = server(Cluster(service(parallelism=parallelism)))
     else:
@@ -60,7 +60,7 @@ def test_arguments_and_gpus(side: str, parallelism: Json, arguments: list[str] |
 
 
 def test_the_users_own_arguments_and_resources_stay() -> None:
-    """And come behind, so that they win."""
+    """The user's arguments come last, so they win."""
     own = template(args=["--max-model-len", "8192"], resources={"limits": {"cpu": "4"}, "requests": {"cpu": "2"}})
     found = server(Cluster(service(parallelism={"tensor": 2}, template=own)))
     assert found["args"] == [TP, "2", "--max-model-len", "8192"]
@@ -108,7 +108,7 @@ SPEAKING: dict[str, Json] = {
 
 @pytest.mark.parametrize("own", SPEAKING.values(), ids=list(SPEAKING))
 def test_a_template_that_speaks_for_itself_is_left_as_it_is(own: Json) -> None:
-    """Byte for byte: an upgrade must not restart it."""
+    """Children do not change at all, so an upgrade restarts no pods."""
     cluster, plain = Cluster(service(template=own, parallelism={"tensor": 8})), Cluster(service(template=own))
     cluster.sync()
     plain.sync()
@@ -117,7 +117,7 @@ def test_a_template_that_speaks_for_itself_is_left_as_it_is(own: Json) -> None:
 
 @pytest.mark.parametrize("maker", [GPU, "amd.com/gpu"])
 def test_a_template_with_as_many_gpus_gets_the_arguments(maker: str) -> None:
-    """The GPUs are as the template says them: there is nothing to add, and nothing to warn of."""
+    """The GPUs match already, so only the arguments are added."""
     resources = {"limits": {maker: "8"}}
     cluster = Cluster(service(template=template(resources=resources), parallelism={"tensor": 8}))
     assert server(cluster)["args"] == [TP, "8"]
@@ -131,7 +131,7 @@ def test_a_script_that_passes_its_arguments_on_gets_them() -> None:
 
 @pytest.mark.parametrize("path", ["main", "prefill"])
 def test_workers_keep_their_scripts(path: str) -> None:
-    """With workers the scripts have the arguments, and the templates the GPUs."""
+    """With workers, the preset's scripts pass the arguments, and GPUs are left to the templates."""
     group: Json = {"worker": {}, "parallelism": {"data": 4, "dataLocal": 2, "tensor": 2}}
     cluster = Cluster(service(**group) if path == "main" else service(prefill=group))
     cluster.sync()
@@ -188,7 +188,7 @@ def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(own: Json, sa
     ],
 )
 def test_no_quarrel(own: Json) -> None:
-    """With what agrees, cannot be compared, or was meant."""
+    """Values that agree, cannot be compared, or were set on purpose cause no conflict."""
     assert parallelism_conflicts({"template": own, "parallelism": {"tensor": 8}}) == []
 
 

@@ -1,4 +1,4 @@
-"""Configuration of the endpoint picker by its version, and its tokenizer: KS-4.3."""
+"""Configuration of the endpoint picker by its version, and its tokenizer (KS-4.3)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_default_of_a_picker_with_a_version(version: tuple[int, int]) -> None:
 
 
 def test_default_with_prefill_has_the_handlers_of_the_version() -> None:
-    """Adapters score first, after the filter, and their plugin comes last."""
+    """The scorer for adapters follows the filter in each profile; its plugin is listed last."""
     found = default(Picker((0, 9)), disaggregated=True, adapters=True)
     assert types(found)[0] == "disagg-headers-handler"
     assert types(found)[-3:] == ["always-disagg-pd-decider", "disagg-profile-handler", "lora-affinity-scorer"]
@@ -150,7 +150,7 @@ def test_the_tokenizer_is_named_whatever_parameters_there_are(parameters: Any) -
 
 
 def test_arguments_follow_the_version() -> None:
-    """Deprecated options go where they say what is the default; a configuration among them is changed, too."""
+    """Deprecated options with their default values are removed; a configuration in the arguments is converted too."""
     given = ["--v", "2", "--lora-info-metric", "vllm:lora_requests_info", "--cache-info-metric=mine"]
     given += ["--kv-cache-usage-percentage-metric=vllm:kv_cache_usage_perc", "--config-text", json.dumps(OLD)]
     *others, text = arguments(given, Picker((0, 9)))
@@ -165,7 +165,7 @@ SCHEDULER = "demo-kserve-router-scheduler"
 
 
 def cluster(plugin: str, version: str = "0.9.0", **spec: Any) -> Cluster:
-    """A service whose endpoint picker has a tokenizer, and is configured with one plugin."""
+    """Return the cluster of a service whose endpoint picker has a tokenizer and a configuration with one plugin."""
     scheduler = {
         "annotations": {PICKER_VERSION: version},
         "template": {"containers": [{"name": "main"}, {"name": "tokenizer", "image": "tokenizer:1"}]},
@@ -201,14 +201,14 @@ def test_the_tokenizer_reads_a_claim() -> None:
 
 @pytest.mark.parametrize(("version", "names"), [("0.9.0", ["main"]), ("0.8.0", ["main", "tokenizer"])])
 def test_a_tokenizer_without_use_is_left_out(version: str, names: list[str]) -> None:
-    """From v0.9 on. Nothing is downloaded for it."""
+    """This applies from v0.9 on; nothing is downloaded for it either."""
     pod = picker_pod(cluster("queue-scorer", version))
     assert [container["name"] for container in pod["containers"]] == names
     assert ("initContainers" in pod) is (len(names) > 1)
 
 
 def test_a_running_picker_that_downloads_for_nothing_goes_on() -> None:
-    """KServe's operator has it download, and taking it over restarts no pod."""
+    """KServe's operator adds that download, and adopting its picker must not restart pods."""
     made = cluster("queue-scorer")
     running = picker_pod(made)
     running["initContainers"] = [{"name": "storage-initializer", "image": "theirs:1"}]
@@ -218,7 +218,7 @@ def test_a_running_picker_that_downloads_for_nothing_goes_on() -> None:
 
 @pytest.mark.parametrize(("plugin", "servers"), [("predicted-latency-producer", 2), ("queue-scorer", 0)])
 def test_the_latency_predictor_is_beside_the_picker_whose_plugin_asks_it(plugin: str, servers: int) -> None:
-    """As a string, too. The user's own picker is asked to find it by the preset's variables."""
+    """The configuration may be a string. The preset's variables tell the picker the predictor's URL."""
     config = f"kind: EndpointPickerConfig\nplugins:\n- type: {plugin}\n"
     made = Cluster(service(router={"route": {}, "scheduler": {"config": {"inline": config}}}), gateway())
     made.settle()

@@ -1,4 +1,4 @@
-"""The presets: their content, and the script that starts data-parallel servers."""
+"""The content of presets, and the scripts that start data-parallel and pipeline-parallel servers."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ SAMPLE: Json = {
 
 @pytest.mark.parametrize(("edition", "suffix"), EVERY)
 def test_presets_render_for_the_sample_service(edition: str, suffix: str) -> None:
-    """As every stored config must."""
+    """Every stored config must render for it."""
     assert template_error(presets.EDITIONS[edition][suffix], ("kserve", "gw"), "kserve")[1] == ""
 
 
 @pytest.mark.parametrize(("edition", "suffix"), [one for one in EVERY if one[1] in presets.PINNED])
 def test_presets_have_upstreams_values(edition: str, suffix: str) -> None:
-    """Every value but the text of the scripts, which is our own; the recordings have digests of upstream's values.
+    """All values except the scripts and a few fields are upstream's; the recordings have digests of them.
 
-    Those of v0.20 are of rendered values. Groups are what the API server would put in; the other differences are in
-    docs/compatibility.md.
+    Those of v0.20 are digests of rendered values. API groups are as the API server defaults them; the other
+    differences are in docs/compatibility.md.
     """
     theirs = next(preset["values"] for preset in records(RECORDED[edition]) if preset["name"] == suffix)
     document = normalised(presets.EDITIONS[edition][suffix])
@@ -74,14 +74,14 @@ def test_presets_have_upstreams_values(edition: str, suffix: str) -> None:
         ".terminationMessagePolicy",
         ".startupProbe.periodSeconds",
         ".startupProbe.failureThreshold",
-        "[llm-d-routing-sidecar].command[5]",  # group of the pool that is made
+        "[llm-d-routing-sidecar].command[5]",  # group of the created pool
     )
     assert [path for path in different if not path.endswith(ours_on_purpose)] == []
     assert not theirs.keys() - ours.keys()
 
 
 def test_presets_have_no_zero_values() -> None:
-    """They go into the merge as they stand, so they must be in its form."""
+    """They are merged without being normalized, so they must be in normalized form."""
     for edition, suffix in EVERY:
         for pod in _pods(presets.EDITIONS[edition][suffix]):
             assert normalised(pod) == pod
@@ -96,7 +96,7 @@ def _pods(value: Any) -> list[Json]:
 
 
 def test_every_template_of_a_preset_is_read_once() -> None:
-    """A text that was missed would count against the bounds of whoever uses the preset."""
+    """A template that was not parsed in advance would count against the bounds of every service."""
     texts = [text for edition, suffix in EVERY for text in _texts(presets.EDITIONS[edition][suffix]) if "{{" in text]
     assert texts
     assert all(isinstance(text, presets.PresetText) for text in texts)
@@ -117,14 +117,14 @@ def rendered(spec: Json, *, leader: bool = True, parallelism: str = ".Spec.Paral
 
 
 def in_container(script: str, spec: Json) -> str:
-    """The script as the container gets it: Kubernetes has expanded ``$(…)`` and ``$$``."""
+    """Return the script as the container gets it, after Kubernetes has expanded ``$(…)`` and ``$$``."""
     data = ServiceData(METADATA, spec, "kserve", ("kserve", "gw"))
     text = Template(script).render(data, Meter())
     return text.replace("$(LWS_LEADER_ADDRESS)", "leader.example").replace("$$", "$")
 
 
 def arguments(script: str, *args: str, env: dict[str, str] | None = None) -> list[str]:
-    """What the script calls the server with."""
+    """Return the arguments with which the script calls the server."""
     stub = "vllm() { printf '%s\\0' \"$@\"; }\n"
     command = ["bash", "-c", stub + script, "--", *args]
     done = subprocess.run(command, capture_output=True, check=True, env={"PATH": "/usr/bin:/bin", **(env or {})})
@@ -139,7 +139,7 @@ FULL: Json = {
 
 @needs_bash
 def test_leader_arguments() -> None:
-    """All of them, in the order of KS-2.7.2."""
+    """All arguments, in the order of KS-2.7.2."""
     assert arguments(rendered(FULL), "--extra", env={"VLLM_ADDITIONAL_ARGS": "--a 'b c'"}) == [
         "serve",
         "/mnt/models",
@@ -162,7 +162,7 @@ def test_leader_arguments() -> None:
 @pytest.mark.parametrize("expert", [True, False])
 @pytest.mark.parametrize("leader", [True, False])
 def test_our_script_starts_the_server_that_upstreams_does(expert: bool, leader: bool) -> None:
-    """The command lines are those that upstream's preset was seen to run, except for the leader's rank of 0."""
+    """The command lines are those recorded from upstream's preset, except for the leader's rank of 0."""
     spec = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "expert": expert}}
     env = {"VLLM_ADDITIONAL_ARGS": "--a", "LWS_WORKER_INDEX": "1"}
     assert arguments(rendered(spec, leader=leader), "--b", env=env) == [
@@ -178,7 +178,7 @@ def test_our_script_starts_the_server_that_upstreams_does(expert: bool, leader: 
 
 @needs_bash
 def test_worker_arguments() -> None:
-    """A worker has no API, and its rank follows from its place in the group."""
+    """A worker has no API server, and its rank follows from its index in the group."""
     spec = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "dataRPCPort": 6000}}
     found = arguments(rendered(spec, leader=False, port=8001), env={"LWS_WORKER_INDEX": "1"})
     assert found[found.index("--data-parallel-start-rank") + 1] == "2"
@@ -196,7 +196,7 @@ def test_numbers_that_are_not_set_have_defaults() -> None:
 
 
 def test_prefill_has_its_own_numbers() -> None:
-    """And needs them: a service without prefill.parallelism cannot use the preset."""
+    """They are required: without prefill.parallelism the preset cannot be rendered."""
     path = ".Spec.Prefill.Parallelism"
     spec = {**FULL, "prefill": {"parallelism": {"data": 6}}}
     assert "--data-parallel-size 6 " in rendered(spec, parallelism=path)
@@ -211,7 +211,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 @settings(max_examples=25)
 @given(NAMES)
 def test_any_model_name_is_one_word(name: str) -> None:
-    """Quotes, blanks, substitutions: the server sees the name, and the shell nothing of it."""
+    """The server gets the name unchanged, and the shell expands none of it."""
     found = arguments(rendered({**FULL, "model": {"name": name}}))
     assert found[found.index("--served-model-name") + 1] == name
     assert found[-1] == "--trust-remote-code"
@@ -226,7 +226,7 @@ PROGRAMS = {
 
 
 def served(root: Path, script: str, *args: str, version: str = "0.23.0", **env: str) -> list[str]:
-    """Return the server's arguments, with programs of ours in place of the image's."""
+    """Run a script with stub programs, and return the server's arguments."""
     for name, text in PROGRAMS.items():
         (root / name).write_text(f"#!/bin/bash\n{text}\n")
         (root / name).chmod(0o755)
@@ -257,7 +257,7 @@ NAMED = ["serve", "/mnt/models", "--served-model-name", "m", "publishers/ns/mode
     ],
 )
 def test_arguments_by_version(tmp_path: Path, version: str, more: list[str]) -> None:
-    """Options that a server of the user's own image lacks are left out."""
+    """Options that an older server in the user's image lacks are left out."""
     assert served(tmp_path, in_container(SINGLE, {"model": {"name": "m"}}), version=version) == [*NAMED, *more]
 
 
@@ -274,7 +274,7 @@ def test_arguments_by_version(tmp_path: Path, version: str, more: list[str]) -> 
     ],
 )
 def test_the_users_arguments(tmp_path: Path, given: list[str], wanted: list[str]) -> None:
-    """They are read by the shell, as in KServe v0.20; JSON also without quotes, as in v0.17."""
+    """The shell evaluates them, as in KServe v0.20; JSON may also be unquoted, as in v0.17."""
     found = served(tmp_path, in_container(SINGLE, {"model": {"name": "m"}}), *given, VLLM_ADDITIONAL_ARGS="--a 'b c'")
     assert found[found.index("--a") :] == ["--a", "b c", *wanted]
 
@@ -291,7 +291,7 @@ def test_any_model_name_is_one_argument(name: str) -> None:
 @needs_bash
 @pytest.mark.parametrize("leader", [True, False])
 def test_a_data_parallel_server(tmp_path: Path, leader: bool) -> None:
-    """Pods find the leader by its address, and workers have no API."""
+    """Pods find the leader by its IP address, and workers have no API server."""
     pod = ".Spec.Template" if leader else ".Spec.Worker"
     script = newer.data_parallel(8000, pod, ".Spec.Parallelism", leader=leader)
     spec = {**FULL, "worker": {"terminationGracePeriodSeconds": 30}, "model": {"name": "m"}}
@@ -331,7 +331,7 @@ STUBS = {
 
 
 def started(root: Path, script: str, *args: str, **env: str) -> list[str]:
-    """Everything that a script calls, with programs of ours in place of the image's."""
+    """Run a script with stub programs, and return all its calls."""
     for name, text in STUBS.items():
         (root / name).write_text(f"#!/bin/bash\n{text}\n")
         (root / name).chmod(0o755)
@@ -344,7 +344,7 @@ def started(root: Path, script: str, *args: str, **env: str) -> list[str]:
 
 @needs_bash
 def test_a_pipelines_leader_waits_for_its_group(tmp_path: Path) -> None:
-    """Ray's head first, then vLLM once both pods are there, with the user's arguments last."""
+    """Ray's head starts first; vLLM starts once both pods have joined, with the user's arguments last."""
     spec = {"model": {"name": "org/model"}, "parallelism": {"pipeline": 2, "tensor": 8, "expert": True}}
     script = in_container(pipeline_script(8000, ".Spec.Parallelism"), spec)
     env = {"LWS_GROUP_SIZE": "2", "VLLM_ADDITIONAL_ARGS": "--a 1"}
@@ -369,7 +369,7 @@ def test_any_model_name_is_one_word_of_a_pipeline(name: str) -> None:
 
 @needs_bash
 def test_a_pipelines_other_pods_join_the_leader(tmp_path: Path) -> None:
-    """Once it listens."""
+    """They join once the leader listens."""
     script = join_script().replace("6379", "$PORT")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = str(listening.getsockname()[1])
@@ -378,7 +378,7 @@ def test_a_pipelines_other_pods_join_the_leader(tmp_path: Path) -> None:
 
 
 def adapters(root: Path, **gids: dict[str, tuple[str, str]]) -> str:
-    """A stand-in for sysfs: per adapter, its types and addresses by index. Answers the script that reads it."""
+    """Create RDMA adapters in a stand-in for sysfs, with type and address by index. Return a script that reads it."""
     for name, entries in gids.items():
         port = root / name / "ports" / "1"
         (port / "gid_attrs" / "types").mkdir(parents=True)
@@ -410,7 +410,7 @@ ROCE2, IB = "RoCE v2", "IB/RoCE v1"
 
 @needs_bash
 def test_rdma_adapters_are_found(tmp_path: Path) -> None:
-    """Active ones with the wanted type; the most frequent IPv4 index, and 3 where several are as frequent."""
+    """Active RoCE v2 adapters are used, with their most frequent IPv4 index, or 3 if several are as frequent."""
     script = adapters(
         tmp_path,
         mlx5_0={"1": (IB, V4), "3": (ROCE2, V4)},
@@ -426,7 +426,7 @@ def test_rdma_adapters_are_found(tmp_path: Path) -> None:
 
 @needs_bash
 def test_rdma_settings_of_the_users_own_stay(tmp_path: Path) -> None:
-    """What is set is not overwritten, and an index that is set goes to the other libraries."""
+    """Variables that are set are kept; an index that is set is also used for the other libraries."""
     script = adapters(tmp_path, mlx5_0={"3": (ROCE2, V4)})
     found = exported(script, NCCL_IB_HCA="mine", NCCL_IB_GID_INDEX="7")
     assert found["NCCL_IB_HCA"] == "mine"

@@ -1,4 +1,4 @@
-"""The template language of presets and configs."""
+"""Template language of presets and configs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES: dict[str, Any] = {
 
 
 class Data:
-    """Fields of one level."""
+    """The fields that a template can read, without nested ones."""
 
     def field(self, path: Sequence[str], meter: Meter) -> Any:
         meter.spend(0)
@@ -76,7 +76,6 @@ def render(text: str) -> str:
     ],
 )
 def test_rendering(text: str, result: str) -> None:
-    """Each construct of the language."""
     assert render(text) == result
 
 
@@ -108,7 +107,7 @@ def test_rendering(text: str, result: str) -> None:
     ],
 )
 def test_errors_name_the_line(text: str, line: int, message: str) -> None:
-    """What cannot be read or evaluated says why, and in which line of its string."""
+    """A template that cannot be parsed or evaluated fails with the reason and the line."""
     with pytest.raises(TemplateError, match=message.replace("{", r"\{").replace("(", r"\(")) as raised:
         render(text)
     assert raised.value.line == line
@@ -116,20 +115,18 @@ def test_errors_name_the_line(text: str, line: int, message: str) -> None:
 
 @given(st.text(max_size=60) | st.text(alphabet='{}-.| `"()abif end or', max_size=40))
 def test_any_string_renders_or_raises_template_error(text: str) -> None:
-    """No input makes anything but a string or a TemplateError."""
     with contextlib.suppress(TemplateError):
         assert isinstance(render(text), str)
 
 
 @given(st.text(max_size=60).filter(lambda text: "{{" not in text))
 def test_leaves_strings_without_actions(text: str) -> None:
-    """Only actions change anything."""
     assert render(text) == text
 
 
 @given(st.text(max_size=20).filter(lambda text: "`" not in text))
 def test_literals_come_out_as_they_are(text: str) -> None:
-    """Whatever stands between backticks, braces included, is inserted as it is."""
+    """A raw string literal is inserted unchanged, including braces."""
     assert render(f"<{{{{ `{text}` }}}}>") == f"<{text}>"
 
 
@@ -138,11 +135,11 @@ def test_literals_come_out_as_they_are(text: str) -> None:
     [(None, "<nil>"), (True, "true"), ([1, "a"], "[1 a]"), (Pointer(3), "3"), ("x", "x"), (1.5, "1.5")],
 )
 def test_printed_as_go_prints(value: Any, text: str) -> None:
-    """Values look as Go's default format has them."""
+    """Values are formatted as by Go's %v verb."""
     assert printed(value, Meter()) == text
 
 
 @given(st.text())
 def test_shell_quoting_escapes_what_kubernetes_expands(value: str) -> None:
-    """Kubernetes reads ``$$`` as ``$``; nothing single is left for it to expand."""
+    """Kubernetes expands ``$(NAME)`` and turns ``$$`` into ``$``, so every ``$`` must be doubled."""
     assert "$" not in shell_quoted(Meter(), value).replace("$$", "")

@@ -1,6 +1,6 @@
-"""What templates may cost, wherever they stand: each bound holds in admission and in every sync, and is named.
+"""Bounds on the cost of templates: admission and sync enforce the same ones in every field, and name them.
 
-Costs are counted, never timed: steps, actions and bytes of :class:`app.kserve.spec.template.bounds.Meter`.
+Costs are counted, not timed: steps, actions and bytes of :class:`app.kserve.spec.template.bounds.Meter`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def ready(cluster: Cluster) -> Json:
 @pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
 @pytest.mark.parametrize(("text", "bound"), COSTLY.values(), ids=list(COSTLY))
 def test_admission_and_sync_refuse_with_the_same_bound(text: str, bound: str, place: Callable[[str], Json]) -> None:
-    """Whatever the place; the children of a service that is there already are kept."""
+    """Each field has the same bounds; children of an existing service are kept."""
     document = service(notes=NOTE, **place(text))
     assert bound in message(document)
     cluster = Cluster(service())
@@ -117,9 +117,9 @@ def test_admission_and_sync_refuse_with_the_same_bound(text: str, bound: str, pl
 @pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
 @pytest.mark.parametrize(("text", "bound"), COSTLY.values(), ids=list(COSTLY))
 def test_a_config_cannot_do_it_either(text: str, bound: str, place: Callable[[str], Json]) -> None:
-    """Also not one that no admission has seen: its services say so and keep their children."""
+    """The bounds also hold for a config that bypassed admission: its services report the error."""
     shared = config(**place(text))
-    if "Annotations" not in text:  # those of the sample service are short
+    if "Annotations" not in text:  # the sample service's annotations are short
         assert bound in message(shared)
     cluster = Cluster(service(notes=NOTE, baseRefs=[{"name": "base"}]), shared)
     found = ready(cluster)
@@ -129,7 +129,7 @@ def test_a_config_cannot_do_it_either(text: str, bound: str, place: Callable[[st
 
 
 def test_what_all_bases_render_to_together_is_bounded() -> None:
-    """Eight configs with 30 kB each are too much, though each text alone is not."""
+    """Each config renders to 30 kB, which is allowed; eight of them are too large."""
     shared = [config(f"c{n}", annotations={f"a{n}": "{{ .Annotations }}"}) for n in range(8)]
     for document in shared:
         assert message(document) == ""
@@ -144,7 +144,7 @@ def test_what_all_bases_render_to_together_is_bounded() -> None:
 
 
 def test_the_number_and_the_size_of_bases_are_bounded() -> None:
-    """Each costs a merge."""
+    """Each base costs a merge."""
     assert admit(service(baseRefs=[{"name": "base"}] * MAX_BASES)).errors == []
     assert "spec.baseRefs: Too many" in message(service(baseRefs=[{"name": "base"}] * (MAX_BASES + 1)))
     large = config(**argument("x" * 100_000))
@@ -153,7 +153,7 @@ def test_the_number_and_the_size_of_bases_are_bounded() -> None:
 
 
 def test_bounds_actions_of_all_strings_together() -> None:
-    """Small texts add up; the next one after the bound is not read any more."""
+    """Actions of all strings are added; parsing stops at the bound."""
     texts = ["{{ .Name }}" * 100] * (MAX_SPEC_ACTIONS // 100)
     spec: Json = {"template": {"containers": [{"name": "main", "args": texts}]}}
     assert admit(service(**spec)).errors == []
@@ -173,7 +173,7 @@ PIECE = st.sampled_from(tuple(WORDS.split())) | st.text(max_size=3)
 
 @given(st.lists(PIECE, max_size=60), st.integers(min_value=1, max_value=300))
 def test_no_string_exceeds_its_bounds(pieces: list[str], times: int) -> None:
-    """Whatever is asked for: a string within the bounds, or a TemplateError, and never more work than allowed."""
+    """Rendering gives a string within the bounds or a TemplateError, with bounded work."""
     meter = Meter()
     text = " ".join(pieces) * times
     try:
@@ -187,7 +187,7 @@ def test_no_string_exceeds_its_bounds(pieces: list[str], times: int) -> None:
 
 
 class Counted(str):
-    """A text that counts how many of its characters are looked at by searching."""
+    """A string that counts the characters that its searches visit."""
 
     __slots__ = ()
     looked = 0
@@ -205,7 +205,7 @@ class Counted(str):
 
 @pytest.mark.parametrize("line", ["{{0}}", "\n{{0}}", "{{0}}{{/* a */}}"])
 def test_reading_is_one_pass(line: str) -> None:
-    """The reader looks at each character a few times, however many actions there are."""
+    """The parser visits each character at most four times, for any number of actions."""
     text = Counted(line * (MAX_ACTIONS // line.count("{{")) + "x" * 1000)
     Counted.looked = 0
     assert Template(text).actions == MAX_ACTIONS
@@ -213,7 +213,7 @@ def test_reading_is_one_pass(line: str) -> None:
 
 
 def test_a_bound_ends_the_work() -> None:
-    """Nothing more is printed once a bound is passed, and nothing that large is ever held."""
+    """Rendering stops once a bound is exceeded, and never holds a larger string."""
     meter = Meter()
     with pytest.raises(RefusedError):
         Template("{{ print .Annotations .Annotations .Annotations .Annotations }}" * 200).render(DATA, meter)
@@ -226,7 +226,7 @@ BAD = ["1e400", "-1e400", "9" * 5000]
 @pytest.mark.parametrize("place", ["spec", "metadata"])
 @pytest.mark.parametrize("bad", BAD, ids=["1e400", "-1e400", "5,000 digits"])
 def test_what_json_does_not_have_in_a_config_is_its_fault(bad: str, place: str) -> None:
-    """A service that names it says so; the hook does not fail."""
+    """The hook does not fail; a service that uses the config reports the error."""
     shared = config(**argument("x"))
     if place == "spec":
         shared["spec"]["template"]["x"] = "@@"
@@ -247,7 +247,7 @@ def test_what_json_does_not_have_in_a_config_is_its_fault(bad: str, place: str) 
 
 
 def test_the_largest_service_is_judged() -> None:
-    """Up to the bound of a spec; a byte more is refused at its heaviest field."""
+    """A spec just below the size limit is accepted, one above it is refused."""
     document = service(template={"containers": [{"name": "main", "env": []}]})
     env = [{"name": f"A{n}", "value": "x" * 1000} for n in range(185)]
     document["spec"]["template"]["containers"][0]["env"] = env
@@ -274,7 +274,7 @@ def test_the_largest_service_is_judged() -> None:
 
 
 def _templates(value: Any) -> dict[str, int]:
-    """Every template of the presets with its actions."""
+    """Return the number of actions of each template of the presets."""
     if isinstance(value, presets.PresetText):
         return {str(value): value.template.actions}
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -286,7 +286,7 @@ OURS = _templates(presets.EDITIONS)
 
 @pytest.mark.parametrize(("text", "actions"), OURS.items())
 def test_counts_a_presets_string_in_a_users_spec(text: str, actions: int) -> None:
-    """Only the presets' own are free. A long one with few actions is over the bound of bytes first."""
+    """Only presets' templates are exempt. A long one with few actions exceeds the limit on bytes first."""
     texts = [text] * (MAX_SPEC_ACTIONS // actions + 1)
     (error,) = admit(service(template={"containers": [{"name": "main", "args": texts}]})).errors
     long = len(json.dumps(texts)) > MAX_SPEC_BYTES
