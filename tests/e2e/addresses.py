@@ -1,6 +1,6 @@
-"""Helm's post-renderer of the tests: the objects on standard input, with the addresses of a process in place of ours.
+"""Helm's post-renderer of the tests: replaces the service's addresses in the objects on standard input.
 
-There is no cluster DNS. ``HELM_TEST_URL`` is where the service listens.
+There is no cluster DNS. ``HELM_TEST_URL`` is the address on which the service listens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from app.installation import CONVERSION_PATH, HOOK_HOST
 
 
 def addressed(objects: list[dict[str, Any]], url: str) -> list[dict[str, Any]]:
-    """The objects, whose hooks, webhooks and conversions are changed in place."""
+    """Change the addresses of hooks, webhooks and conversions in place, and return the objects."""
     for found in objects:
         spec = found.get("spec", {})
         for hook in spec.get("hooks", {}).values():

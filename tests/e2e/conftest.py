@@ -1,4 +1,4 @@
-"""Fixtures of the end-to-end suite, and when it is skipped."""
+"""Fixtures of the end-to-end suite, and the rules for skipping it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ READER = "reader"
 
 
 def optional_components() -> list[str]:
-    """Every component: of optional child kinds, in the order of the registry, of finalize hooks, and of decorators."""
+    """Return every optional component: child kinds in the order of the registry, finalize hooks, and decorators."""
     kinds = dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.optional)
     hooks = [r.finalize_component for r in RESOURCES if r.finalize_component]
     return [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the control plane where it cannot be had, unless `MODELHOOKS_E2E=required` wants a failure."""
+    """Skip tests that need a control plane where none is available, unless `MODELHOOKS_E2E=required` is set."""
     if os.environ.get("MODELHOOKS_E2E") == "required" or (reason := binaries.missing()) is None:
         return
     for item in items:
-        # The hook is called for the whole session, other directories' tests included.
+        # The hook is called for the whole session, including tests of other directories.
         if item.path.is_relative_to(_HERE) and item.get_closest_marker("e2e"):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """One complete control plane for all tests of the session: each works in a namespace of its own."""
+    """One complete control plane for all tests of the session; each test uses a separate namespace."""
     with ControlPlane(tmp_path_factory.mktemp("control-plane")) as cluster:
         yield cluster
         cluster.check()
@@ -45,7 +45,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 @pytest.fixture(scope="session")
 def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """modelhooks as its users install it, with every optional child kind and every decorator."""
+    """modelhooks installed as users install it, with every optional child kind and every decorator."""
     control_plane.install_crds(*binaries.optional_crds())
     with Installation(control_plane, tmp_path_factory.mktemp("installation"), optional_components()) as installed:
         yield installed
@@ -55,7 +55,7 @@ def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="session")
 def bare_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """modelhooks on a cluster of its own that has none of the optional kinds."""
+    """modelhooks on a separate cluster without any of the optional kinds."""
     workdir = tmp_path_factory.mktemp("bare")
     with (
         ControlPlane(workdir / "control-plane") as cluster,
@@ -66,7 +66,7 @@ def bare_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inst
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A fresh namespace on the shared control plane."""
+    """A new namespace on the shared control plane."""
     name = control_plane.create_namespace()
     yield name
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
@@ -74,7 +74,7 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 @pytest.fixture
 def reading(installation: Installation, namespace: str, tmp_path: Path) -> Path:
-    """The kubeconfig of an account that may read everything in the namespace and its kinds, and write nothing."""
+    """The kubeconfig of an account with read-only access to the namespace and its kinds."""
     cluster = installation.cluster
     rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
     role = {

@@ -1,10 +1,10 @@
-"""A real Kubernetes control plane on loopback ports, with kwok in the kubelet's place.
+"""A real Kubernetes control plane on loopback ports, with kwok in place of the kubelet.
 
     with ControlPlane(tmp_path) as cluster:
         cluster.kubectl("apply", "-f", "-", input=manifest)
         cluster.kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=30s")
 
-Nothing leaves the machine, and nothing is shared between two control planes but the programs.
+Nothing connects to other machines, and two control planes share only the programs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LOOPBACK = "127.0.0.1"
 _SERVICES = "10.96.0.0/16"
 _SERVICE_ADDRESS = "10.96.0.1"  # of the Service kubernetes: the first of _SERVICES
 
-# Writes with both bodies, reads by name only: what a test needs in order to tell who wrote what, and who looked.
+# Writes with both bodies, reads with the name only: enough to see which user wrote or read what.
 _AUDIT_POLICY: dict[str, Any] = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -57,7 +57,7 @@ _AUDIT_POLICY: dict[str, Any] = {
 
 
 class KubectlError(AssertionError):
-    """kubectl ended with another code than 0; the message has the command and all it printed."""
+    """kubectl exited with a code other than 0; the message has the command and its output."""
 
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
         self.returncode = done.returncode
@@ -67,13 +67,12 @@ class KubectlError(AssertionError):
 
 
 class ControlPlane:
-    """The control plane as a context manager; everything it makes lies in `workdir`.
+    """The control plane as a context manager; all its files are in `workdir`.
 
-    `controllers` may name the few of kube-controller-manager's controllers to run. `users` adds users with the groups
-    they belong to, beside the ones that are always there, all of them cluster administrators: `admin` (ours) and
-    `metacontroller`. `audit` may be an audit policy in place of the usual one. `address` is where the API server is,
-    for whoever runs pods that have to reach it. `controller_flags` are more flags of kube-controller-manager. `pods` is
-    the network that kwok's pods have their addresses from.
+    `controllers` limits the controllers that kube-controller-manager runs. `users` adds users with their groups, beside
+    the predefined cluster administrators `admin` (for the tests) and `metacontroller`. `audit` replaces the default
+    audit policy. `address` is the address of the API server; set it if pods must reach it. `controller_flags` are
+    additional flags of kube-controller-manager. `pods` is the network of kwok's pods.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class ControlPlane:
         self._open = contextlib.ExitStack()
         self._client: httpx.Client | None = None
 
-    # What a test uses
+    # For tests
 
     @property
     def url(self) -> str:
@@ -127,22 +126,22 @@ class ControlPlane:
         return self.kubeconfig_of(_ADMIN)
 
     def token_of(self, user: str) -> str:
-        """The bearer token of a user."""
+        """Return the bearer token of a user."""
         return self._tokens[user]
 
     def kubeconfig_of(self, user: str) -> Path:
-        """The kubeconfig of a user."""
+        """Return the kubeconfig of a user."""
         return self.workdir / "kubeconfig" / f"{user.replace(':', '-')}.yaml"
 
     @property
     def client(self) -> httpx.Client:
-        """An HTTP client that is `admin`; not to be closed."""
+        """An HTTP client of the user `admin`; do not close it."""
         if self._client is None:
             self._client = self._open.enter_context(self.client_of(_ADMIN))
         return self._client
 
     def client_of(self, user: str) -> httpx.Client:
-        """A new HTTP client that speaks as a user; the caller closes it."""
+        """Return a new HTTP client of a user; the caller closes it."""
         return httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {self._tokens[user]}"},
@@ -158,8 +157,8 @@ class ControlPlane:
         check: bool = True,
         user: str = _ADMIN,
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as a user would; KubectlError when it fails, unless `check` is False."""
-        home = self.workdir / "home"  # not the tester's: their preferences and discovery cache are no part of a test
+        """Run kubectl as a user; raise KubectlError if it fails, unless `check` is False."""
+        home = self.workdir / "home"  # not the tester's: preferences and discovery cache must not influence tests
         environment = os.environ | {"HOME": str(home), "KUBECONFIG": str(self.kubeconfig_of(user))}
         command = [str(binaries.program("kubectl")), *(str(argument) for argument in arguments)]
         done = subprocess.run(command, input=input, text=True, capture_output=True, check=False, env=environment)
@@ -168,7 +167,7 @@ class ControlPlane:
         return done
 
     def get(self, *arguments: str) -> Any:
-        """`kubectl get ... -o json`, decoded."""
+        """Return the decoded output of `kubectl get ... -o json`."""
         return json.loads(self.kubectl("get", *arguments, "-o", "json").stdout)
 
     def install_crds(self, *files: Path) -> None:
@@ -178,12 +177,15 @@ class ControlPlane:
         self.wait_established(*names)
 
     def wait_established(self, *crds: str) -> None:
-        """Wait until CRDs, as arguments of kubectl, are served; ``kubectl wait`` fails for one without conditions."""
+        """Wait until CRDs, given as kubectl arguments, are served.
+
+        ``kubectl wait`` fails for a CRD without conditions.
+        """
         wait = ("wait", "--for=condition=Established", "--timeout=30s", *crds)
         wait_until(lambda: self.kubectl(*wait, check=False).returncode == 0, f"{crds} established")
 
     def create_namespace(self, name: str | None = None) -> str:
-        """Return a namespace, of a new name by default, in which pods may be created."""
+        """Create a namespace, with a new name by default, in which pods may be created; return the name."""
         name = name or f"e2e-{secrets.token_hex(4)}"
         if not self.kubectl("get", "namespace", name, "--ignore-not-found").stdout:
             self.kubectl("create", "namespace", name)
@@ -191,7 +193,7 @@ class ControlPlane:
         return name
 
     def audit_events(self, user: str | None = None) -> Iterator[dict[str, Any]]:
-        """The complete entries of the audit log so far, in order; of one user when given."""
+        """Yield the complete entries of the audit log so far, in order; of one user if given."""
         with self.audit_log_path.open() as log:
             for line in log:
                 if line.endswith("\n"):
@@ -200,15 +202,15 @@ class ControlPlane:
                         yield event
 
     def process(self, name: str) -> Process:
-        """One of the running programs, by its name."""
+        """Return one of the running programs by its name."""
         return next(process for process in self._processes if process.name == name)
 
     def check(self) -> None:
-        """Raise when any of the processes has ended."""
+        """Raise an error if any of the processes has ended."""
         for process in self._processes:
             process.check()
 
-    # Life
+    # Start and stop
 
     def __enter__(self) -> Self:
         try:
@@ -224,7 +226,7 @@ class ControlPlane:
         self.stop()
 
     def start(self) -> None:
-        """Start every process, and return when the API server is ready and pods can run."""
+        """Start every process; return when the API server is ready and pods can run."""
         (self.workdir / "home").mkdir(parents=True, exist_ok=True)
         _write_pki(self.workdir / "pki", self._address)
         self._write_users()
@@ -242,16 +244,16 @@ class ControlPlane:
         self.check()
 
     def stop(self) -> None:
-        """End every process, at once and in reverse order: nothing of their state is needed any more."""
+        """Kill every process in reverse order; their state is not needed any more."""
         self._open.close()
         self._client = None
         while self._processes:
             self._processes.pop().kill()
 
-    # The parts
+    # Processes
 
     def _run(self, name: str, *arguments: str, config: Sequence[Path] = ()) -> Process:
-        """Start one of the programs, its log in the work directory."""
+        """Start one of the programs, with its log in the work directory."""
         argv = [binaries.program(name), *arguments, *(argument for path in config for argument in ("-c", path))]
         process = Process(name, argv, self.workdir / "logs" / f"{name}.log", os.environ | {"HOME": str(self.workdir)})
         self._processes.append(process)
@@ -289,7 +291,7 @@ class ControlPlane:
             f"--service-account-key-file={pki / 'service-accounts.key'}",
             f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
             f"--service-cluster-ip-range={_SERVICES}",
-            # For servers of metrics, behind an APIService: they ask who called the API server.
+            # For aggregated metrics APIs, which ask who called the API server.
             f"--requestheader-client-ca-file={pki / 'ca.crt'}",
             "--requestheader-allowed-names=front-proxy-client",
             "--requestheader-username-headers=X-Remote-User",
@@ -299,15 +301,15 @@ class ControlPlane:
             f"--proxy-client-key-file={pki / 'front-proxy-client.key'}",
         ]
         if self._address == _LOOPBACK:
-            # The kubernetes Service would need an endpoint, and a loopback address cannot be one.
+            # The kubernetes Service would need an endpoint, which cannot be a loopback address.
             arguments.append("--endpoint-reconciler-type=none")
         if not self._runs("serviceaccount-controller"):
-            # Nobody makes the ServiceAccounts that this plugin wants every pod to have.
+            # This plugin requires ServiceAccounts for pods, and no controller creates them.
             arguments.append("--disable-admission-plugins=ServiceAccount")
         if self._audit:
             policy = self.workdir / "audit-policy.yaml"
             policy.write_text(yaml.safe_dump(_AUDIT_POLICY if self._audit is True else dict(self._audit)))
-            # blocking: an answered request is in the log.
+            # blocking: a request is in the log before it is answered.
             arguments += [
                 f"--audit-policy-file={policy}",
                 f"--audit-log-path={self.audit_log_path}",
@@ -325,7 +327,7 @@ class ControlPlane:
             f"--controllers={','.join(names)}",
             f"--service-account-private-key-file={pki / 'service-accounts.key'}",
             f"--root-ca-file={self.ca_file}",
-            # On a busy machine kwok's heartbeats come late; nobody wants pods evicted for that.
+            # kwok's heartbeats are late on a busy machine; pods must not be evicted for that.
             "--node-monitor-grace-period=1h",
             "--concurrent-gc-syncs=5",
             *self._controller_flags,
@@ -347,7 +349,7 @@ class ControlPlane:
         kwok.wait_ready(self._node_is_ready)
 
     def _component(self, name: str) -> list[str]:
-        """The flags that the scheduler and the controller manager share; they serve nothing, hence no certificate."""
+        """Return the flags shared by scheduler and controller manager; they serve nothing and need no certificate."""
         return [
             f"--kubeconfig={self.kubeconfig_of(f'system:{name}')}",
             "--leader-elect=false",
@@ -356,18 +358,18 @@ class ControlPlane:
             "--kube-api-burst=1000",
         ]
 
-    # Small things
+    # Helpers
 
     @property
     def _named_controllers(self) -> Sequence[str]:
         return () if isinstance(self._controllers, bool) else self._controllers
 
     def _runs(self, controller: str) -> bool:
-        """Whether kube-controller-manager runs a controller."""
+        """Report whether kube-controller-manager runs a controller."""
         return self._controllers is True or controller in map(_controller, self._named_controllers)
 
     def _write_users(self) -> None:
-        """The token file of the API server and a kubeconfig for each user."""
+        """Write the token file of the API server and a kubeconfig for each user."""
         lines = [
             f'{token},{user},{user},"{",".join(self._groups[user])}"\n' for user, token in sorted(self._tokens.items())
         ]
@@ -391,18 +393,18 @@ class ControlPlane:
 
 
 def _controller(name: str) -> str:
-    """kube-controller-manager's full name of a controller."""
+    """Return kube-controller-manager's full name of a controller."""
     return name if name.endswith("-controller") else f"{name}-controller"
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
-    """Ready, and rid of the taint that every node starts with."""
+    """Report whether a node is ready and no longer has the taint of new nodes."""
     conditions = {condition["type"]: condition["status"] for condition in node["status"].get("conditions", [])}
     return conditions.get("Ready") == "True" and not node["spec"].get("taints")
 
 
 def answers(url: str, verify: ssl.SSLContext | None = None) -> bool:
-    """Whether a health endpoint says yes."""
+    """Report whether a health endpoint returns success."""
     try:
         return httpx.get(url, verify=verify or True, timeout=2.0, trust_env=False).status_code == 200
     except httpx.TransportError:
@@ -410,7 +412,7 @@ def answers(url: str, verify: ssl.SSLContext | None = None) -> bool:
 
 
 def _kubeconfig(url: str, ca_file: Path, user: str, token: str) -> dict[str, Any]:
-    """A kubeconfig of one cluster and one user."""
+    """Return a kubeconfig of one cluster and one user."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -422,7 +424,7 @@ def _kubeconfig(url: str, ca_file: Path, user: str, token: str) -> dict[str, Any
 
 
 def _write_pki(folder: Path, address: str = _LOOPBACK) -> None:
-    """A CA, the API server's certificates as server and as client, and the key that signs service accounts' tokens."""
+    """Write a CA, the API server's server and client certificates, and the signing key of service account tokens."""
     folder.mkdir(parents=True)
     ca_key, server_key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "e2e-ca")])
@@ -441,7 +443,7 @@ def _write_pki(folder: Path, address: str = _LOOPBACK) -> None:
     for name, builder in (("ca", ca), ("server", server), ("front-proxy-client", client)):
         signed = builder.sign(ca_key, hashes.SHA256())
         (folder / f"{name}.crt").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    # Token signing wants RSA or a curve of its own list; RSA is what every version takes.
+    # Token signing requires RSA or certain curves; every version accepts RSA.
     account_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     _write_key(folder / "server.key", server_key)
     _write_key(folder / "front-proxy-client.key", client_key)
@@ -451,7 +453,7 @@ def _write_pki(folder: Path, address: str = _LOOPBACK) -> None:
 def _certificate(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, issuer_key: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """What all certificates share: a week's life, and the identifiers that strict verifiers ask for."""
+    """Return a builder with what all certificates share: a lifetime of a week, and the key identifiers."""
     now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
@@ -467,7 +469,7 @@ def _certificate(
 
 
 def _write_key(path: Path, key: CertificateIssuerPrivateKeyTypes) -> None:
-    """A private key as PEM, for us alone."""
+    """Write a private key as PEM, readable only by this user."""
     path.touch(mode=0o600)
     path.write_bytes(
         key.private_bytes(

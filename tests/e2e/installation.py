@@ -1,7 +1,7 @@
 """The product as a user installs it: the shipped manifests, `modelhooks certs --apply`, and the service as a process.
 
-There is no kubelet and no cluster DNS, so one overlay changes the addresses of hooks and webhooks to the process's own;
-everything else is applied as shipped.
+There is no kubelet and no cluster DNS, so an overlay replaces the addresses of hooks and webhooks by the process's
+address; everything else is applied as shipped.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ QUICKSTART = ROOT / "manifests" / "overlays" / "quickstart"
 COMPONENTS = ROOT / "metacontroller" / "components"
 SYSTEM = "modelhooks-system"
 _CERTS_TRIES = 3
-"""Fewer than the Job's: on a busy machine the API server may not answer a request about a large CRD in time."""
+"""Fewer than the Job's. On a busy machine the API server may not respond in time to a request about a large CRD."""
 _IN_CLUSTER = "https://modelhooks.modelhooks-system:443"
 
 
 class Installation:
-    """modelhooks on a control plane. ``components`` are the optional child kinds to declare."""
+    """modelhooks on a control plane. ``components`` are the optional components to install."""
 
     def __init__(self, cluster: ControlPlane, workdir: Path, components: Sequence[str] = ()) -> None:
         self.cluster = cluster
@@ -63,7 +63,7 @@ class Installation:
     def start_service(self, program: Sequence[str] = ("-m", "app.cli")) -> None:
         """Run `modelhooks serve` with the certificate of the cluster's Secret, and wait until it is ready.
 
-        ``program`` is what the interpreter is told to run.
+        ``program`` is the arguments of the Python interpreter.
         """
         secret = self.cluster.get("secret", "modelhooks-tls", "-n", SYSTEM)["data"]
         for name in ("tls.crt", "tls.key", "ca.crt"):
@@ -79,7 +79,7 @@ class Installation:
         self.service.stop()
 
     def client(self) -> httpx.Client:
-        """An HTTP client that trusts the installation's CA, for asking the service itself."""
+        """Return an HTTP client that trusts the installation's CA, for requests to the service."""
         import ssl
 
         context = ssl.create_default_context(cafile=str(self.workdir / "ca.crt"))
@@ -120,7 +120,7 @@ class Installation:
         file.write_text(yaml.safe_dump({**shipped, "patches": patches}))
 
     def _hook_patch(self, controller: dict[str, Any]) -> dict[str, Any]:
-        """Replace the addresses in a controller, and nothing else of the URL."""
+        """Return a patch of a controller's hook addresses that leaves the rest of each URL unchanged."""
         changes = [
             {
                 "op": "replace",
@@ -150,7 +150,7 @@ class Installation:
         return {"target": target, "patch": yaml.safe_dump([change])}
 
     def _make_certificates(self) -> None:
-        """Run the command of the shipped Job, with its ServiceAccount and its rights; like the Job, repeat it."""
+        """Run the command of the shipped Job with its ServiceAccount and its rights; like the Job, retry it."""
         wait_until(self._has_account, "the ServiceAccount modelhooks-certs", 30)
         token = self.cluster.kubectl("create", "token", "modelhooks-certs", "-n", SYSTEM).stdout.strip()
         (self.workdir / "token").write_text(token)
@@ -171,7 +171,7 @@ class Installation:
 
 
 def quiet(cluster: ControlPlane, namespace: str, kinds: str, seconds: float) -> tuple[list[str], list[str]]:
-    """The resource versions of all objects of some kinds, before and after a while: equal when nothing was written."""
+    """Return the resource versions of all objects of some kinds before and after a delay; equal without writes."""
 
     def versions() -> list[str]:
         items = cluster.get(kinds, "-n", namespace)["items"]

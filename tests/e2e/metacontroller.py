@@ -1,4 +1,4 @@
-"""Metacontroller beside the control plane: the real one when `METACONTROLLER` names its program, ours otherwise."""
+"""Metacontroller beside the control plane: the real one if `METACONTROLLER` names its program, else the stand-in."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Kind = Literal["metacontroller", "stand-in"]
 
 
 class Metacontroller:
-    """A running Metacontroller, which can be stopped and started again; a context manager that stops it.
+    """A running Metacontroller that can be stopped and restarted; a context manager that stops it.
 
-    ``flags`` are more flags of the real one.
+    ``flags`` are additional flags of the real one.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Metacontroller:
         self.process = self._start()
 
     def stop(self) -> None:
-        """End the process politely."""
+        """End the process with SIGTERM."""
         self.process.stop()
 
     def restart(self) -> None:
@@ -49,12 +49,12 @@ class Metacontroller:
         return self._start_real() if self.kind == "metacontroller" else self._start_standin()
 
     def _start_real(self) -> Process:
-        """The real one, ready when its health endpoint says so."""
+        """Start the real one and wait for its health endpoint."""
         health = f"127.0.0.1:{free_port()}"
         process = self._run(
             os.environ["METACONTROLLER"],
             f"--kubeconfig={self._kubeconfig}",
-            # Without these a client may make five requests a second, and a test waits minutes.
+            # Without these a client may make five requests a second, and tests would take minutes.
             "--client-go-qps=500",
             "--client-go-burst=1000",
             "--workers=5",
@@ -68,7 +68,7 @@ class Metacontroller:
         return process
 
     def _start_standin(self) -> Process:
-        """The stand-in, which has no health endpoint: what it does shows that it runs."""
+        """Start the stand-in. It has no health endpoint, so the call does not wait."""
         interval = self._discovery_interval.removesuffix("s")
         return self._run(
             *(sys.executable, "-m", "tests.e2e.standin"),
@@ -97,7 +97,7 @@ def start_metacontroller(cluster: ControlPlane, workdir: Path, *, discovery_inte
 
 
 def _healthy(url: str) -> bool:
-    """Whether a health endpoint answers 200."""
+    """Report whether a health endpoint returns 200."""
     try:
         return httpx.get(url, timeout=2.0, trust_env=False).status_code == 200
     except httpx.TransportError:

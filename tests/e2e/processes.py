@@ -1,4 +1,4 @@
-"""Child processes of the e2e suite: free ports, logs, readiness, and no orphan left behind."""
+"""Child processes of the e2e suite: free ports, logs, readiness, and no orphaned processes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-# Runs in the child, which then becomes the program: ask Linux for SIGKILL when the parent ends, unless it ended before
-# we asked. (subprocess' preexec_fn would do it without a second interpreter, but is unsafe where threads run.)
+# Runs in the child before it executes the program: ask Linux for SIGKILL when the parent ends, unless it has ended
+# already. (subprocess' preexec_fn would need no second interpreter, but is unsafe with threads.)
 _DIE_WITH_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -25,14 +25,14 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 class ProcessFailedError(RuntimeError):
-    """A child process ended, or did not become ready in time; the message carries the tail of its log."""
+    """A child process ended, or did not become ready in time; the message has the end of its log."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct loopback ports nobody listens on.
+    """Return distinct loopback ports that are not in use.
 
-    They lie below the range that Linux takes for outgoing connections: a port of that range could be
-    taken by anybody's client between this call and the server's bind.
+    They are below Linux' range of ephemeral ports: any client could take a port of that range between this call and the
+    server's bind.
     """
     ports: list[int] = []
     with contextlib.ExitStack() as held:
@@ -46,14 +46,14 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_port() -> int:
-    """One port of `free_ports`."""
+    """Return one free port."""
     return free_ports(1)[0]
 
 
 def wait_until(ready: Callable[[], bool], what: str, timeout: float = 60.0, interval: float = 0.25) -> None:
-    """Ask again and again until `ready` says yes; TimeoutError names `what` did not come.
+    """Call `ready` repeatedly until it returns true; the TimeoutError names `what`.
 
-    Most ask kubectl, whose start costs a core a tenth of a second that the control plane could use.
+    The interval is long because most callers run kubectl, whose start costs a tenth of a second of a core.
     """
     deadline = time.monotonic() + timeout
     while not ready():
@@ -63,10 +63,10 @@ def wait_until(ready: Callable[[], bool], what: str, timeout: float = 60.0, inte
 
 
 class Process:
-    """A child process that logs to a file and dies with us, however we die.
+    """A child process that logs to a file and is killed when this process ends, even by SIGKILL.
 
-    Start it from a thread that lives as long as the child must (pytest's main thread does): Linux sends the
-    parent-death signal when the starting *thread* ends.
+    Start it from a thread that lives as long as the child (such as pytest's main thread): Linux sends the parent-death
+    signal when the starting *thread* ends.
     """
 
     def __init__(self, name: str, argv: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None) -> None:
@@ -80,7 +80,7 @@ class Process:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=None if env is None else dict(env),
-                # A session of its own: Ctrl-C reaches pytest alone, which then stops its children in order.
+                # A new session: Ctrl-C reaches pytest alone, which then stops its children in order.
                 start_new_session=True,
             )
 
@@ -91,22 +91,22 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process is running."""
         return self.popen.poll() is None
 
     def tail(self, lines: int = 40) -> str:
-        """The end of the log."""
+        """Return the end of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def check(self) -> None:
-        """Raise when the process has ended."""
+        """Raise an error if the process has ended."""
         if not self.running:
             raise ProcessFailedError(
                 f"{self.name} ended with code {self.popen.returncode}; its log ends:\n{self.tail()}"
             )
 
     def wait_ready(self, ready: Callable[[], bool], timeout: float = 60.0) -> None:
-        """Wait until `ready` says yes; fails at once when the process ends first."""
+        """Wait until `ready` returns true; fail at once if the process ends first."""
 
         def alive_and_ready() -> bool:
             self.check()
@@ -118,7 +118,7 @@ class Process:
             raise ProcessFailedError(f"{error}; its log ends:\n{self.tail()}") from None
 
     def stop(self, timeout: float = 10.0) -> None:
-        """End the process politely, and after `timeout` seconds without."""
+        """End the process with SIGTERM, and with SIGKILL after `timeout` seconds."""
         if self.running:
             self.popen.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -126,14 +126,14 @@ class Process:
         self.kill()
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         if self.running:
             self.popen.kill()
         self.popen.wait()
 
 
 def dies_with_us(argv: Sequence[str | Path]) -> list[str]:
-    """The command line that runs `argv` so that it cannot outlive this process, where the system can do that."""
+    """Return the command line that runs `argv` and, if the system supports it, ends with this process."""
     command = [str(argument) for argument in argv]
     if sys.platform != "linux":
         return command

@@ -1,4 +1,4 @@
-"""Objects of the family for tests: as little as each test needs to say, and what one service sees of a cluster."""
+"""Objects of the family for tests, with few required arguments, and the cluster as one service sees it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ RBAC_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding"})
 OPTIONAL_KINDS = frozenset({"LeaderWorkerSet", "HTTPRoute", "InferencePool"})
 API_VERSION = "serving.kserve.io/v1alpha2"
 V017 = Settings(kserve_presets="v0.17")
-"""With the built-in presets of KServe v0.17: servers without a script, three rules of a route."""
+"""Built-in presets of KServe v0.17: servers without a script, and a route with three rules."""
 
 
 def service(name: str = "demo", *, uri: str | None = URI, notes: Json | None = None, **spec: Any) -> Json:
-    """A service; ``uri=None`` leaves the model out, ``notes`` are the annotations on itself."""
+    """Return a service; ``uri=None`` leaves the model out, ``notes`` are the annotations in its metadata."""
     model = {} if uri is None or "model" in spec else {"model": {"uri": uri}}
     return _parent("LLMInferenceService", name, {**model, **spec}, notes)
 
@@ -44,7 +44,7 @@ def _parent(kind: str, name: str, spec: Json, notes: Json | None) -> Json:
 
 
 def gateway(name: str = "kserve-ingress-gateway", namespace: str = "kserve", **changes: Any) -> Json:
-    """A programmed Gateway with one HTTP listener and a public address."""
+    """Return a programmed Gateway with one HTTP listener and a public address."""
     spec = {"listeners": changes.get("listeners", [{"name": "http", "port": 80, "protocol": "HTTP"}])}
     addresses = [{"value": value} for value in changes.get("addresses", ["203.0.113.1"])]
     programmed = "True" if changes.get("programmed", True) else "False"
@@ -62,27 +62,27 @@ def kind_of(document: Json) -> Kind[Any, Any]:
 
 
 def admit(document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:
-    """What admission says of an object, by its version; with ``old``, of an update."""
+    """Return admission's verdict on an object of either version; with ``old``, on an update."""
     kind = kind_of(document)
     served = next(k for k in (*kind.older, kind) if k.resource.api_version == document["apiVersion"])
     return hookcalls.admit(served, document, old, settings)
 
 
 def fields(document: Json, old: Json | None = None) -> list[tuple[str, str]]:
-    """Path and type of each error."""
+    """Return path and type of each error."""
     return [(str(error.path), error.type.value.removeprefix("FieldValue")) for error in admit(document, old).errors]
 
 
 def customize(
     document: Json, optional: frozenset[str] = OPTIONAL_KINDS, settings: Settings | None = None
 ) -> list[Json]:
-    """The rules of a customize hook's answer; ``optional`` are those kinds of children that are declared."""
+    """Return the related rules; ``optional`` lists the optional child kinds that are declared."""
     kind = kind_of(document)
     return hookcalls.customize(kind, document, without=hookcalls.optional_kinds(kind) - optional, settings=settings)
 
 
 class Cluster:
-    """What one service sees, as the test says it: its children and the objects around it. A sync applies the answer."""
+    """The cluster as one service sees it: children and related objects, set by the test. A sync applies its answer."""
 
     def __init__(
         self, parent: Json, *related: Json, optional: frozenset[str] = OPTIONAL_KINDS, settings: Settings | None = None
@@ -95,7 +95,7 @@ class Cluster:
         self.answer: Json = {}
 
     def sync(self, now: datetime = NOW) -> Json:
-        """One call of the hook; no controller plays, so the children have the status that the test reports."""
+        """Call the sync hook once. No controllers run, so children have the status that the test reports."""
         kind = kind_of(self.parent)
         without = (*(hookcalls.optional_kinds(kind) - self.optional),)
         cluster = simulate.Cluster(direct(self.settings, lambda: now), without, granted=frozenset())
@@ -111,7 +111,7 @@ class Cluster:
         return self.answer
 
     def settle(self, now: datetime = NOW) -> Json:
-        """Syncs until the answer repeats."""
+        """Sync until the answer repeats."""
         before = self.sync(now)
         for _ in range(5):
             after = self.sync(now)
@@ -121,7 +121,7 @@ class Cluster:
         raise AssertionError("no fixpoint")
 
     def report(self, kind: str, name: str, **status: Any) -> None:
-        """What the cluster says of a child."""
+        """Set the status of a child."""
         self.child(kind, name)["status"] = status
 
     def child(self, kind: str, name: str) -> Json:
@@ -135,7 +135,7 @@ class Cluster:
         return hookcalls.condition(self.answer, type_) or None
 
     def says(self, type_: str) -> str | None:
-        """``True``, the reason of a condition that is not, or ``None`` where there is none."""
+        """Return ``True`` for a true condition, else its reason, or ``None`` if it is missing."""
         found = self.condition(type_)
         return None if found is None else "True" if found["status"] == "True" else found.get("reason", found["status"])
 
@@ -145,11 +145,11 @@ AVAILABLE: Json = {
     **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1),
     "conditions": [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}],
 }
-"""Status of a Deployment that serves."""
+"""Status of an available Deployment."""
 
 
 def accepted(*parents: Json, resolved: bool = True) -> Json:
-    """Status of a route or pool that every one of its gateways accepts."""
+    """Return the status of a route or pool that all its Gateways accept."""
     conditions = [{"type": "Accepted", "status": "True", "observedGeneration": 1}]
     if resolved:
         conditions.append({"type": "ResolvedRefs", "status": "True", "observedGeneration": 1})

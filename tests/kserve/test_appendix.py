@@ -1,4 +1,4 @@
-"""Whole outputs of recorded services, and how those of others differ from them."""
+"""Complete outputs for recorded services, and the differences of their variants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.contract.recordings import cases
 from tests.kserve.objects import AVAILABLE, DEFAULT_PARENT, OPTIONAL_KINDS, RBAC_KINDS, V017, Cluster, accepted, gateway
 
 SAMPLES = {case["name"]: case["objects"] for case in cases("kserve") if case.get("class") == "a"}
-"""Services as upstream's samples have them."""
+"""Services from upstream's samples."""
 OPT = "facebook-opt-125m-cpu"
 DEEPSEEK = "dp-ep-deepseek-r1"
 ALL = OPTIONAL_KINDS | RBAC_KINDS
@@ -96,7 +96,7 @@ volumes:
 
 
 def test_a_main_deployment() -> None:
-    """Every value of the pod, and the order of every list."""
+    """Every value of the pod is compared, and the order of every list."""
     seen = cluster(OPT)
     deployment = seen.child("Deployment", "facebook-opt-125m-single-kserve")
     assert deployment["spec"]["template"]["spec"] == yaml.safe_load(POD)
@@ -105,7 +105,7 @@ def test_a_main_deployment() -> None:
 
 
 def test_a_other_objects() -> None:
-    """The names of KS-3.1, but for what we do not make (KS-9.3)."""
+    """Names are those of KS-3.1, except for objects that are not created (KS-9.3)."""
     seen = cluster(OPT, ALL)
     name = "facebook-opt-125m-single"
     assert seen.names == {
@@ -137,7 +137,7 @@ def test_a_other_objects() -> None:
 
 
 def test_a_status_on_its_way() -> None:
-    """From the first children to everything ready, with the URL from the start."""
+    """Conditions from the first sync until everything is ready; the URL is present from the start."""
     seen = cluster(OPT, ALL)
     seen.sync()
     name = "facebook-opt-125m-single"
@@ -165,7 +165,7 @@ def test_a_status_on_its_way() -> None:
 
 
 def test_b_without_scheduler() -> None:
-    """All backends are the workload Service, and two conditions do not apply."""
+    """All backends are the workload Service, and two conditions are absent."""
     seen = cluster(f"{OPT}-no-scheduler")
     assert {kind for kind, _ in seen.names} == {"Deployment", "Service", "HTTPRoute"}
     types = {c["type"] for c in seen.answer["status"]["conditions"]}
@@ -173,7 +173,7 @@ def test_b_without_scheduler() -> None:
 
 
 def test_b_without_router() -> None:
-    """The address is the workload Service's, and the router is fine."""
+    """The URL is the workload Service's, and ``RouterReady`` is true."""
     seen = cluster(OPT, router=None)
     host = "facebook-opt-125m-single-kserve-workload-svc.default.svc.cluster.local"
     assert seen.answer["status"]["addresses"] == [{"url": f"http://{host}:8000"}]
@@ -182,7 +182,7 @@ def test_b_without_router() -> None:
 
 
 def test_b_prefill_and_decode() -> None:
-    """The decode server moves behind the sidecar; replicas are left to others."""
+    """The decode server moves behind the sidecar; replicas are not sent."""
     seen = cluster(f"pd-{OPT}", ALL)
     decode, prefill = pod(seen, "facebook-opt-125m-pd-kserve"), pod(seen, "facebook-opt-125m-pd-kserve-prefill")
     assert [c["name"] for c in decode["initContainers"]] == ["llm-d-routing-sidecar", "storage-initializer"]
@@ -214,7 +214,7 @@ def test_b_networks_and_replicas() -> None:
 
 
 def test_b_cache_aware_routing() -> None:
-    """The inline configuration goes as compact JSON, and a template of the user's own is rendered."""
+    """An inline configuration is sent as compact JSON, and a template in the user's spec is rendered."""
     seen = cluster("qwen2-7b-gpu-kv-cache-routing")
     args = main(pod(seen, "qwen2-7b-kv-cache-routing-kserve-router-scheduler"))["args"]
     assert args[-2] == "--config-text"
@@ -224,7 +224,7 @@ def test_b_cache_aware_routing() -> None:
 
 
 def test_b_data_parallel() -> None:
-    """One group of four, its weights from a claim, and the environment in the documented order."""
+    """One group of four with weights from a claim, and environment variables in the documented order."""
     seen = cluster(f"{DEEPSEEK}-gpu-deepep-ht")
     group = seen.child("LeaderWorkerSet", "deepseek-r1-0528-kserve-mn")["spec"]
     template = group["leaderWorkerTemplate"]
@@ -247,7 +247,7 @@ def test_b_data_parallel() -> None:
 
 @pytest.mark.parametrize("variant", ["gpu-p-deepep-ht-d-deepep-ht", "gpu-p-deepep-ht-d-pplx"])
 def test_b_multi_node_prefill_and_decode(variant: str) -> None:
-    """Two groups of two; the sidecar stands before the decode leader, and its Role is bound to the user's account."""
+    """Two groups of two; the decode leader has the sidecar, and its Role is bound to the user's account."""
     seen = cluster(f"{DEEPSEEK}-pd-{variant}", ALL)
     decode = seen.child("LeaderWorkerSet", "deepseek-r1-0528-pd-kserve-mn")["spec"]["leaderWorkerTemplate"]
     prefill = seen.child("LeaderWorkerSet", "deepseek-r1-0528-pd-kserve-mn-prefill")["spec"]["leaderWorkerTemplate"]

@@ -1,4 +1,4 @@
-"""Conversion between v1alpha1 and v1alpha2: without loss or additions, and with an error where it is impossible."""
+"""Conversion between v1alpha1 and v1alpha2: lossless, without additions, and with an error if it is impossible."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_the_newer_version_comes_back(spec: Json, annotations: dict[str, str]) -
 
 
 def test_everything_but_spec_and_annotations_stays() -> None:
-    """Metadata and status as they were; the API server would refuse anything else."""
+    """The API server refuses a conversion that changes other metadata or the status."""
     document = older(service(notes={"x": "y"}, model={"uri": "hf://a/b", "criticality": "Critical"}))
     document["metadata"] |= {"resourceVersion": "7", "managedFields": [{"manager": "kubectl"}], "finalizers": ["f"]}
     document["status"] = {"url": "http://x", "unknown": [1]}
@@ -156,7 +156,7 @@ def test_everything_but_spec_and_annotations_stays() -> None:
 
 
 def test_target_ports_survive_a_change_of_the_first() -> None:
-    """A client of the older version sees one port and may change it; the others stay, but none twice."""
+    """v1alpha1 has one port, which its clients may change; the other ports are kept without duplicates."""
     spec = {"selector": {"matchLabels": {"a": "b"}}, "targetPorts": [{"number": n} for n in (8000, 8001, 8002)]}
     document = service(router=pool(**spec, endpointPickerRef={"name": "e"}))
     there = convert(document, V1ALPHA1)
@@ -172,7 +172,7 @@ def test_ports_of_a_pool_that_is_gone_are_forgotten() -> None:
 
 
 def test_app_protocol_survives_a_write_in_the_older_version() -> None:
-    """v1alpha1 has no such field."""
+    """v1alpha1 lacks this field."""
     document = service(router=pool(selector={"matchLabels": {"a": "b"}}, appProtocol="http"))
     other = convert(document, V1ALPHA1)
     assert other["spec"]["router"]["scheduler"]["pool"]["spec"].keys() == {"selector", "extensionRef"}
@@ -199,14 +199,14 @@ def test_app_protocol_survives_a_write_in_the_older_version() -> None:
     ],
 )
 def test_ports_that_v1alpha2_does_not_admit_are_ignored(text: str) -> None:
-    """Users can write annotations, and no schema checks them."""
+    """Users can write the annotation, and no schema validates it."""
     spec = {"selector": {}, "targetPortNumber": 5, "extensionRef": {"name": "e"}}
     converted = convert(older(service(notes={PRESERVED_PORTS: text}, router=pool(**spec))), V1ALPHA2)
     assert converted["spec"]["router"]["scheduler"]["pool"]["spec"]["targetPorts"] == [{"number": 5}]
 
 
 def test_other_ports_of_an_annotation_are_plain_and_unique() -> None:
-    """Fields of a port that the schema does not have are dropped."""
+    """Fields of a port that the schema lacks are dropped."""
     annotation = '[{"number":6,"x":"y"},{"number":6},{"number":5},{"number":7}]'
     spec = {"selector": {}, "targetPortNumber": 5, "extensionRef": {"name": "e"}}
     converted = convert(older(service(notes={PRESERVED_PORTS: annotation}, router=pool(**spec))), V1ALPHA2)
@@ -234,7 +234,7 @@ POOL = ["router", "scheduler", "pool", "spec"]
 )
 @pytest.mark.parametrize("version", [V1ALPHA1, V1ALPHA2])
 def test_the_annotation_of_earlier_releases_is_ignored_and_removed(value: str, version: str) -> None:
-    """It could hold any field; objects that were stored with it convert as if they did not have it."""
+    """It could set any field; stored objects that have it convert as if they did not."""
     other = V1ALPHA2 if version == V1ALPHA1 else V1ALPHA1
     document, plain = service(notes={"x": "y", OBSOLETE: value}), service(notes={"x": "y"})
     assert convert({**document, "apiVersion": version}, other) == convert({**plain, "apiVersion": version}, other)
@@ -250,7 +250,7 @@ def test_the_annotation_of_earlier_releases_is_ignored_and_removed(value: str, v
     ],
 )
 def test_fields_of_the_other_version_are_dropped(version: str, spec: Json) -> None:
-    """The version of the object has no such fields, so nothing has checked them."""
+    """The schema of the object's version lacks these fields, so they were never validated."""
     other = V1ALPHA2 if version == V1ALPHA1 else V1ALPHA1
     converted = convert({**service(router=pool(**spec)), "apiVersion": version}, other)
     assert not any(word in json.dumps(converted) for word in ("-5", "gopher", '"x"'))
@@ -281,7 +281,7 @@ def test_no_other_version_is_made() -> None:
 
 @pytest.mark.parametrize("adapters", ["x", [1], [{"criticality": 7}, None]])
 def test_adapters_may_be_anything(adapters: Any) -> None:
-    """The schema leaves them open; one that is odd must not hold up a whole list of services."""
+    """The schema leaves adapters open; one that is malformed must not break a list of services."""
     document = service(model={"uri": "hf://a/b", "lora": {"adapters": adapters}})
     for version, other in ((V1ALPHA1, V1ALPHA2), (V1ALPHA2, V1ALPHA1)):
         there = convert({**document, "apiVersion": version}, other)
@@ -289,7 +289,7 @@ def test_adapters_may_be_anything(adapters: Any) -> None:
 
 
 def test_hooks_take_a_parent_of_either_version() -> None:
-    """With related objects of its version; what they answer is the same."""
+    """Related objects have the parent's version; the answers for both versions are equal."""
     base = config(
         "base",
         model={"uri": "hf://a/b"},
@@ -304,7 +304,7 @@ def test_hooks_take_a_parent_of_either_version() -> None:
 
 
 def test_a_parent_that_cannot_be_converted_is_judged_as_it_is() -> None:
-    """Its children are kept, and its status names the field."""
+    """Its status names the field, and its children are kept."""
     request = {"parent": older(service(router=[])), "children": {}, "related": {}, "finalizing": False}
     status = json.loads(answer_sync(SERVICE_KIND, json.dumps(request).encode(), Settings(), NOW))["status"]
     (ready,) = [c for c in status["conditions"] if c["type"] == "Ready"]
@@ -312,7 +312,7 @@ def test_a_parent_that_cannot_be_converted_is_judged_as_it_is() -> None:
 
 
 def test_a_picker_that_v1alpha1_admits_is_valid_in_the_other_version() -> None:
-    """v1alpha2's schema requires a port of it, but an object that is stored keeps its children."""
+    """v1alpha2's schema requires a port, but a stored object without one keeps its children."""
     spec = {"selector": {"app": "x"}, "targetPortNumber": 8000, "extensionRef": {"name": "picker"}}
     written = older(service(router=pool(**spec)))
     stored = convert(written, V1ALPHA2)

@@ -1,4 +1,4 @@
-"""A field without effect is never ignored in silence."""
+"""A field without effect causes a warning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.fieldpages import classes
 
 
 def document(path: str) -> Json:
-    """A spec in which the field is set."""
+    """Return a spec in which the field is set."""
     spec: Any = _VALUES.get(path.rpartition(".")[2], 1)
     for part in reversed(path.split(".")):
         spec = {part.removesuffix("[]"): [spec] if part.endswith("[]") else spec}
@@ -45,7 +45,7 @@ _POOL: Json = {
 
 
 def _completed(spec: Json) -> Json:
-    """What the field cannot be without."""
+    """Add the fields that the tested field requires."""
     if "model" in spec:
         spec["model"]["uri"] = "hf://a/b"
     pool = spec.get("router", {}).get("scheduler", {}).get("pool", {}).get("spec")
@@ -69,7 +69,7 @@ def _without_effect() -> list[str]:
 @pytest.mark.parametrize("make", [service, config])
 @pytest.mark.parametrize("path", _without_effect())
 def test_a_field_without_effect_is_a_warning(path: str, make: Callable[..., Json]) -> None:
-    """Whoever sets it learns that nothing acts on it, in a service and in a config."""
+    """Services and configs both warn."""
     spec = document(path)
     for base in (spec, spec.get("prefill", {})):
         if "scaling" in base:

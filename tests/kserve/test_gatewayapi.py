@@ -1,4 +1,4 @@
-"""The Gateway API's rules for routes: limits of the types, and rules between fields."""
+"""The Gateway API's rules for routes: limits of types, and rules across fields."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BACKEND: Json = {"name": "s", "port": 80}
 
 
 def problems(document: Json, type_: type[HTTPRouteSpec] = HTTPRouteSpec) -> list[str]:
-    """Paths of all errors, of the types or of the rules."""
+    """Return the paths of all errors, of the types or of the rules."""
     spec, errors = decode_document(document, type_, SPEC)
     return [str(error.path) for error in (errors if spec is None else violations(spec, SPEC))]
 
@@ -50,7 +50,7 @@ def rule(**fields: Any) -> Json:
     ],
 )
 def test_routes_that_are_fine(document: Json) -> None:
-    """As the API server has them."""
+    """The API server accepts these routes, too."""
     assert problems(document) == []
 
 
@@ -85,7 +85,7 @@ def test_routes_that_are_fine(document: Json) -> None:
     ],
 )
 def test_routes_that_are_not(document: Json, path: str) -> None:
-    """Each mistake is found where it stands."""
+    """Each error is at the invalid field."""
     assert path in problems(document)
 
 
@@ -97,20 +97,20 @@ def test_routes_that_are_not(document: Json, path: str) -> None:
     ],
 )
 def test_mirrors(filter_: Json, path: str) -> None:
-    """A share is given once, and is at most all."""
+    """A mirror sets percent or fraction, not both, and a fraction is at most one."""
     found = problems(rule(filters=[{"type": "RequestMirror", **filter_}]))
     assert found == [f"spec.rules[0].filters[0].{path}"]
 
 
 def test_paths_that_are_templates_are_not_judged() -> None:
-    """They are judged when they have been rendered."""
+    """Templates are validated after rendering."""
     document = rule(matches=[{"path": {"value": "{{ .Name }}"}}])
     assert problems(document) == ["spec.rules[0].matches[0].path"] * 2
     assert problems(document, TemplatedHTTPRouteSpec) == []
 
 
 def changing(name: str, **path: str) -> Json:
-    """A filter that changes paths."""
+    """Return a filter that changes paths."""
     type_ = {"urlRewrite": "URLRewrite", "requestRedirect": "RequestRedirect"}[name]
     return {"type": type_, name: {"path": path}}
 
@@ -199,7 +199,7 @@ BROKEN: dict[str, Json] = {
     },
     "all rules together have at most 128 matches": {"rules": [{"matches": [PREFIX] * 43}] * 3},
 }
-"""A route for each rule, that breaks it. The API server is asked about the same ones (``test_kserve_rules``)."""
+"""For each rule, a route that breaks it. ``test_kserve_rules`` sends the same ones to the API server."""
 
 
 def said(document: Json) -> set[str]:
@@ -210,14 +210,14 @@ def said(document: Json) -> set[str]:
 
 @pytest.mark.parametrize("message", BROKEN)
 def test_each_rule_is_broken_by_what_it_is_about(message: str) -> None:
-    """In Python; a sign that no URL has breaks two rules, and so does a name with a slash too many."""
+    """Checked in Python. Some paths also have characters that URLs do not allow, which is a second error."""
     found = said(BROKEN[message])
     assert message in found
     assert found - {message} <= {PATH.format("has only characters that URLs allow")}
 
 
 def messages(type_: type[KubeModel]) -> set[str]:
-    """Of the rules of a type, of its lists, and of all types below."""
+    """Return the messages of all rules of a type, its lists, and all types below."""
     found = {rule.message for rule in type_.constraints}
     for info in type_.model_fields.values():
         found |= {rule.message for marker in info.metadata if isinstance(marker, Rules) for rule in marker.rules}

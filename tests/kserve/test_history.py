@@ -1,4 +1,4 @@
-"""A verdict depends on nothing but its inputs: a process that has answered other requests says what a new one says."""
+"""Answers depend only on the request: a process with earlier requests gives the same answers as a new one."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BROKEN = "{{ .Bogus }}"
 
 
 def asked(condition: str) -> Json:
-    """A spec that is only valid where the condition does not hold."""
+    """Return a spec that is only valid if the condition is false."""
     return {"template": {"containers": [{"name": "main", "args": [f"{{{{ if {condition} }}}}{BROKEN}{{{{ end }}}}"]}]}}
 
 
 def case(condition: str, change: Json | None = None, **other: Any) -> tuple[Json, Json]:
-    """Two requests that differ in one input, which the condition is about."""
+    """Return two requests that differ in the one input that the condition reads."""
     plain = {"parent": service(**asked(condition)), "configs": [], "settings": {}}
     changed = json.loads(json.dumps({**plain, **other}))
     changed["parent"]["metadata"] |= change or {}
@@ -69,7 +69,7 @@ INPUTS: dict[str, tuple[Json, Json]] = {
 
 
 def answers(request: Json) -> list[Any]:
-    """What sync and admission say of it."""
+    """Return the answers of sync and admission to a request."""
     parent, settings = request["parent"], Settings(**request["settings"])
     kind = kind_of(parent)
     namespace = parent["metadata"]["namespace"]
@@ -97,7 +97,7 @@ def answers(request: Json) -> list[Any]:
 
 
 def _answer_as_new() -> None:
-    """Answers each request of the standard input in a process of its own, which has answered none before."""
+    """Answer each request on standard input in a new process."""
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
@@ -108,7 +108,7 @@ def _answer_as_new() -> None:
 
 @pytest.fixture(scope="module")
 def new() -> dict[str, list[Any]]:
-    """What processes without a history say, by request."""
+    """Return the answers of new processes, by request."""
     requests = [json.dumps(request) for pair in INPUTS.values() for request in pair]
     done = subprocess.run(
         [sys.executable, "-m", "tests.kserve.test_history"],
@@ -124,7 +124,7 @@ def new() -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("pair", INPUTS.values(), ids=list(INPUTS))
 def test_history_changes_no_verdict(pair: tuple[Json, Json], new: dict[str, list[Any]]) -> None:
-    """In either order, and asked again."""
+    """The requests are sent in either order, and repeated."""
     assert new[json.dumps(pair[0])] != new[json.dumps(pair[1])]
     for request in (*pair, *reversed(pair), *pair):
         assert answers(request) == new[json.dumps(request)]

@@ -1,4 +1,4 @@
-"""LoRA adapters: their rules, their files, and what the servers, the scheduler and the status say of them."""
+"""LoRA adapters: rules, files, arguments of servers, and their place in scheduler and status."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def args(pod: Json) -> list[str]:
 
 
 def modules(*names: str, quote: str = "'") -> list[str]:
-    """Return the adapters as the server gets them: as themselves, and as the route's rules name them."""
+    """Return the adapters as arguments: each by its name, and by the name in the route's rules."""
     paths = [(name, f"/mnt/lora/{name.replace('/', '-')}") for name in names]
     return [
         f'{quote}{{"name":"{served}","path":"{path}"}}{quote}'
@@ -67,13 +67,13 @@ def modules(*names: str, quote: str = "'") -> list[str]:
     ],
 )
 def test_what_an_adapter_needs(adapters: list[Json], wrong: list[tuple[str, str]]) -> None:
-    """A name of its own, and an address that is fetched or mounted."""
+    """An adapter needs a unique name, and a URI that can be downloaded or mounted."""
     expected = [(f"spec.model.lora.adapters{path}", type_) for path, type_ in wrong]
     assert fields(service(model=model(*adapters))) == expected
 
 
 def test_the_model_may_be_named_by_a_base() -> None:
-    """What the adapters of a base are called is known when it is merged, and judged then."""
+    """Adapters are compared with the model's name after merging, as a base may set it."""
     parent = service(model=model(adapter("demo")), baseRefs=[{"name": "base"}])
     assert fields(parent) == []
     cluster = Cluster(parent, config(model={"name": "other"}))
@@ -87,7 +87,7 @@ def test_the_model_may_be_named_by_a_base() -> None:
 
 
 def test_adapters_of_a_base_are_judged_when_they_are_used() -> None:
-    """The schema leaves them open in configs, too."""
+    """The schema leaves adapters open in configs, too."""
     base = config(model={"lora": {"adapters": [{"name": 5, "uri": "hf://a/b"}]}})
     cluster = Cluster(service(baseRefs=[{"name": "base"}]), base)
     cluster.sync()
@@ -118,7 +118,7 @@ def test_what_vllm_would_refuse_is_warned_of(lora: Json, extra: Json, said: str)
 
 
 def test_adapters_are_fetched_beside_the_model() -> None:
-    """By one initializer, in the order of their names, into a volume of their own."""
+    """One initializer downloads all, sorted by name, into a separate volume."""
     found = pod(adapter("b", "s3://bucket/b"), adapter("a", "gs://bucket/a"))
     init = container(found, "storage-initializer", "initContainers")
     pairs = [("hf://acme/base", "/mnt/models"), ("gs://bucket/a", "/mnt/lora/a"), ("s3://bucket/b", "/mnt/lora/b")]
@@ -132,7 +132,7 @@ def test_adapters_are_fetched_beside_the_model() -> None:
 
 @pytest.mark.parametrize("uri", ["pvc://weights/base", "oci://registry.example.com/base:1"])
 def test_adapters_of_a_mounted_model(uri: str) -> None:
-    """The initializer is there for them alone, and the model's mount is what it was."""
+    """The initializer downloads only adapters, and the model's mount is unchanged."""
     found = pod(adapter("a"), uri=uri)
     init = container(found, "storage-initializer", "initContainers")
     assert init["args"] == ["hf://acme/adapter", "/mnt/lora/a"]
@@ -142,7 +142,7 @@ def test_adapters_of_a_mounted_model(uri: str) -> None:
 
 
 def test_claims_with_adapters_are_mounted() -> None:
-    """Below a volume that is not read-only where others are downloaded, since mounts need a directory there."""
+    """If other adapters are downloaded, the parent volume is writable, so that mount points can be created."""
     found = pod(adapter("Org/A", "pvc://claim/a"), adapter("b", "pvc://claim"), adapter("c"))
     mounts = {mount["mountPath"]: mount for mount in container(found)["volumeMounts"]}
     assert mounts["/mnt/lora/Org-A"]["subPath"] == "a"
@@ -167,7 +167,7 @@ def test_a_share_with_an_adapter_keeps_its_directories() -> None:
 
 
 def test_credentials_cover_model_and_adapters() -> None:
-    """Each provider's, once."""
+    """Each provider's credentials are added once."""
     parent = service(model=model(adapter("a", "s3://bucket/a"), adapter("b", "s3://bucket/b")))
     cluster = Cluster(parent, account("default", secrets=[{"name": "s"}]))
     cluster.sync()
@@ -213,7 +213,7 @@ def main(**fields: Any) -> Json:
     ],
 )
 def test_what_the_user_says_to_the_server_counts(fields: Json, expected: list[str]) -> None:
-    """Its flags come later, and a list of modules is left alone, as is a script that takes no arguments."""
+    """The user's flags come last. A list of modules and a script without arguments are left alone."""
     assert args(pod(adapter("a"), template=main(**fields))) == expected
 
 
@@ -225,13 +225,13 @@ def test_what_the_user_says_to_the_server_counts(fields: Json, expected: list[st
     ],
 )
 def test_names_with_signs_reach_the_server(command: list[str] | None, expected: str) -> None:
-    """As JSON, which a script that evaluates its arguments gets in quotes."""
+    """Names are passed as JSON, in quotes if a script evaluates its arguments."""
     fields = {"command": command} if command else {}
     assert args(pod(adapter("a=$b"), template=main(**fields)))[-2] == expected
 
 
 def test_every_pod_of_a_group_loads_them() -> None:
-    """Leader, workers and prefill servers alike."""
+    """Leader, workers and prefill servers load them alike."""
     cluster = Cluster(service(model=model(adapter("a")), worker={}, parallelism=DP, prefill={}))
     cluster.sync()
     pods = [group(cluster)["leaderWorkerTemplate"][name]["spec"] for name in ("leaderTemplate", "workerTemplate")]
@@ -240,7 +240,7 @@ def test_every_pod_of_a_group_loads_them() -> None:
 
 
 def test_a_base_brings_adapters() -> None:
-    """The list is one value: the last one that writes it wins."""
+    """The list is replaced as a whole: the last layer that sets it wins."""
     base = config(model={"lora": {"adapters": [adapter("x")], "maxRank": 8}})
     parent = service(baseRefs=[{"name": "base"}])
     cluster = Cluster(parent, base)

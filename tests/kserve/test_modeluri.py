@@ -1,4 +1,4 @@
-"""``model.uri`` as Go's URL parser reads and writes it."""
+"""Parsing and formatting of ``model.uri``, as by Go's net/url."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.kserve.modeluri import InvalidURL, parse
     ],
 )
 def test_how_a_url_is_written_back(text: str, written: str, scheme: str) -> None:
-    """The scheme in lower case, the path escaped where it has to be."""
+    """The scheme is in lower case, and the path is escaped if necessary."""
     uri = parse(text)
     assert (uri.text, uri.scheme) == (written, scheme)
 
@@ -48,20 +48,20 @@ def test_how_a_url_is_written_back(text: str, written: str, scheme: str) -> None
     ],
 )
 def test_rejects_invalid_urls(text: str) -> None:
-    """The API's own types could not hold it."""
+    """KServe's Go types cannot hold these values."""
     with pytest.raises(InvalidURL):
         parse(text)
 
 
 def test_a_registry_without_a_path_is_explained() -> None:
-    """The commonest mistake names its remedy."""
+    """The most common mistake has a message with the remedy."""
     with pytest.raises(InvalidURL, match="oci://registry/image:tag"):
         parse("oci://image:tag")
 
 
 @given(st.text())
 def test_writing_back_is_stable(text: str) -> None:
-    """Any text is refused or, once written back, stays as it is."""
+    """Any string is refused, or formatting it a second time changes nothing."""
     try:
         written = parse(text).text
     except InvalidURL:

@@ -1,4 +1,4 @@
-"""Names of a service's objects."""
+"""Names of a service's children."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QWEN = "qwen2-7b-instruct-single-no-scheduler"
     ],
 )
 def test_child_name_vectors(parent: str, suffix: str, name: str) -> None:
-    """The vectors of KS-3.1."""
+    """These are the vectors of KS-3.1."""
     assert child_name(parent, suffix) == name
 
 
@@ -47,7 +47,7 @@ names = st.from_regex(re.compile(r"[a-z]([-a-z0-9]{0,120}[a-z0-9])?", re.ASCII),
 
 @given(names, names.map(lambda name: f"-{name}"))
 def test_child_names_are_dns_labels(parent: str, suffix: str) -> None:
-    """Whatever the lengths, the result fits a label and is the same every time."""
+    """Names of any length give a valid label, and always the same one."""
     name = child_name(parent, suffix)
     assert len(name) <= 63
     assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)
@@ -56,7 +56,7 @@ def test_child_names_are_dns_labels(parent: str, suffix: str) -> None:
 
 @given(names)
 def test_objects_of_one_kind_have_different_names(service: str) -> None:
-    """No two Deployments, Services, LeaderWorkerSets or accounts of a service share a name."""
+    """Deployments, Services, LeaderWorkerSets, accounts and Roles of a service have distinct names."""
     of = Names(service)
     assert len({of.main, of.prefill, of.scheduler}) == 3
     assert of.multi_node != of.multi_node_prefill
@@ -67,7 +67,7 @@ def test_objects_of_one_kind_have_different_names(service: str) -> None:
 
 @given(names)
 def test_pods_of_groups_can_have_their_labels(service: str) -> None:
-    """They add the number of a group, of 1,000, and a hash to the LeaderWorkerSet's name."""
+    """Labels append the group's index, up to 999, and a hash to the LeaderWorkerSet's name."""
     of = Names(service)
     for name, plain in (
         (of.multi_node, f"{service}-kserve-mn"),

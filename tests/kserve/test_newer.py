@@ -1,4 +1,4 @@
-"""What manifests of KServe v0.18 to v0.20 have beyond v0.17: traces, listeners, texts, templates, routing by model."""
+"""Fields that KServe v0.18 to v0.20 added: tracing, listeners, string configurations, templates, routing by model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def env(found: Json) -> dict[str, str]:
 
 
 def test_traces_with_the_defaults() -> None:
-    """An empty object asks for them; servers, prefill servers and the picker send under names of their own."""
+    """An empty object enables tracing; servers, prefill servers and the picker have different service names."""
     cluster = Cluster(service(tracing={}, prefill={}, router={"scheduler": {}, "route": {}}), gateway())
     cluster.sync()
     names = {"demo-kserve": "decode", "demo-kserve-prefill": "prefill"}
@@ -52,7 +52,7 @@ def test_traces_with_the_defaults() -> None:
 
 
 def test_an_empty_endpoint_turns_traces_of_the_servers_off() -> None:
-    """It overrides the preset's."""
+    """An empty endpoint overrides the preset's."""
     cluster = Cluster(service(tracing={"exporterEndpoint": ""}, router={"scheduler": {}}))
     cluster.sync()
     main = container(template(cluster)["spec"])
@@ -64,7 +64,7 @@ def test_an_empty_endpoint_turns_traces_of_the_servers_off() -> None:
 
 
 def test_what_the_user_says_of_traces_counts() -> None:
-    """In the field, in a base, or in the container itself."""
+    """Values of the field, of a base and of the container override the defaults."""
     main = {
         "name": "main",
         "args": ["--collect-detailed-traces=model"],
@@ -83,7 +83,7 @@ def test_what_the_user_says_of_traces_counts() -> None:
 
 
 def test_an_administrators_defaults_stand_in_for_ours() -> None:
-    """As for every preset, by its name; which name it was is not kept."""
+    """A config of that name replaces the preset, as for every preset; this one is not pinned."""
     preset = config("kserve-config-llm-tracing", "kserve", tracing={"exporterEndpoint": "http://central:4317"})
     cluster = Cluster(service(tracing={}), preset)
     cluster.sync()
@@ -105,7 +105,7 @@ def test_without_tracing_nothing_is_added() -> None:
     assert not [name for name in env(container(template(cluster)["spec"])) if name.startswith("OTEL")]
 
 
-# The scheduler's configuration as text.
+# The scheduler's configuration as a string.
 
 TEXT = "kind: EndpointPickerConfig\nplugins:\n- type: queue-scorer\n"
 
@@ -115,7 +115,7 @@ def scheduled(inline: Any) -> Json:
 
 
 def test_passes_a_configuration_as_string() -> None:
-    """To the letter."""
+    """The string is passed unchanged."""
     assert fields(scheduled(TEXT)) == []
     cluster = Cluster(scheduled(TEXT))
     cluster.sync()
@@ -150,7 +150,7 @@ def test_a_route_attaches_to_one_listener() -> None:
 
 @pytest.mark.parametrize(("section", "wrong"), [("public", False), ("private", True)])
 def test_listeners_are_compared_where_refs_have_them(section: str, wrong: bool) -> None:
-    """A route's own parents may name the same Gateways, of the same listeners."""
+    """A route's parentRefs may repeat the Gateways of the spec, with the same listeners."""
     parents = [{"name": "gw", "namespace": "infra", "sectionName": section}]
     found = fields(
         routed({"name": "gw", "namespace": "infra", "sectionName": "public"}, http={"spec": {"parentRefs": parents}})
@@ -191,7 +191,7 @@ ENABLED = {"serving.kserve.io/model-based-routing-enabled": "true"}
 
 
 def matches(annotations: Json | None, of_gateway: Json | None = None, **ingress: str) -> list[list[str]]:
-    """Values of the header, by rule; an empty text for a match without it."""
+    """Return the header's values by rule; a match without the header has an empty string."""
     prefix = {"path": {"type": "PathPrefix", "value": "/default/demo"}}
     rules = [
         {"matches": [prefix], "backendRefs": [{"name": "s", "port": 80}]},
@@ -220,7 +220,7 @@ def matches(annotations: Json | None, of_gateway: Json | None = None, **ingress:
 
 
 def test_rules_by_model_stand_where_they_are_asked_for() -> None:
-    """With a match for each adapter; otherwise they are gone, as they are where the operator switches them off."""
+    """The rule matches the model and its adapters; if it is not enabled, or the operator disables it, it is removed."""
     assert matches(ENABLED) == [[""], ["demo", "a", "b"]]
     assert matches(dict.fromkeys(ENABLED, "false")) == [[""]]
     assert matches(ENABLED, modelBasedRoutingMode="Disabled") == [[""]]
@@ -228,7 +228,7 @@ def test_rules_by_model_stand_where_they_are_asked_for() -> None:
 
 
 def test_a_gateway_switches_rules_by_model_off() -> None:
-    """By its annotation, unless the operator's settings force them."""
+    """A Gateway's annotation disables the rules, unless the operator's settings force them."""
     off = dict.fromkeys(ENABLED, "false")
     assert matches(ENABLED, of_gateway=off) == [[""]]
     assert matches(ENABLED, of_gateway=ENABLED) == [[""], ["demo", "a", "b"]]
@@ -236,7 +236,7 @@ def test_a_gateway_switches_rules_by_model_off() -> None:
 
 
 def named_rules(header: str) -> Json:
-    """A config whose rules all have a name, as KServe's own preset has since v0.19."""
+    """Return a config whose rules all have a name, as KServe's own preset has since v0.19."""
     value = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
     match = {"path": {"type": "Exact", "value": "/v1/models"}, "headers": [{"name": header, "value": value}]}
     path = {"path": {"type": "PathPrefix", "value": "/{{ .ObjectMeta.Namespace }}/{{ .ObjectMeta.Name }}"}}
@@ -252,7 +252,7 @@ GLOBAL_HEADER = "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}"
 
 
 def test_named_rules_keep_the_matches_of_all_adapters() -> None:
-    """Metacontroller would merge matches of named rules by path, so one of the rules goes without its name."""
+    """Metacontroller would merge matches of named rules by path, so one of the rules loses its name."""
     adapters = [{"name": name, "uri": "hf://a/b"} for name in ("b", "a")]
     parent = service(model={"uri": "hf://a/b", "lora": {"adapters": adapters}}, baseRefs=[{"name": "base"}])
     cluster = Cluster(parent, named_rules(GLOBAL_HEADER), gateway())
@@ -265,7 +265,7 @@ def test_named_rules_keep_the_matches_of_all_adapters() -> None:
 
 
 def test_status_lists_what_belongs_to_the_service() -> None:
-    """With where each address comes from, and the names that requests may use there."""
+    """Each address has its origin and the model names that requests may use."""
     adapters = [{"name": "sql", "uri": "hf://a/b"}]
     parent = service(
         model={"uri": "hf://a/b", "name": "m", "lora": {"adapters": adapters}},
@@ -308,7 +308,7 @@ def test_a_header_of_a_config_is_judged_after_rendering() -> None:
 
 
 def test_a_named_rule_may_have_two_matches_of_one_path() -> None:
-    """Its name is left out, and the user is told."""
+    """The rule's name is left out, with a warning."""
     rules = named_rules("X-A")["spec"]["router"]["route"]["http"]["spec"]["rules"]
     two = [{**rules[1]["matches"][0], "headers": [{"name": "X-A", "value": value}]} for value in "ab"]
     spec = {"rules": [{**rules[1], "matches": two}]}
@@ -322,7 +322,7 @@ def test_a_named_rule_may_have_two_matches_of_one_path() -> None:
 
 
 def test_prefill_pods_have_labels_of_their_own() -> None:
-    """Those of the main workload are on its pods and the Service; the annotation about the route is on neither."""
+    """Labels of the main workload are on its pods and Service only; the annotation about the route is on neither."""
     prefill = {"labels": {"p": "1"}, "annotations": {"q": "2"}}
     cluster = Cluster(service(labels={"a": "b"}, annotations={"c": "d", **ENABLED}, prefill=prefill))
     cluster.sync()
@@ -336,7 +336,7 @@ def test_prefill_pods_have_labels_of_their_own() -> None:
 
 
 def test_running_prefill_pods_keep_the_labels_of_an_earlier_release() -> None:
-    """Without them the pods would restart."""
+    """Removing the labels would restart the pods."""
     cluster = Cluster(service(labels={"a": "b"}, prefill={}))
     cluster.settle()
     deployment = next(c for c in cluster.children if c["metadata"]["name"] == "demo-kserve-prefill")
@@ -346,7 +346,7 @@ def test_running_prefill_pods_keep_the_labels_of_an_earlier_release() -> None:
 
 
 def test_a_modelcar_keeps_the_security_context() -> None:
-    """Namespaces with Pod Security ``restricted`` admit the pod; one that runs without it does not restart."""
+    """Pod Security ``restricted`` then admits the pod. A running pod without the context is not restarted."""
     cluster = Cluster(service(uri="oci://registry.example.com/m:1"))
     cluster.sync()
     context = container(template(cluster)["spec"])["securityContext"]
@@ -369,14 +369,14 @@ def test_downloads_from_the_hub_are_fast() -> None:
     assert variables("gs://bucket/m") == {}
 
 
-# What is stored and does nothing here.
+# Features without effect.
 
 PREDICTOR: Json = {"kind": "EndpointPickerConfig", "plugins": [{"type": "predicted-latency-producer"}, 1]}
 TOKENIZED = "kind: EndpointPickerConfig\nplugins:\n- type: precise-prefix-cache-scorer\n"
 
 
 def picked(config: Any, *containers: str) -> Json:
-    """A router whose endpoint picker has a configuration, and these containers."""
+    """Return a router whose endpoint picker has a configuration, and these containers."""
     scheduler: Json = {"config": {"inline": config}}
     if containers:
         scheduler["template"] = {"containers": [{"name": name, "image": "x"} for name in containers]}
@@ -409,7 +409,7 @@ def picked(config: Any, *containers: str) -> Json:
     ],
 )
 def test_features_without_effect_are_in_the_status(parent: Json, ingress: Json, reason: str | None, text: str) -> None:
-    """Ready does not depend on them."""
+    """``Ready`` does not depend on them."""
     cluster = Cluster(parent, gateway(), operator(ingress=ingress))
     cluster.sync()
     assert cluster.says("FeaturesApplied") == reason
@@ -436,7 +436,7 @@ NODE = {"fileSystem": {"emptyDir": {"sizeLimit": "1Gi"}}}
 
 
 def test_key_value_caches_leave_the_gpu() -> None:
-    """For host memory, and for volumes of both sides; each side has a field of its own."""
+    """They are offloaded to host memory and volumes; prefill has a separate field."""
     caches = {"cpu": "10Gi", "secondary": [CLAIM, OWN_CLAIM, NODE]}
     cluster = Cluster(service(kvCacheOffloading=caches, prefill={}, router={"scheduler": {}}))
     cluster.sync()
@@ -470,7 +470,7 @@ def test_key_value_caches_leave_the_gpu() -> None:
 
 
 def test_a_server_without_the_flag_is_reported() -> None:
-    """One with a command of its own gets none."""
+    """A container with a command does not get the flag."""
     main = {"name": "main", "command": ["vllm", "serve"]}
     cluster = Cluster(service(kvCacheOffloading={"cpu": "10Gi"}, template={"containers": [main]}))
     cluster.sync()
@@ -505,7 +505,7 @@ CACHES = "spec.kvCacheOffloading"
     ],
 )
 def test_rules_for_key_value_caches(caches: Json, errors: list[tuple[str, str]]) -> None:
-    """Those of KServe v0.20."""
+    """The rules are those in KServe v0.20."""
     assert fields(service(kvCacheOffloading=caches)) == errors
     partial = [error for error in errors if error != (f"{CACHES}.cpu", "Required")]
     assert fields(service(kvCacheOffloading=caches, baseRefs=[{"name": "base"}])) == partial
@@ -513,7 +513,7 @@ def test_rules_for_key_value_caches(caches: Json, errors: list[tuple[str, str]])
 
 
 def test_an_encrypted_model_is_decrypted() -> None:
-    """By the storage initializer, which is told where the key is."""
+    """The storage initializer decrypts it; its variables name the key."""
     key = "kbs:///default/keys/llama"
     cluster = Cluster(service(model={"uri": "gs://bucket/m", "confidential": {"enabled": True, "resourceId": key}}))
     cluster.sync()
@@ -524,7 +524,7 @@ def test_an_encrypted_model_is_decrypted() -> None:
 
 
 def test_the_bundle_of_downloads_is_asked_for() -> None:
-    """By the addresses of the model and of adapters."""
+    """The URI of the model, or of an adapter, requires the bundle."""
     adapters = {"adapters": [{"name": "a", "uri": "gs://bucket/a"}]}
     for model in ({"uri": "gs://bucket/m"}, {"uri": "hf://a/b", "lora": adapters}):
         rules = customize(service(model=model))

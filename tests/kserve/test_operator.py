@@ -1,4 +1,4 @@
-"""The operator's settings, from the ConfigMap that KServe has."""
+"""The operator's settings, from KServe's ConfigMap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.kserve.workload.test_artifacts import operator
 
 
 def test_without_a_config_map_everything_has_its_default() -> None:
-    """The values that KServe ships."""
+    """Defaults are the values that KServe ships."""
     config = operator_config(None, "kserve")
     assert config.gateway == ("kserve", "kserve-ingress-gateway")
     assert config.ingress.url_scheme == "http"
@@ -28,7 +28,7 @@ def test_without_a_config_map_everything_has_its_default() -> None:
     [("infra/gw", ("infra", "gw")), ("gw", ("kserve", "gw"))],
 )
 def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
-    """A bare name is one of the system namespace."""
+    """A name without a namespace refers to the system namespace."""
     data = {"ingress": json.dumps({"kserveIngressGateway": text})}
     assert operator_config(data, "kserve").gateway == gateway
 
@@ -50,13 +50,13 @@ def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
     ids=lambda value: value[:40],
 )
 def test_documents_that_cannot_be_read(key: str, text: str) -> None:
-    """The key is named."""
+    """The error names the key."""
     with pytest.raises(OperatorConfigError, match=f"ConfigMap key {key}: "):
         operator_config({key: text}, "kserve")
 
 
 def test_a_broken_document_changes_nothing() -> None:
-    """Children are kept, and Ready says which key is broken."""
+    """Children are kept, and ``Ready`` names the broken key."""
     cluster = Cluster(service())
     before = cluster.settle()["children"]
     broken = operator()
@@ -71,7 +71,7 @@ def test_a_broken_document_changes_nothing() -> None:
 
 
 def test_quantities_are_canonical() -> None:
-    """As the API server stores them, so that nothing differs at every sync."""
+    """Quantities have the API server's form; any other would differ at every sync."""
     cluster = Cluster(service(), operator(storageInitializer={"cpuRequest": "1000m", "memoryLimit": "2048Mi"}))
     cluster.sync()
     pod = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
@@ -81,6 +81,6 @@ def test_quantities_are_canonical() -> None:
 
 
 def test_ignores_null_settings() -> None:
-    """As everywhere, and as the Go operator reads it."""
+    """Null means the default, as in the Go operator."""
     config = operator_config({"ingress": json.dumps({"urlScheme": None, "kserveIngressGateway": "infra/gw"})}, "kserve")
     assert (config.ingress.url_scheme, config.gateway) == ("http", ("infra", "gw"))

@@ -1,4 +1,4 @@
-"""The Roles of a service, and Metacontroller's right to create them."""
+"""Roles of a service, and Metacontroller's permission to create them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tools import generate
 
 
 def triples(rules: list[Json]) -> set[tuple[str, str, str]]:
-    """Every (group, resource, verb)."""
+    """Return every (group, resource, verb)."""
     return {(g, r, v) for rule in rules for g in rule["apiGroups"] for r in rule["resources"] for v in rule["verbs"]}
 
 
 @pytest.mark.parametrize("rules", [SIDECAR_RULES, SCHEDULER_RULES], ids=["sidecar", "scheduler"])
 def test_metacontroller_holds_every_right_that_a_role_hands_on(rules: tuple[Json, ...]) -> None:
-    """Kubernetes refuses a Role with more than its creator may do; the component alone has to be enough."""
+    """A Role may only grant permissions that its creator has; the component alone must be sufficient."""
     role = yaml.safe_load(generate.component([LLM_INFERENCE_SERVICE], RBAC_COMPONENT, "1")["rbac.yaml"])
     assert triples(list(rules)) <= triples(role["rules"])
 
 
 def test_metacontroller_may_not_hand_on_anything_else() -> None:
-    """Neither ``escalate`` nor ``bind``: with them it could make itself a cluster administrator."""
+    """With ``escalate`` or ``bind``, Metacontroller could make itself a cluster administrator."""
     role = yaml.safe_load(generate.component([LLM_INFERENCE_SERVICE], RBAC_COMPONENT, "1")["rbac.yaml"])
     assert not {verb for _, _, verb in triples(role["rules"])} & {"escalate", "bind", "impersonate", "*"}

@@ -1,4 +1,4 @@
-"""Pods are judged as Kubernetes judges them, alone and after merging: KS-7.8."""
+"""Pods are validated as in Kubernetes, before and after merging (KS-7.8)."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_mistake_is_refused_in_every_template(place: str, mistake: str) -> Non
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_of_a_base_is_named_with_the_base(mistake: str) -> None:
-    """Where merging does not mend it: of two items with one key one is left."""
+    """Merging resolves duplicate items, so these are accepted."""
     pod, path = MISTAKES[mistake]
     cluster = Cluster(service(baseRefs=[{"name": "base"}]), config(template=pod))
     cluster.sync()
@@ -170,7 +170,7 @@ TOGETHER: dict[str, tuple[Json, Json, str, str]] = {
 
 @pytest.mark.parametrize("case", TOGETHER)
 def test_who_only_contradict_each_other_together_are_named_together(case: str) -> None:
-    """Each is fine alone, so admission has nothing against them."""
+    """Each layer is valid alone, so admission accepts it."""
     base, own, said, who = TOGETHER[case]
     service_, base_ = service(baseRefs=[{"name": "base"}], template=own), config(template=base)
     assert admit(service_).errors == admit(base_).errors == []
@@ -193,7 +193,7 @@ MISSING: dict[str, tuple[Json, str]] = {
 @pytest.mark.parametrize("case", MISSING)
 @pytest.mark.parametrize("place", PLACES)
 def test_rejects_missing_required_fields_of_pods(place: str, case: str) -> None:
-    """Not refused: a config of a preset's name may have it."""
+    """Admission only warns, as a config that replaces a preset may have the field."""
     pod, path = MISSING[case]
     document = service(**PLACES[place](pod))
     verdict = admit(document)
@@ -258,7 +258,7 @@ def test_the_presets_obey_every_rule(edition: Mapping[str, Json]) -> None:
             for key in ("template", "worker"):
                 pod, path = side.get(key) or {}, Path(suffix).child(key)
                 if suffix == presets.LATENCY_PREDICTOR and pod:
-                    pod = {**pod, "containers": pod["containers"][1:]}  # the first one is the scheduler preset's
+                    pod = {**pod, "containers": pod["containers"][1:]}  # the first container is the scheduler preset's
                 found += [*podrules.check(podrules.POD, pod, path), *wholepod.amounts(pod, path)]
                 found += wholepod.missing(pod, path, {})
     assert [error for error in found if "{{" not in error.body] == []

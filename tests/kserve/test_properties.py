@@ -1,4 +1,4 @@
-"""What holds for every service, however it is written: answers come, come to rest, and lose nothing."""
+"""Properties of every service: each sync answers, the answers converge, and no child is lost."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def cluster(spec: Json, base: Json, uri: str, optional: frozenset[str]) -> Clust
 @many
 @given(specs, specs, uris, optional_kinds)
 def test_every_spec_is_answered_and_comes_to_rest(spec: Json, base: Json, uri: str, optional: frozenset[str]) -> None:
-    """No spec, and no base, makes an error of ours; the second answer is the same, and names are unique."""
+    """No spec or base causes an exception; answers repeat, and names are unique."""
     seen = cluster(spec, base, uri, optional)
     seen.sync()
     first = seen.sync()
@@ -169,7 +169,7 @@ def test_every_spec_is_answered_and_comes_to_rest(spec: Json, base: Json, uri: s
 @many
 @given(specs, uris)
 def test_selectors_fit_their_pods(spec: Json, uri: str) -> None:
-    """A Deployment whose pods do not carry its selector's labels would be refused."""
+    """The API server refuses a Deployment whose selector does not match its pods."""
     seen = cluster(spec, {}, uri, OPTIONAL_KINDS)
     for child in seen.sync()["children"]:
         if child["kind"] == "Deployment":
@@ -180,7 +180,7 @@ def test_selectors_fit_their_pods(spec: Json, uri: str) -> None:
 @many
 @given(specs, specs, uris)
 def test_times_move_only_with_status(spec: Json, base: Json, uri: str) -> None:
-    """An hour later nothing is different where nothing has happened, but for children that stay away."""
+    """If nothing changes, the status is the same an hour later."""
     seen = cluster(spec, base, uri, OPTIONAL_KINDS)
     seen.settle()
     before = seen.answer["status"]
@@ -190,7 +190,7 @@ def test_times_move_only_with_status(spec: Json, base: Json, uri: str) -> None:
 @many
 @given(specs, uris)
 def test_what_admission_accepts_is_synced(spec: Json, uri: str) -> None:
-    """The two judge alike: an accepted spec is never InvalidSpec."""
+    """``Ready`` is InvalidSpec exactly if admission reports errors."""
     parent = service(uri=uri, **spec)
     verdict = admit(parent)
     seen = Cluster(parent, gateway(), gateway("g", "default"))
@@ -201,7 +201,7 @@ def test_what_admission_accepts_is_synced(spec: Json, uri: str) -> None:
 @many
 @given(specs, specs, uris)
 def test_a_broken_spec_keeps_every_child(spec: Json, base: Json, uri: str) -> None:
-    """Whatever is there outlives a spec that cannot be used."""
+    """An unusable spec changes no child."""
     seen = cluster(spec, base, uri, OPTIONAL_KINDS)
     before = sorted(seen.settle()["children"], key=_identity)
     seen.parent = {**seen.parent, "spec": {"model": {"uri": 5}}}

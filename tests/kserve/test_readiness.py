@@ -1,4 +1,4 @@
-"""Readiness of workloads, routes and pools: KS-4.7, KS-6.2 and KS-6.4."""
+"""Readiness of workloads, routes and pools (KS-4.7, KS-6.2 and KS-6.4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.kube.stored import Decoder
 
 GENERATION = 2
-"""Of every object below."""
+"""Generation of every object below."""
 
 ObservedT = TypeVar("ObservedT", bound=msgspec.Struct)
 
@@ -55,7 +55,7 @@ def deployment(*conditions: Json, **status: int) -> ObservedDeployment:
     ],
 )  # fmt: skip
 def test_deployment(observed: ObservedDeployment | None, state: ConditionState) -> None:
-    """``Available`` alone decides; without it the Deployment has not said anything."""
+    """Only ``Available`` counts; without it, the Deployment is progressing."""
     assert deployment_state(observed) == state
 
 
@@ -72,18 +72,18 @@ NUMBERS: Json = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "avail
     ],
 )
 def test_available_pods_have_to_be_new(numbers: Json, ok: bool) -> None:
-    """Kubernetes calls a Deployment available while an update that cannot work is being tried."""
+    """A Deployment stays available while an update fails, so updated replicas are compared as well."""
     status = {"observedGeneration": GENERATION, "conditions": [condition("Available", "True")], **NUMBERS, **numbers}
     state = deployment_state(seen(ObservedDeployment, status, {"replicas": 2}))
     assert (state.ok, state.reason) == (ok, "" if ok else "RollingOut")
     groups = {**status, "availableReplicas": None, "readyReplicas": numbers.get("availableReplicas", 2)}
-    believed = not groups["updatedReplicas"]  # that is how older versions count, and Available turns false in a rollout
+    believed = not groups["updatedReplicas"]  # older versions do not report it; Available is false during a rollout
     state = leader_worker_set_state(seen(ObservedLeaderWorkerSet, groups, {"replicas": 2}))
     assert state.ok == (ok or believed)
 
 
 def test_an_endpoint_picker_of_an_earlier_template_does_not_count() -> None:
-    """Standbys are never ready, but none of them may be the only new one."""
+    """Standbys are never ready, but the available pod must have the current template."""
     available = condition("Available", "True")
     assert scheduler_state(deployment(available, replicas=3, updatedReplicas=3, availableReplicas=1)).ok
     state = scheduler_state(deployment(available, replicas=2, updatedReplicas=1, availableReplicas=1))
@@ -91,7 +91,7 @@ def test_an_endpoint_picker_of_an_earlier_template_does_not_count() -> None:
 
 
 def test_a_status_about_an_earlier_generation_does_not_count() -> None:
-    """Right after a change an old ``Available`` says nothing of the new pods."""
+    """Right after a change, ``Available`` is still about the old pods."""
     stale = deployment(condition("Available", "True"), observedGeneration=GENERATION - 1)
     state = deployment_state(stale)
     assert (state.ok, state.reason) == (False, "Progressing")
@@ -126,7 +126,7 @@ def test_scheduler(observed: ObservedDeployment | None, ok: bool, reason: str) -
     ],
 )
 def test_leader_worker_set(conditions: list[Json], ok: bool, reason: str) -> None:
-    """``Available`` decides."""
+    """Only ``Available`` counts."""
     state = leader_worker_set_state(seen(ObservedLeaderWorkerSet, {"conditions": conditions}))
     assert (state.ok, state.reason) == (ok, reason)
 
@@ -166,7 +166,7 @@ ROUTES: dict[str, tuple[list[Json], list[Json], bool]] = {
 
 @pytest.mark.parametrize("case", ROUTES)
 def test_route(case: str) -> None:
-    """Every parent in the spec has accepted the route, references resolved, as it is now."""
+    """Every parent in the spec has accepted the current generation of the route and resolved its references."""
     references, parents, ready = ROUTES[case]
     assert is_route_ready(seen(ObservedRoute, {"parents": parents}, {"parentRefs": references})) is ready
 
@@ -183,5 +183,5 @@ def test_route(case: str) -> None:
     ],
 )
 def test_pool(parents: list[Json], ready: bool) -> None:
-    """Every gateway that looked accepts it."""
+    """Every Gateway in the status has accepted the pool."""
     assert is_pool_ready(seen(ObservedPool, {"parents": parents})) is ready

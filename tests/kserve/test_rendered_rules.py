@@ -1,4 +1,4 @@
-"""The rules hold for what templates render to: a text that is written and one that is rendered get one verdict."""
+"""Rules apply to rendered templates: a value gets the same verdict whether it is written or rendered."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def verdict(document: Json) -> tuple[list[Any], list[str]]:
 @pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 @pytest.mark.parametrize(("place", "text"), PLACES.values(), ids=list(PLACES))
 def test_written_and_rendered_are_judged_alike(place: Callable[[str], Json], text: str, way: str) -> None:
-    """In admission, and by the reason of Ready and the children of a sync."""
+    """Compares admission's verdict, the reason of ``Ready``, and the children of a sync."""
     written, rendered = service(**place(text)), service(**place(way.format(text)))
     plain = verdict(written)
-    if "many" not in text:  # the schema judges a quantity as it is written, rendered or not
+    if "many" not in text:  # the schema validates a quantity before rendering
         assert verdict(rendered) == plain
     assert bool(verdict(rendered)[0]) == bool(plain[0])
     one, other = Cluster(written), Cluster(rendered)
@@ -72,7 +72,7 @@ def test_written_and_rendered_are_judged_alike(place: Callable[[str], Json], tex
 
 @pytest.mark.parametrize(("place", "text"), PLACES.values(), ids=list(PLACES))
 def test_what_a_base_has_a_part_in_is_judged_when_it_is_known(place: Callable[[str], Json], text: str) -> None:
-    """A template of the combined spec: admission lets it pass, and the sync does what it does for a written text."""
+    """Admission accepts a template of the merged spec; sync treats its value like a written one."""
     base = config(model={"name": text})
     document = service(
         uri=None, baseRefs=[{"name": "base"}], **{"model": {"uri": "hf://a/b"}, **place("{{ .Spec.Model.Name }}")}
@@ -106,7 +106,7 @@ CONTROLS = ["\x1b[31m", "\x00", "\x7f", "\x9b", "\r\x08"]
     ],
 )
 def test_control_characters_do_not_come_in_through_annotations(text: str, control: str) -> None:
-    """Neither into a text of the service nor into one of a config that it names."""
+    """This covers strings of the service and of a config that it uses."""
     notes = {"a": f"x{control}y"}
     document = service(notes=notes, **container(args=[text]))
     (error,) = admit(document).errors
@@ -121,14 +121,14 @@ def test_control_characters_do_not_come_in_through_annotations(text: str, contro
 
 @pytest.mark.parametrize("key", ["{{ print `a` }}", "{{ `a` }}"])
 def test_two_keys_do_not_become_one(key: str) -> None:
-    """Nobody could say which value wins."""
+    """It would be undefined which value wins."""
     (error,) = admit(service(labels={"a": "1", key: "2"})).errors
     assert "a key that exists already" in str(error)
 
 
 @pytest.mark.parametrize("reserved", ["controller-uid", "metacontroller.k8s.io/x"])
 def test_a_config_cannot_bring_reserved_keys(reserved: str) -> None:
-    """Not written, not rendered, and not one that no admission has seen."""
+    """Neither written nor rendered, and not in a config that bypassed admission."""
     for key in (reserved, f"{{{{ print `{reserved}` }}}}", f"{{{{ if .Name }}}}{reserved}{{{{ end }}}}"):
         shared = config(labels={key: "a"})
         assert (admit(shared).errors != []) is (".Name" not in key)
@@ -152,7 +152,7 @@ JSON = st.recursive(
 @example(value=[None, {"name": False}, {"name": False}])
 @given(value=JSON)
 def test_what_is_unknown_is_passed_on_or_refused_but_never_a_failure(place: str, value: Any) -> None:
-    """Nulls in lists of lists among them: what admission allows has children, and what it refuses is InvalidSpec."""
+    """Sync reports an error exactly if admission does, for any value, including nulls in nested lists."""
     pod = {"a": value, "containers": [{"name": "main", "image": "x", "b": value}]}
     spec: Json = {"template": pod} if place in ("template", "config") else {}
     if place == "worker":
@@ -186,7 +186,7 @@ LARGE: dict[str, Json] = {
 
 @pytest.mark.parametrize("spec", LARGE.values(), ids=list(LARGE))
 def test_a_child_that_could_not_be_stored_is_refused_at_apply(spec: Json) -> None:
-    """As the sync would."""
+    """Admission and sync refuse it alike."""
     document = service(notes={"a": "x" * 120_000}, **spec)
     assert [error.type.value for error in admit(document).errors] == ["FieldValueTooLong"]
     cluster = Cluster(document)

@@ -1,4 +1,4 @@
-"""Addresses that nothing can be fetched from, and the form that is meant."""
+"""URIs from which no model can be fetched, and the suggested correction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.kserve.sources import SCHEMES, Provider, doubt_of, problem_of, provider
     ],
 )
 def test_what_can_be_fetched(uri: str, who: Provider) -> None:
-    """In the order in which the storage initializer looks."""
+    """Providers are matched in the storage initializer's order."""
     assert problem_of(uri, enabled=True) == ""
     assert provider(parse(uri)) is who
 
@@ -61,12 +61,12 @@ def test_what_can_be_fetched(uri: str, who: Provider) -> None:
     ],
 )
 def test_what_cannot_be_fetched(uri: str, remedy: str) -> None:
-    """The message has the form that can."""
+    """The message has a form that works."""
     assert remedy in problem_of(uri, enabled=True)
 
 
 def test_containers_that_fetch_for_themselves_take_any_scheme() -> None:
-    """All but the hosts that give a node's credentials away."""
+    """Only hosts that expose a node's credentials are refused."""
     assert problem_of("abfs://models/llama", enabled=False) == ""
     assert problem_of("http://169.254.169.254/llama", enabled=False) != ""
 
@@ -82,14 +82,14 @@ def test_containers_that_fetch_for_themselves_take_any_scheme() -> None:
     ],
 )
 def test_what_is_probably_not_meant(uri: str, own_command: bool, said: str) -> None:
-    """One file, where the server reads a directory."""
+    """For example, the URI is one file, but the server reads a directory."""
     found = doubt_of(uri, own_command=own_command)
     assert said in found
     assert bool(said) is bool(found)
 
 
 def test_messages_have_no_token() -> None:
-    """A signature in the query is a password."""
+    """A signature in the query is a secret."""
     assert shown("https://u:p@acme.blob.core.windows.net/c/m?sv=1&sig=secret") == (
         "https://…@acme.blob.core.windows.net/c/m?…"
     )

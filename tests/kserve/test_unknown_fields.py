@@ -1,4 +1,4 @@
-"""Whatever admission allows, sync answers: also for an object with fields that an API server would have pruned."""
+"""Sync answers every object that admission allows, even with unknown fields that an API server would prune."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kserve.objects import SERVICE_KIND, Cluster, admit, gateway, service
 from tests.kserve.workload.test_artifacts import operator
 
 SAME_NAME = [{"name": "a"}, {"name": "a"}]
-"""Two items that Metacontroller would merge into one: no answer may have them."""
+"""Two items that Metacontroller would merge into one, so no answer may contain them."""
 POOL: Json = {
     "selector": {"matchLabels": {"a": "b"}},
     "targetPorts": [{"number": 8000}],
@@ -54,7 +54,7 @@ def test_every_kind_of_child_is_made() -> None:
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Every map in a document."""
+    """Yield the path of every map in a document."""
     if isinstance(value, dict):
         yield path
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():

@@ -1,1 +1,1 @@
-"""Objects of every kind of ours as users might write them: any field, deterministic, accepted by Kubernetes."""
+"""Generated objects of all our kinds as users might write them: any field, deterministic, accepted by Kubernetes."""

@@ -1,4 +1,4 @@
-"""A bare API server with every kind that ours make, and what it says of generated objects."""
+"""A bare API server with all our kinds and all kinds of our children, for generated objects."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ DRY = {"dryRun": "All", **STRICT}
 
 
 class RefusedError(AssertionError):
-    """The API server's words."""
+    """The API server refused a request; the message is the server's."""
 
 
 class Server:
-    """POST and PUT of plain objects; where a kind lives is read from discovery."""
+    """Sends plain objects with POST and PUT; paths are read from discovery."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
         self._plurals: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def create(self, document: Json, *, dry: bool = True) -> Json:
-        """The stored form of a new object."""
+        """Create an object and return its stored form."""
         return self._write("POST", self._path(document), document, DRY if dry else STRICT)
 
     def update(self, document: Json) -> Json:
-        """The stored form of an object that is there, whatever status was played for it."""
+        """Update an existing object and return its stored form, regardless of any simulated status."""
         spoken = {name: value for name, value in document.items() if name != "status"}
         return self._write("PUT", self._named(document), spoken, STRICT)
 
@@ -41,7 +41,7 @@ class Server:
         self._client.delete(self._named(document)).raise_for_status()
 
     def write_status(self, parent: Json, status: Json) -> Json:
-        """The status as it would be stored."""
+        """Write a status and return its stored form."""
         path = f"{self._named(parent)}/status"
         return dict(self._write("PUT", path, {**parent, "status": status}, DRY).get("status", {}))
 
@@ -70,14 +70,14 @@ class Server:
 
 
 def labelled(child: Json, parent: Json) -> Json:
-    """A desired child with what Metacontroller adds to it: its namespace, and the label by which it is found again."""
+    """Return a desired child with what Metacontroller adds: its namespace, and the label that identifies its parent."""
     metadata = child["metadata"]
     labels = {**metadata.get("labels", {}), CONTROLLER_UID: parent["metadata"]["uid"]}
     return {**child, "metadata": {"namespace": parent["metadata"].get("namespace", ""), **metadata, "labels": labels}}
 
 
 def as_created(child: Json, parent: Json) -> Json:
-    """What Metacontroller posts for a desired child: with its record and its owner."""
+    """Return what Metacontroller posts for a desired child: with its record and its owner."""
     desired = labelled(child, parent)
     created = with_record(desired, desired)
     created["metadata"]["ownerReferences"] = [owner_reference(parent)]
@@ -85,9 +85,9 @@ def as_created(child: Json, parent: Json) -> Json:
 
 
 def difference(stored: Json, child: Json, parent: Json) -> str:
-    """What an update towards the child would change in its stored form; empty for nothing."""
+    """Return what an update towards the child would change in its stored form; empty if nothing."""
     found = _differences(stored, updated(stored, labelled(child, parent)), child["kind"])
-    return "; ".join(sorted(found, key=len))  # the record of everything comes last
+    return "; ".join(sorted(found, key=len))  # the record contains everything, so it comes last
 
 
 def _differences(old: Any, new: Any, path: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which fields generated objects write, and which there are."""
+"""The fields that generated objects contain, and the fields that exist."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from app.kube.embedded_types import TYPES
 from tests.e2e.generated.draw import ABSENT, Pool, owner
 
 Form = type[KubeModel] | str
-"""A type of ours, or the name of one of Kubernetes'."""
+"""One of our types, or the name of a Kubernetes type."""
 
 
 def written(form: Form, value: Any) -> Iterator[str]:
-    """``Type.field`` of everything that is in an object."""
+    """Yield ``Type.field`` for every field of an object."""
     if isinstance(value, list):
         for item in value:
             yield from written(form, item)
@@ -29,7 +29,7 @@ def written(form: Form, value: Any) -> Iterator[str]:
 
 
 def reachable(form: Form, pools: Mapping[str, Pool], seen: set[str]) -> set[str]:
-    """``Type.field`` of all there is below a type, but for what the pools leave out, or hold as finished values."""
+    """Return ``Type.field`` for every field below a type, except those that pools omit or fill with whole values."""
     for name, inner in _fields(form).values():
         pool = pools.get(name)
         if pool is ABSENT or name in seen:
@@ -42,7 +42,7 @@ def reachable(form: Form, pools: Mapping[str, Pool], seen: set[str]) -> set[str]
 
 
 def _fields(form: Form) -> dict[str, tuple[str, Form | None]]:
-    """By name on the wire: the field's full name, and the type below it."""
+    """Return, by name on the wire, each field's full name and type."""
     if isinstance(form, str):
         parts = TYPES[form].items()
         return {key: (f"{form}.{key}", part.type if part.type in TYPES else None) for key, part in parts}

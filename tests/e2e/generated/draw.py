@@ -1,7 +1,7 @@
-"""Values drawn from types: our own pydantic types, and the table of Kubernetes' types that users embed.
+"""Random values of types: our pydantic types, and the table of Kubernetes types that users embed.
 
-Whoever adds a field gets it generated without a word here; only what its type cannot say (a name's form, fields that
-exclude each other) stands in the pools and rules of :mod:`tests.e2e.generated.kubernetes` and of the families.
+New fields are generated automatically. The pools and rules of :mod:`tests.e2e.generated.kubernetes` and of the families
+hold only what a type cannot express, such as the format of a name or mutually exclusive fields.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.embedded_types import TYPES
 
 Pool = Sequence[Any] | Callable[["Draw"], Any]
-"""Values to choose from, or a function that makes one."""
+"""Values to choose from, or a function that creates one."""
 Rule = Callable[["Draw", Json], None]
-"""Changes an object of one type in place, so that its fields agree."""
+"""A function that changes an object of one type in place, so that its fields are consistent."""
 
 ABSENT: Sequence[Any] = ()
 """The pool of a field that is never written."""
@@ -30,7 +30,7 @@ TEXTS = ("", "x", "a b", "$(A)", "$(nope)", "{}", "'; rm -rf /", "ü", "true", "
 
 
 class Draw(random.Random):
-    """A seeded source of values. ``density`` is how likely an optional field is written."""
+    """A seeded source of values. ``density`` is the probability that an optional field is written."""
 
     def __init__(self, seed: str, pools: Mapping[str, Pool], rules: Mapping[str, Rule]) -> None:
         super().__init__(seed)
@@ -41,16 +41,16 @@ class Draw(random.Random):
         return self.random() < (self.density if probability is None else probability)
 
     def some(self, values: Sequence[Any], most: int = 3) -> list[Any]:
-        """Different values, none to ``most``."""
+        """Return up to ``most`` different values, possibly none."""
         return self.sample(list(values), self.randint(0, min(most, len(values))))
 
     def of(self, pool: Pool) -> Any:
         return pool(self) if callable(pool) else copy.deepcopy(self.choice(pool))
 
-    # Kubernetes' types, by the table.
+    # Kubernetes types, from the table.
 
     def embedded(self, name: str, /, *, without: Sequence[str] = (), **fixed: Any) -> Json:
-        """An object of a Kubernetes type. ``fixed`` are fields already decided."""
+        """Return an object of a Kubernetes type. ``fixed`` are fields with given values."""
         value: Json = {}
         for key, part in TYPES[name].items():
             pool = self._pools.get(f"{name}.{key}")
@@ -71,10 +71,10 @@ class Draw(random.Random):
             return self.embedded(type_)
         return self.of(_SCALARS[type_])
 
-    # Our own types, by their fields.
+    # Our own types, from their fields.
 
     def model(self, model: type[KubeModel], /, *, without: Sequence[str] = (), **fixed: Any) -> Json:
-        """A spec or part of one; ``fixed`` and the result by the names on the wire."""
+        """Return a spec or a part of one; ``fixed`` and the result use the names on the wire."""
         value: Json = {}
         for name, info in model.model_fields.items():
             key = info.alias or name
@@ -89,7 +89,7 @@ class Draw(random.Random):
         return value
 
     def field(self, info: FieldInfo) -> Any:
-        """A value of one field of ours, by its type alone."""
+        """Return a value of one of our fields, based on its type alone."""
         return self._annotated(info.annotation, info.metadata)
 
     def _annotated(self, annotation: Any, metadata: Sequence[Any]) -> Any:
@@ -116,12 +116,12 @@ class Draw(random.Random):
 
 
 def owner(model: type[KubeModel], field: str) -> str:
-    """The name of the type that has the field first: a type that narrows fields of another shares their pools."""
+    """Return the name of the type that first declares the field; a subtype that narrows a field shares its pool."""
     return [base for base in model.__mro__ if field in getattr(base, "model_fields", {})][-1].__name__
 
 
 def _limits(metadata: Sequence[Any]) -> tuple[int, int]:
-    """The range that constraints leave; where they leave it open, 1 to the largest 32-bit integer."""
+    """Return the range that constraints allow; the defaults are 1 and the largest 32-bit integer."""
     found = [constraint for mark in metadata for constraint in getattr(mark, "metadata", None) or (mark,)]
     least = [c.ge for c in found if getattr(c, "ge", None) is not None]
     most = [c.le for c in found if getattr(c, "le", None) is not None]

@@ -1,4 +1,4 @@
-"""KServe: an LLMInferenceService, sometimes with a config below it, on a cluster with the default gateway."""
+"""KServe: an LLMInferenceService, sometimes with a config that it uses, on a cluster with the default gateway."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SCHEDULER: Json = {
 
 
 def _template(d: Draw) -> Json:
-    """A whole pod, or what a user adds to the preset's."""
+    """Return a whole pod, or a user's additions to the preset's pod."""
     if d.chance(0.6):
         return pod(d, _MAIN, *d.some(("side",)))
     part: Json = {"containers": [{"name": _MAIN, "env": [{"name": "A", "value": d.choice(("", "x"))}]}]}
@@ -113,12 +113,12 @@ POOLS: Mapping[str, Pool] = {
     "EndpointPickerIdentity.group": ("",),
     "EndpointPickerIdentity.kind": ("Service",),
     "EndpointPickerIdentity.name": ("picker",),
-    "LLMInferenceServiceSpec.baseRefs": ABSENT,  # set where there is a config
+    "LLMInferenceServiceSpec.baseRefs": ABSENT,  # set if there is a config
 }
 
 
 def _parallelism(d: Draw, value: Json) -> None:
-    """Either data or pipeline parallelism, or neither."""
+    """Set data parallelism, pipeline parallelism, or neither."""
     data, pipeline = d.choice(((None, None), (None, None), ((2, 1), None), ((1, 1), None), (None, 2), (None, 1)))
     for key in ("data", "dataLocal", "pipeline"):
         value.pop(key, None)
@@ -131,7 +131,7 @@ def _parallelism(d: Draw, value: Json) -> None:
 
 
 def _workload(d: Draw, value: Json) -> None:
-    """Workers need several nodes; scaling excludes replicas."""
+    """Make workers span several nodes; remove replicas beside scaling."""
     if "worker" in value:
         several: Any = d.choice(({"data": 4, "dataLocal": 2}, {"data": 2, "dataLocal": 1}, {"pipeline": 2}))
         kept = {k: v for k, v in value.get("parallelism", {}).items() if k not in ("data", "dataLocal", "pipeline")}
@@ -146,7 +146,7 @@ def _scaling(d: Draw, value: Json) -> None:
 
 
 def _wva(d: Draw, value: Json) -> None:
-    """One autoscaler, KEDA's with everything it may have as often as the plain one."""
+    """Choose KEDA's autoscaler with all its fields, or the plain one, with equal probability."""
     if d.chance(0.5):
         value.pop("hpa", None)
         value["keda"] = {
@@ -173,18 +173,18 @@ def _pool(d: Draw, value: Json) -> None:
 
 
 def _ports(d: Draw, value: Json) -> None:
-    """Each port once."""
+    """Keep each port once."""
     if ports := value.get("targetPorts"):
         value["targetPorts"] = list({port["number"]: port for port in ports}.values())
 
 
 def _selector(d: Draw, value: Json) -> None:
-    """One that is there has labels."""
+    """Give the selector labels."""
     value.setdefault("matchLabels", {"tier": "a"})
 
 
 def _picker(d: Draw, value: Json) -> None:
-    """A Service needs a port."""
+    """Give the picker a port, because its Service needs one."""
     value.setdefault("port", {"number": 9002})
 
 
@@ -203,7 +203,7 @@ def _router(d: Draw, value: Json) -> None:
 
 
 def _share(d: Draw, router: Json) -> None:
-    """A group goes with a weight, and with a managed route."""
+    """A group requires a weight and a managed route."""
     route = router.get("route", {})
     if "group" in route or "weight" in route:
         refs = route.get("http", {}).get("refs")
@@ -239,7 +239,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def _size(d: Draw, workload: Json, several: bool) -> None:
-    """As many pods in a replica in all variants, since their number cannot change."""
+    """Use the same number of pods per replica in all variants, because it is immutable."""
     kept = {k: v for k, v in workload.get("parallelism", {}).items() if k not in ("data", "dataLocal", "pipeline")}
     forms: tuple[Json, ...] = ({"data": 4, "dataLocal": 2}, {"data": 2, "dataLocal": 1}, {"pipeline": 2})
     if not several:
@@ -249,7 +249,7 @@ def _size(d: Draw, workload: Json, several: bool) -> None:
 
 
 def documents(number: int, namespace: str, variant: int) -> list[Json]:
-    """What the service refers to, then the service."""
+    """Return the objects that the service refers to, then the service."""
     d = Draw(f"kserve-{number}-{variant}", POOLS, RULES)
     spec = d.model(LLMInferenceServiceSpec)
     spec.setdefault("model", {"uri": d.of(POOLS["LLMModelSpec.uri"])})
@@ -300,7 +300,7 @@ def _account(name: str, namespace: str) -> Json:
 
 
 def _system(*, bundle: bool) -> list[Json]:
-    """The operator's settings, which may name a CA bundle, and the bundle."""
+    """Return the operator's settings, which may name a CA bundle, and the bundle."""
     prometheus = {"url": "https://prometheus:9090", "authModes": "bearer", "triggerAuthName": "prometheus"}
     settings = {AUTOSCALING_KEY: json.dumps({"prometheus": prometheus})}
     texts = {"inferenceservice-config": settings}

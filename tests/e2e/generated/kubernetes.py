@@ -1,7 +1,7 @@
-"""What Kubernetes accepts in its own types where the type alone does not say it, and whole pods.
+"""Rules of Kubernetes types that the types alone do not express, and pools of values.
 
-Rules are those of the API server's validation of pod templates and autoscalers; a field that only an alpha feature
-gate opens, or that a newer Kubernetes than the control plane of these tests has, is never written.
+The rules are those of the API server's validation of pod templates and autoscalers. Fields of alpha feature gates, or
+of a newer Kubernetes than the tests' control plane, are never written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _operator(d: Draw, with_values: tuple[str, ...]) -> Json:
 
 
 def _one_of(*keys: str) -> Rule:
-    """Of these fields exactly one, drawn anew when there was none."""
+    """Keep exactly one of these fields; draw one if there was none."""
 
     def rule(d: Draw, value: Json) -> None:
         kept = d.choice([key for key in keys if key in value] or keys)
@@ -72,7 +72,7 @@ def _toleration(d: Draw, value: Json) -> None:
 
 
 def named(d: Draw, value: Json) -> None:
-    """References whose name the type does not require and Kubernetes does."""
+    """Name references whose name Kubernetes requires although the type does not."""
     value.setdefault("name", d.choice(NAMES))
 
 
@@ -103,7 +103,7 @@ def _profile(d: Draw, value: Json) -> None:
 
 
 def _resources(d: Draw, value: Json) -> None:
-    """Requests at most the limits; what cannot be overcommitted is equal in both."""
+    """Keep requests at or below limits; resources that cannot be overcommitted are equal in both."""
     limits, requests = value.get("limits", {}), value.get("requests", {})
     for name in list(requests):
         if name in limits:
@@ -152,7 +152,7 @@ _TARGETS: dict[str, Callable[[Draw], Json]] = {
 
 
 def _affinity_term(d: Draw, value: Json) -> None:
-    """Label keys are only taken beside a selector that does not name them."""
+    """Keep label keys only beside a selector that does not contain them."""
     if "labelSelector" not in value:
         value.pop("matchLabelKeys", None)
         value.pop("mismatchLabelKeys", None)
@@ -181,7 +181,7 @@ def _claim_spec(d: Draw, value: Json) -> None:
 
 
 def _projection(d: Draw, value: Json) -> None:
-    """One source, each as likely as the others."""
+    """Keep one source, each with the same probability."""
     kept = d.choice(("configMap", "downwardAPI", "secret", "serviceAccountToken"))
     made = value.get(kept) or d.embedded(_PROJECTIONS[kept])
     value.clear()
@@ -243,7 +243,7 @@ NEWER = (
     "ServiceAccountTokenProjection.user",
     "VolumeMount.bindMountOptions",
 )
-"""Fields that the table of types has and the control plane of these tests does not."""
+"""Fields in the table of types that the tests' control plane does not have."""
 
 POOLS: Mapping[str, Pool] = {
     **dict.fromkeys(NEWER, ABSENT),
@@ -277,13 +277,13 @@ POOLS: Mapping[str, Pool] = {
     "TCPSocketAction.port": (*PORTS, "http"),
     "TCPSocketAction.host": ("127.0.0.1",),
     "SleepAction.seconds": (0,),
-    "Lifecycle.stopSignal": ABSENT,  # only beside os.name, which a container does not see
+    "Lifecycle.stopSignal": ABSENT,  # only with os.name, which containers do not have
     "Probe.failureThreshold": (1, 180),
     "Probe.periodSeconds": (1, 10),
     "Probe.timeoutSeconds": (1, 5),
     "Probe.successThreshold": (1,),
     "Probe.initialDelaySeconds": (0, 15),
-    "Probe.terminationGracePeriodSeconds": ABSENT,  # a readiness probe takes none; the families add it to others
+    "Probe.terminationGracePeriodSeconds": ABSENT,  # invalid for readiness probes; the families add it to other probes
     "SELinuxOptions.level": ("s0:c1,c2",),
     "SeccompProfile.type": ("RuntimeDefault", "Unconfined", "Localhost"),
     "SeccompProfile.localhostProfile": ("profiles/a.json",),
@@ -293,7 +293,7 @@ POOLS: Mapping[str, Pool] = {
     "Capabilities.drop": lambda d: d.some(("ALL", "MKNOD")),
     "SecurityContext.runAsUser": IDS,
     "SecurityContext.runAsGroup": IDS,
-    "SecurityContext.privileged": (False,),  # the API server of these tests has it off
+    "SecurityContext.privileged": (False,),  # disabled in the API server of these tests
     "SecurityContext.procMount": ("Default",),
     "SecurityContext.windowsOptions": ABSENT,
     "PodSecurityContext.runAsUser": IDS,
@@ -304,15 +304,15 @@ POOLS: Mapping[str, Pool] = {
     "PodSecurityContext.supplementalGroups": lambda d: d.some(IDS),
     "PodSecurityContext.supplementalGroupsPolicy": ("Merge", "Strict"),
     "PodSecurityContext.sysctls": _sysctls,
-    "PodSecurityContext.windowsOptions": ABSENT,  # nor beside os: linux; the families without whole pods have it
+    "PodSecurityContext.windowsOptions": ABSENT,  # invalid with os: linux; families without whole pods have it
     "WindowsSecurityContextOptions.hostProcess": (False,),
     "WindowsSecurityContextOptions.gmsaCredentialSpec": ("spec",),
     "WindowsSecurityContextOptions.gmsaCredentialSpecName": ("gmsa",),
     "WindowsSecurityContextOptions.runAsUserName": ("ContainerUser",),
-    "ResourceRequirements.claims": ABSENT,  # they name the pod's resourceClaims
+    "ResourceRequirements.claims": ABSENT,  # refer to the pod's resourceClaims
     "ResourceRequirements.limits": _amounts,
     "ResourceRequirements.requests": _amounts,
-    # Autoscaling.
+    # Autoscaling
     "MetricSpec.type": ("Resource", "Pods", "Object", "External", "ContainerResource"),
     "ResourceMetricSource.name": ("cpu", "memory"),
     "ContainerResourceMetricSource.name": ("cpu", "memory"),
@@ -329,7 +329,7 @@ POOLS: Mapping[str, Pool] = {
     "HPAScalingRules.selectPolicy": ("Max", "Min", "Disabled"),
     "HPAScalingRules.stabilizationWindowSeconds": (0, 300, 3600),
     "HPAScalingRules.tolerance": ("100m", "0.05", "0"),
-    # Selectors.
+    # Selectors
     "LabelSelector.matchLabels": LABELS,
     "LabelSelector.matchExpressions": lambda d: [d.of(_LABEL_TERM) for _ in range(d.randint(0, 2))],
     "NodeSelector.nodeSelectorTerms": lambda d: [d.embedded("NodeSelectorTerm") for _ in range(d.randint(1, 2))],
@@ -341,7 +341,7 @@ POOLS: Mapping[str, Pool] = {
     "PodAffinityTerm.namespaces": lambda d: d.some(("default", "other")),
     "PodAffinityTerm.matchLabelKeys": (["pod-template-hash"],),
     "PodAffinityTerm.mismatchLabelKeys": (["tenant"],),
-    # The pod.
+    # Pods
     "TopologySpreadConstraint.topologyKey": ("zone", "kubernetes.io/hostname"),
     "TopologySpreadConstraint.whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway"),
     "TopologySpreadConstraint.maxSkew": (1, 3),
@@ -381,4 +381,4 @@ RULES: Mapping[str, Rule] = {
     "DownwardAPIVolumeFile": _downward,
     "PodSpec": _dns,
 }
-"""What makes fields of one object agree, by type."""
+"""Functions that make fields of one object consistent, by type."""

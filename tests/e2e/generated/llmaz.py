@@ -1,4 +1,4 @@
-"""llmaz: OpenModels, a BackendRuntime, a Playground that uses them, and a Service with pods of its own."""
+"""llmaz: OpenModels, a BackendRuntime, a Playground that uses them, and a separate Service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _amounts(d: Draw) -> Json:
 
 
 def _requests(d: Draw) -> Json:
-    """Without accelerators: those are the flavors', and a request without a limit is refused."""
+    """Omit accelerators: flavors set those, and a request without a limit is refused."""
     return {name: amount for name, amount in _amounts(d).items() if "/" not in name}
 
 
@@ -119,7 +119,7 @@ def _source(d: Draw, value: Json) -> None:
 
 
 def _resources(d: Draw, value: Json) -> None:
-    """Limits win over requests of the same name, so that no limit is below its request."""
+    """Make limits override requests of the same name, so that no limit is below its request."""
     for name in value.get("limits", {}):
         if name in value.get("requests", {}):
             value["requests"][name] = value["limits"][name]
@@ -140,7 +140,7 @@ def _rolling(d: Draw, value: Json) -> None:
 
 
 def _workload(d: Draw, value: Json) -> None:
-    """Subgroups divide the group, which has no leader to leave out where it is alone."""
+    """Make subgroups divide the group; a group of one pod has no leader to exclude."""
     if "subGroupPolicy" in value:
         value["subGroupPolicy"] = {"subGroupSize": 1} | d.choice(({}, {"subGroupPolicyType": "LeaderExcluded"}))
 
@@ -158,7 +158,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def documents(number: int, namespace: str, variant: int) -> list[Json]:
-    """What both workloads use, then the two."""
+    """Return the objects that both workloads use, then the two workloads."""
     d = Draw(f"llmaz-{number}-{variant}", POOLS, RULES)
     names = f"{namespace}-main-{number}", f"{namespace}-draft-{number}"
     playground: Json = {"metadata": {"name": f"play-{number}", "namespace": namespace, **_notes(d)}}

@@ -123,7 +123,7 @@ def _gpu(d: Draw, value: Json) -> None:
 
 
 def _model(d: Draw, value: Json) -> None:
-    """Files are named of what holds several, and not beside one that the source names."""
+    """Name files only if the source holds several and does not name one itself."""
     if value["source"] not in ("hf://org/repo", "s3://bucket/dir/m.gguf"):
         value.pop("files", None)
     if not value.get("files"):
@@ -165,7 +165,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def documents(number: int, namespace: str, variant: int) -> list[Json]:
-    """A Model and its service; the service is the last."""
+    """Return a Model and its service; the service is the last."""
     d = Draw(f"llmkube-{number}-{variant}", POOLS, RULES)
     name = ("m{}", "qwen-{}", "q{}-" + "x" * 40)[number % 3].format(number)
     metadata = {"namespace": namespace}

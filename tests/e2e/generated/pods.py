@@ -1,4 +1,4 @@
-"""Whole pods: containers that mount the pod's volumes, names that occur once, and everything else a PodSpec has."""
+"""Whole pods: containers that mount the pod's volumes, unique names, and every other field of a PodSpec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.e2e.generated.draw import ABSENT, Draw, Pool, Rule
 from tests.e2e.generated.kubernetes import LABELS, MODES, NAMES, NODE_SELECTOR, RELATIVE
 
 _OWN = ("containers", "initContainers", "volumes")
-"""Fields of a pod that :func:`pod` makes itself, because they name each other."""
+"""Fields of a pod that :func:`pod` makes itself, because they refer to each other."""
 
 _CLAIMS: tuple[Json, ...] = (
     {"name": "one", "resourceClaimName": "x"},
@@ -22,7 +22,7 @@ _SYSTEM = (
     *("name", "namespace", "generateName", "uid", "selfLink", "resourceVersion", "generation", "managedFields"),
     *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "ownerReferences"),
 )
-"""Metadata that means nothing in a template."""
+"""Metadata without a meaning in a template."""
 
 POOLS: Mapping[str, Pool] = {
     **kubernetes.POOLS,
@@ -48,12 +48,12 @@ POOLS: Mapping[str, Pool] = {
     "PodSpec.priorityClassName": ("gold",),
     "PodSpec.readinessGates": ([{"conditionType": "example.com/ready"}],),
     "PodSpec.resourceClaims": lambda d: [d.choice(_CLAIMS)],
-    "PodSpec.resources": ABSENT,  # must be as much as all containers together
+    "PodSpec.resources": ABSENT,  # must equal the sum of all containers
     "PodSpec.restartPolicy": ("Always",),
     "PodSpec.runtimeClassName": ("nvidia",),
     "PodSpec.schedulerName": ("other-scheduler", "default-scheduler"),
     "PodSpec.schedulingGates": ([{"name": "example.com/wait"}],),
-    "PodSpec.serviceAccount": ABSENT,  # the old name of the next one
+    "PodSpec.serviceAccount": ABSENT,  # the old name of serviceAccountName
     "PodSpec.serviceAccountName": ("default", "runner"),
     "PodSpec.terminationGracePeriodSeconds": (0, 1, 300),
     "PodSpec.topologySpreadConstraints": lambda d: [d.embedded("TopologySpreadConstraint")],
@@ -177,7 +177,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Sequence[str] = ()) -> Json:
-    """A pod spec with a container of each name; volumes, mounts and ports fit together."""
+    """Return a pod spec with a container of each name; volumes, mounts and ports are consistent."""
     volumes = [volume(d, f"v{number}") for number in range(d.randint(0, 3))]
     value = d.embedded(
         "PodSpec",
@@ -192,7 +192,7 @@ def pod(d: Draw, *names: str, without: Sequence[str] = (), container_without: Se
 
 
 def volume(d: Draw, name: str) -> Json:
-    """Any kind of volume, and projected ones more often: they are kinds in themselves."""
+    """Return a volume of any kind; projected ones are more frequent, because they have several kinds of sources."""
     if d.chance(0.3):
         return {
             "name": name,
@@ -230,7 +230,7 @@ def _container(d: Draw, name: str, volumes: Sequence[Json], without: Sequence[st
 
 
 def _init_container(d: Draw, name: str, volumes: Sequence[Json]) -> Json:
-    """One that ends, or a sidecar, which alone may have probes."""
+    """Return an init container that ends, or a sidecar; only sidecars may have probes."""
     sidecar = d.chance(0.3)
     without = () if sidecar else ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
     value = _container(d, name, volumes, without)

@@ -1,4 +1,4 @@
-"""HTTPRouteSpecs: rules whose parts agree. Only the Gateway API's standard channel, which is what is installed."""
+"""HTTPRouteSpecs with consistent rules. Only the Gateway API's standard channel is used, which is the installed one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _mirror(d: Draw, value: Json) -> None:
 
 
 def _path_modifier(d: Draw, value: Json) -> None:
-    """Only whole paths: a prefix must be that of the rule's one match."""
+    """Keep whole paths only: replacing a prefix requires a single match with that prefix."""
     value.clear()
     value.update(type="ReplaceFullPath", replaceFullPath="/new")
 
@@ -106,7 +106,7 @@ def _filter(d: Draw, value: Json) -> None:
 
 
 def _filters(d: Draw, value: Json) -> None:
-    """Each type once; a redirection has no backends and rewrites nothing."""
+    """Keep each type once; a redirect has no backends and rewrites nothing."""
     found = {item["type"]: item for item in value.get("filters", [])}
     if "RequestRedirect" in found:
         found.pop("URLRewrite", None)

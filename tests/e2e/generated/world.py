@@ -1,4 +1,4 @@
-"""Generated objects taken through admission and sync, in process, until nothing changes."""
+"""Generated objects passed through admission and sync, in process, until nothing changes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from app.kube.base import Json
 from app.settings import Settings
 
 Documents = Callable[[int, str, int], list[Json]]
-"""The objects of one number, in a namespace; the same names in every variant."""
+"""The objects of one number, in a namespace; every variant has the same names."""
 
 SETTINGS = Settings(llmkube_allowed_host_paths=("/",))
 
 
 def refusals(documents: Sequence[Json], old: Mapping[str, Json] | None = None) -> list[str]:
-    """What admission says against the objects; ``old`` holds those that are there, by :func:`key`."""
+    """Return admission's errors about the objects; ``old`` holds the existing ones by :func:`key`."""
     return [cause for document in documents for cause in _refused(document, (old or {}).get(key(document)))]
 
 
 def key(document: Json) -> str:
-    """What tells an object from all others of a world."""
+    """Return what identifies an object in a world."""
     return f"{outer_key(document)}/{inner_key(document)}"
 
 
@@ -54,7 +54,7 @@ def _refused(document: Json, old: Json | None) -> list[str]:
 
 
 def admitted(documents: Documents, count: int, namespace: str) -> list[tuple[int, list[Json]]]:
-    """The first ``count`` numbers whose objects are all let in, with the objects."""
+    """Return the first ``count`` numbers whose objects are all admitted, with the objects."""
     found: list[tuple[int, list[Json]]] = []
     refused: list[str] = []
     for number in range(count + count // 4):
@@ -70,7 +70,7 @@ def admitted(documents: Documents, count: int, namespace: str) -> list[tuple[int
 
 @dataclass
 class Answer:
-    """What the hook of one parent wants."""
+    """The hook's response about one parent."""
 
     kind: Kind[Any, Any]
     parent: Json
@@ -79,7 +79,7 @@ class Answer:
 
 
 class World:
-    """A cluster in memory with the stored forms of one number's objects and all that they lead to."""
+    """A cluster in memory with the stored forms of one number's objects and of everything created for them."""
 
     def __init__(self, documents: Sequence[Json]) -> None:
         self._cluster = Cluster(direct(SETTINGS))
@@ -87,11 +87,11 @@ class World:
             self.put(document)
 
     def get(self, document: Json) -> Json | None:
-        """The object of that kind and name as it is now."""
+        """Return the current object of that kind and name, or None."""
         return self._cluster.objects.get((outer_key(document), inner_key(document)))
 
     def put(self, document: Json) -> None:
-        """Store an object; it keeps the status that was played for it, unless it brings its own."""
+        """Store an object; it keeps its simulated status unless it has a status."""
         before = self.get(document) or {}
         status = document.get("status") or before.get("status")
         metadata = {"uid": key(document), **document["metadata"]}
@@ -104,20 +104,20 @@ class World:
         self._cluster.objects.pop((outer_key(document), inner_key(document)), None)
 
     def children(self, parent: Json) -> list[Json]:
-        """What the parent owns."""
+        """Return the children that the parent owns."""
         return self._cluster.children(parent)
 
     def settle(self) -> None:
-        """Sync every parent and play every controller until nothing changes."""
+        """Sync every parent and simulate every controller until nothing changes."""
         assert self._cluster.settle() < MAX_ROUNDS, "does not come to rest"
 
     def answers(self) -> Iterator[Answer]:
-        """What the hook of each parent wants now."""
+        """Yield the hook's current response about each parent."""
         for kind, parent in self._cluster.parents():
             yield self.ask(kind, parent)
 
     def ask(self, kind: Kind[Any, Any], parent: Json, seconds: float = 0) -> Answer:
-        """One sync, ``seconds`` after all that was before."""
+        """Return the response to one sync, ``seconds`` after all earlier ones."""
         body = self._cluster.request(kind, parent)
         answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW + timedelta(seconds=seconds)))
         return Answer(kind, parent, answer["children"], answer["status"])

@@ -13,7 +13,7 @@ from .selectors import selector_text
 
 
 def main() -> None:
-    """Parse the flags (named as Metacontroller's) and work until killed."""
+    """Parse the flags (named as Metacontroller's) and run until killed."""
     parser = argparse.ArgumentParser(prog="standin", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=5, help="parents of one controller that run at a time")

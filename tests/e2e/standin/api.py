@@ -1,4 +1,4 @@
-"""A client for the API server: one kubeconfig, plain JSON, errors with the server's own words."""
+"""A client for the API server: one kubeconfig, plain JSON, errors with the server's messages."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ CONFLICT_PAUSES = (0.01, 0.05, 0.25)
 """Pauses before the second, third and fourth attempt of a read-modify-write (MC-10.3, step 2)."""
 
 BUSY_RETRIES = 10
-"""How often a request is repeated while the API server says that it is too busy; client-go does so unseen."""
+"""Number of retries while the API server responds that it is too busy, as in client-go."""
 
 
 class ApiError(Exception):
-    """An answer of the API server that is no success; the text is its message."""
+    """An unsuccessful response of the API server; the message is the server's."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class ApiError(Exception):
 
     @property
     def not_found(self) -> bool:
-        """404: the object or the kind is not there."""
+        """404: the object or the kind does not exist."""
         return self.code == 404
 
     @property
@@ -54,7 +54,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind as discovery describes it."""
+    """A kind as discovery describes it."""
 
     api_version: str
     name: str
@@ -64,16 +64,16 @@ class Resource:
 
     @property
     def group(self) -> str:
-        """The API group, empty for the core group."""
+        """The API group; empty for the core group."""
         return group_of(self.api_version)
 
     @property
     def base(self) -> str:
-        """The path under which the whole group version lives."""
+        """The path of the group version."""
         return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of a collection, an object or its subresource; cluster-scoped kinds ignore the namespace."""
+        """Return the path of a collection, an object or its subresource; cluster-scoped kinds ignore the namespace."""
         parts = [self.base]
         if self.namespaced and namespace:
             parts.append(f"namespaces/{namespace}")
@@ -104,7 +104,7 @@ class Api:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Any:
-        """The decoded answer, or `ApiError`."""
+        """Return the decoded response; raise `ApiError` on failure."""
         headers = {"Accept": accept}
         content = None
         if body is not None:
@@ -121,20 +121,20 @@ class Api:
         return orjson.loads(response.content) if response.content else None
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json:
-        """The live object."""
+        """Return the live object."""
         return dict(await self.request("GET", resource.path(namespace, name)))
 
     async def create(self, resource: Resource, obj: Json) -> Json:
-        """POST in the namespace that the object names."""
+        """POST in the object's namespace."""
         return dict(await self.request("POST", resource.path(namespace_of(obj)), obj))
 
     async def update(self, resource: Resource, obj: Json, subresource: str = "") -> Json:
-        """PUT of the whole object, with the resourceVersion that it carries."""
+        """PUT the whole object with its resourceVersion."""
         path = resource.path(namespace_of(obj), name_of(obj), subresource)
         return dict(await self.request("PUT", path, obj))
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
-        """DELETE in the background, only if the object still is the one with this UID (MC-10.3, step 11)."""
+        """DELETE in the background, only if the object still has this UID (MC-10.3, step 11)."""
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -146,9 +146,10 @@ class Api:
     async def change(
         self, resource: Resource, obj: Json, edit: Callable[[Json], Json | None], subresource: str = ""
     ) -> Json:
-        """Live read, edit, write; conflicts are retried, an object of another UID counts as not found.
+        """Read the live object, edit and write it.
 
-        `edit` returns the new form, or None when nothing is to be written.
+        Conflicts are retried; an object of another UID counts as not found. `edit` returns the new form, or None if
+        nothing is to be written.
         """
         for pause in (*CONFLICT_PAUSES, None):
             live = await self.get(resource, namespace_of(obj), name_of(obj))
@@ -167,7 +168,7 @@ class Api:
         raise AssertionError("the last attempt returns or raises")
 
     async def watch(self, path: str, version: str) -> AsyncIterator[Json]:
-        """Events after `version` until the server ends the stream."""
+        """Yield events after `version` until the server ends the stream."""
         params = {
             "watch": "true",
             "resourceVersion": version,

@@ -1,4 +1,4 @@
-"""Caches of whole kinds, kept by list and watch and shared by all controllers of the process."""
+"""Caches of whole kinds, filled by list and watch and shared by all controllers of the process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RETRY_FIRST, _RETRY_LAST = 0.8, 5.0
 
 
 class Handler:
-    """What a controller does on the changes of one kind; `on_add` also hears of every object that is there already."""
+    """A controller's callbacks for changes of one kind; `on_add` is also called for existing objects."""
 
     def __init__(
         self,
@@ -50,31 +50,31 @@ class Informer:
         self._task = asyncio.create_task(self._run(), name=f"informer {resource.name}")
 
     def get(self, key: str) -> Json | None:
-        """The cached object."""
+        """Return the cached object, or None."""
         return self._objects.get(key)
 
     def list(self, namespace: str = "") -> list[Json]:
-        """All cached objects, or those of one namespace."""
+        """Return all cached objects, or those of one namespace."""
         return [obj for obj in self._objects.values() if not namespace or namespace_of(obj) == namespace]
 
     def owned_by(self, uid: str, namespace: str = "") -> Iterable[Json]:
-        """Objects whose controller reference has this UID; the empty UID stands for objects without one."""
+        """Return objects whose controller reference has this UID; an empty UID selects objects without one."""
         found = list(self._owned[uid].values()) if uid in self._owned else []
         return [obj for obj in found if not namespace or namespace_of(obj) == namespace]
 
     def add_handler(self, handler: Handler) -> None:
-        """Tell `handler` of what is there and of every change from now on."""
+        """Call `handler` for the existing objects and for every later change."""
         self._handlers.append(handler)
         for obj in list(self._objects.values()):
             _tell(handler.on_add, obj)
 
     def remove_handler(self, handler: Handler) -> None:
-        """Stop telling `handler`."""
+        """Stop calling `handler`."""
         if handler in self._handlers:
             self._handlers.remove(handler)
 
     def stop(self) -> None:
-        """End list and watch."""
+        """Stop list and watch."""
         self._task.cancel()
 
     async def _run(self) -> None:
@@ -98,7 +98,7 @@ class Informer:
         kind = str(answer["kind"]).removesuffix("List")
         fresh = {}
         for item in answer.get("items") or []:
-            # Items of built-in kinds come without their type.
+            # List items of built-in kinds have no apiVersion and kind.
             obj = {"apiVersion": answer["apiVersion"], "kind": kind, **item}
             fresh[key_of(obj)] = obj
         for key in [key for key in self._objects if key not in fresh]:
@@ -150,14 +150,14 @@ class Informer:
 
 
 class Informers:
-    """One informer for each kind, as long as somebody uses it."""
+    """One informer for each kind while it is in use."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._running: dict[tuple[str, str], Informer] = {}
 
     def use(self, resource: Resource) -> Informer:
-        """The informer of this kind; give it back with `release`."""
+        """Return the informer of this kind; give it back with `release`."""
         key = (resource.api_version, resource.name)
         informer = self._running.get(key)
         if informer is None:
@@ -166,7 +166,7 @@ class Informers:
         return informer
 
     def release(self, informer: Informer) -> None:
-        """Say that this use is over."""
+        """Release an informer; it stops after its last use."""
         informer.users -= 1
         if informer.users == 0:
             informer.stop()

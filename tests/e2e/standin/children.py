@@ -1,4 +1,4 @@
-"""Children of a parent: claim those that are there, then delete, create and update (MC-10.3, steps 4, 10 and 11)."""
+"""Children of a parent: claim the existing ones, then delete, create and update (MC-10.3, steps 4, 10 and 11)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ ObjectMap = dict[Kind, dict[str, Json]]
 
 
 class SyncError(Exception):
-    """What went wrong in a run; the text goes into the parent's Event."""
+    """A failed run; the message goes into the parent's Event."""
 
 
 def aggregate(errors: Iterable[str]) -> str:
-    """One message as it is, several in brackets, repeated ones once."""
+    """Join messages without duplicates: a single one as it is, several in brackets."""
     texts = list(dict.fromkeys(errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def owner_reference(parent: Json) -> Json:
-    """The reference by which a parent controls its children (MC-3.5)."""
+    """Return the owner reference of a parent's children (MC-3.5)."""
     return {
         "apiVersion": parent["apiVersion"],
         "kind": parent["kind"],
@@ -53,7 +53,7 @@ class Claimer:
         self._may_adopt: str | None = None
 
     async def claim(self, resource: Resource, candidates: Iterable[Json]) -> list[Json]:
-        """The observed children among the candidates, an adopted one in its old form."""
+        """Return the observed children among the candidates; an adopted one as it was before the adoption."""
         claimed, errors = [], []
         for child in candidates:
             try:
@@ -91,7 +91,7 @@ class Claimer:
         return True
 
     async def _check_parent(self) -> None:
-        """The parent as it is now must be the same object and alive; asked once in a run."""
+        """Check, once in a run, that the live parent is the same object and not being deleted."""
         if self._may_adopt is None:
             live = await self._api.get(self._parent_resource, namespace_of(self._parent), name_of(self._parent))
             self._may_adopt = ""
@@ -120,7 +120,7 @@ class Claimer:
 
 
 def check_labels(children: ObjectMap, generated_uid: str | None, selector: Match) -> None:
-    """Labels of every desired child: strings only, `controller-uid` filled in, matching the selector (step 10)."""
+    """Check every desired child's labels: strings only, matching the selector; fill in `controller-uid` (step 10)."""
     for group in children.values():
         for key, child in group.items():
             where = f"{child['kind']} {namespace_of(child)}/{name_of(child)}"
@@ -179,7 +179,7 @@ class ChildWriter:
         self._method = method
 
     async def write(self, observed: ObjectMap, desired: ObjectMap) -> list[str]:
-        """All deletes, then all creates and updates, kinds in order; returns the errors."""
+        """Do all deletes, then all creates and updates, kind by kind in order; return the errors."""
         errors: list[str] = []
         for kind in _ordered(observed):
             errors += await self._each(kind, observed[kind].items(), self._delete, desired.get(kind, {}))
@@ -238,7 +238,7 @@ class ChildWriter:
                 try:
                     await self._api.update(resource, merged)
                 except ApiError as error:
-                    # A later event brings the next run.
+                    # A later event causes the next run.
                     if not (error.not_found or error.conflict):
                         raise
             case method:
@@ -254,7 +254,7 @@ class ChildWriter:
                 resource, {**recorded, "metadata": {**meta(recorded), "ownerReferences": references}}
             )
         except ApiError as error:
-            # Somebody else's object has the name: not a word to the user (MC-3.1).
+            # Another object has the name; the user is not informed (MC-3.1).
             if not error.already_exists:
                 raise
 

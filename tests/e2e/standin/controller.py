@@ -1,4 +1,4 @@
-"""One running CompositeController: its triggers, its workers, and the run for one parent (MC-2.1, MC-10.3)."""
+"""A running CompositeController: its triggers, its workers, and the run for one parent (MC-2.1, MC-10.3)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from .selectors import Match, label_selector
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 30 * 60.0
-"""All parents run that often without any event (`--cache-flush-interval`)."""
+"""Interval at which all parents are synced without any event (`--cache-flush-interval`)."""
 
 COLLECTOR_FINALIZERS = ("foregroundDeletion", "orphan")
-"""With one of these the garbage collector works on the children, and we do not (MC-5.4)."""
+"""With one of these, the garbage collector handles the children, and Metacontroller does not (MC-5.4)."""
 
 
 class Machinery:
-    """What all controllers of the process share."""
+    """Objects shared by all controllers of the process."""
 
     def __init__(self, api: Api, workers: int) -> None:
         self.api = api
@@ -58,7 +58,7 @@ class Machinery:
 
 
 class Controller:
-    """A CompositeController as its spec was when it started."""
+    """A CompositeController, with its spec at the time of its start."""
 
     def __init__(self, machinery: Machinery, spec_object: Json, connections: dict[str, Connection]) -> None:
         self._api = machinery.api
@@ -97,7 +97,10 @@ class Controller:
 
     @staticmethod
     async def create(machinery: Machinery, spec_object: Json) -> Controller:
-        """A controller with everything looked up that is looked up only once; `ConfigError` or `UnknownKind` if not."""
+        """Look up what is looked up only once, and return the controller.
+
+        Raise `ConfigError` or `UnknownKind` if that fails.
+        """
         spec = spec_object["spec"]
         if not spec.get("hooks"):
             raise ConfigError("no hooks defined")
@@ -112,7 +115,7 @@ class Controller:
         return Controller(machinery, spec_object, connections)
 
     def start(self) -> None:
-        """Listen to the caches and begin to work."""
+        """Listen to the caches and start the workers."""
         self._event("Starting", f"Starting controller: {self.name}")
         self._spawn(self._related.start())
         self._parents.add_handler(self._parent_handler)
@@ -123,7 +126,7 @@ class Controller:
             self._spawn(self._work())
 
     async def stop(self) -> None:
-        """End the workers and give the caches back."""
+        """Stop the workers and release the caches."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -219,7 +222,7 @@ class Controller:
     # One run
 
     async def _run(self, parent: Json) -> None:
-        """The steps of MC-10.3; every exception ends the run at the step that raised it."""
+        """Do the steps of MC-10.3; an exception ends the run at the step that raised it."""
         if not self._concerns_us(parent):
             return
         parent = await self._sync_finalizer(parent)
@@ -334,7 +337,10 @@ class Controller:
         return methods
 
     async def _write_status(self, parent: Json, status: Json, where: str) -> bool:
-        """Replace the status; False, and the run ends well, when the parent is gone or somebody keeps changing it."""
+        """Replace the status.
+
+        Return False, which ends the run without an error, if the parent is gone or conflicts persist.
+        """
         wanted = {**status, "observedGeneration": generation_of(parent)}
 
         def edit(live: Json) -> Json | None:
@@ -356,7 +362,7 @@ class Controller:
 
 
 def _desired(answer: SyncAnswer, namespace: str) -> ObjectMap:
-    """The children of an answer by kind and key; of two with one name the last wins (step 7)."""
+    """Return the children of a response by kind and key; the last of several with the same name wins (step 7)."""
     desired: ObjectMap = {}
     for answered in answer.children:
         if answered is None:
@@ -369,7 +375,10 @@ def _desired(answer: SyncAnswer, namespace: str) -> ObjectMap:
 
 
 def _as_sent_to_hooks(spec_object: Json) -> Json:
-    """The controller as hooks see it: every `updateStrategy` with the `statusChecks` that decoding adds (MC-1.1)."""
+    """Return the controller as hooks receive it.
+
+    Decoding adds `statusChecks` to every `updateStrategy` (MC-1.1).
+    """
     seen: Json = deepcopy(spec_object)
     for child in seen["spec"].get("childResources") or []:
         if child.get("updateStrategy") is not None:
@@ -378,7 +387,7 @@ def _as_sent_to_hooks(spec_object: Json) -> Json:
 
 
 def report(task: asyncio.Task[None]) -> None:
-    """End the process with a worker that failed: no test should wait for it."""
+    """End the process if a worker fails, so that no test waits for it."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("a worker ended", exc_info=error)
         os._exit(2)

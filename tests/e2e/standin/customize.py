@@ -1,4 +1,4 @@
-"""Related objects: the customize hook, its cache, and which objects its rules select (spec 6)."""
+"""Related objects: the customize hook, its cache, and the objects that its rules select (spec 6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEEP_SECONDS = 20 * 60.0
 
 
 class NotSyncedYet(Exception):
-    """A related kind is asked for the first time: try again soon, without an Event."""
+    """The first request for a related kind: try again soon, without an Event."""
 
 
 class Related:
@@ -51,12 +51,12 @@ class Related:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> asyncio.Task[None]:
-        """Begin to wake parents when related objects change."""
+        """Start the task that enqueues parents when related objects change."""
         self._task = asyncio.create_task(self._wake(), name="related")
         return self._task
 
     def stop(self) -> None:
-        """Give all caches back."""
+        """Release all caches."""
         if self._task is not None:
             self._task.cancel()
         for informer, handler in self._used.values():
@@ -65,7 +65,7 @@ class Related:
         self._informers.release(self._namespaces)
 
     async def objects(self, parent: Json) -> ObjectMap:
-        """All objects that the rules for this parent select."""
+        """Return all objects that the rules for this parent select."""
         found: ObjectMap = {}
         for rule in await self._rules_for(parent):
             if rule is None:
@@ -97,7 +97,7 @@ class Related:
         if cached is not None and cached[0] > time.monotonic():
             return cached[1]
         rules = self._hook.decode_customize(await self._hook.call(parent, customize_request(self._controller, parent)))
-        # Kept before anything is looked at: a rule that is no good is not asked for again (MC-1.3).
+        # Cached before validation: an invalid rule is not requested again (MC-1.3).
         self._rules = {kept: entry for kept, entry in self._rules.items() if entry[0] > time.monotonic()}
         self._rules[key] = (time.monotonic() + KEEP_SECONDS, rules)
         return rules
@@ -118,7 +118,7 @@ class Related:
         self._changes.put_nowait((old, new))
 
     async def _wake(self) -> None:
-        """Wake the parents whose rules match the old or the new form; one change after the other."""
+        """Enqueue the parents whose rules match the old or the new form, for one change after the other."""
         while True:
             forms = await self._changes.get()
             for parent in self._parents.list():
@@ -143,7 +143,7 @@ class Related:
         return self._selects(rule, parent, obj, resource.namespaced)
 
     def _in_own_namespace(self, parent: Json) -> bool:
-        """Whether the hook's version is v1, in which related objects are of the parent's namespace, or of none."""
+        """Report whether the hook's version is v1: related objects are in the parent's namespace or cluster-scoped."""
         return self._hook is not None and self._hook.version == "v1" and bool(namespace_of(parent))
 
     def _selects(self, rule: Json, parent: Json, obj: Json, namespaced: bool) -> bool:
@@ -164,7 +164,7 @@ class Related:
 
 
 def check_rule(rule: Json) -> None:
-    """Refuse combinations that mean nothing (spec 6)."""
+    """Reject combinations without a meaning (spec 6)."""
     selectors = [name for name in ("labelSelector", "namespaceSelector") if rule.get(name) is not None]
     if rule.get("names") and selectors:
         raise SyncError(

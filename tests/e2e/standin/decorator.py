@@ -1,4 +1,4 @@
-"""One running DecoratorController, as far as ours need it: labels and annotations, nothing attached (MC-9)."""
+"""A running DecoratorController, as far as ours need it: labels and annotations, no attachments (MC-9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Decorator:
-    """A DecoratorController as its spec was when it started."""
+    """A DecoratorController, with its spec at the time of its start."""
 
     def __init__(self, machinery: Machinery, spec_object: Json, hook: Webhook) -> None:
         self.name = name_of(spec_object)
@@ -41,7 +41,10 @@ class Decorator:
 
     @staticmethod
     async def create(machinery: Machinery, spec_object: Json) -> Decorator:
-        """A decorator with everything looked up that is looked up only once; `ConfigError` or `UnknownKind` if not."""
+        """Look up what is looked up only once, and return the decorator.
+
+        Raise `ConfigError` or `UnknownKind` if that fails.
+        """
         spec = spec_object["spec"]
         hooks = spec.get("hooks") or {}
         if list(hooks) != ["sync"] or spec.get("attachments") or any(len(rule) > 2 for rule in spec["resources"]):
@@ -50,7 +53,7 @@ class Decorator:
         return Decorator(machinery, spec_object, Webhook("sync", hooks["sync"], connection))
 
     def start(self) -> None:
-        """Listen to the caches and begin to work."""
+        """Listen to the caches and start the workers."""
         for informer, handler in self._informers.values():
             informer.add_handler(handler)
         for _ in range(self._machinery.workers):
@@ -59,7 +62,7 @@ class Decorator:
             self._tasks.append(task)
 
     async def stop(self) -> None:
-        """End the workers and give the caches back."""
+        """Stop the workers and release the caches."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -95,7 +98,7 @@ class Decorator:
             self._queue.add_after(key, answer.after)
         except (HookError, ApiError, httpx.HTTPError) as error:
             if isinstance(error, ApiError) and (error.not_found or error.conflict):
-                self._queue.forget(key)  # the event of that other write asks again
+                self._queue.forget(key)  # the event of the other write triggers a new run
                 return
             log.info("decorating %s failed: %s", key, error)
             self._machinery.recorder.event(obj, "Warning", "SyncError", f"Sync error: {error}")
@@ -105,7 +108,7 @@ class Decorator:
 
 
 def _decorated(obj: Json, labels: dict[str, str | None], annotations: dict[str, str | None]) -> Json | None:
-    """The object with them, `None` where it has them already; null takes one away."""
+    """Return the object with these labels and annotations, or `None` if unchanged; null removes one."""
     metadata = dict(meta(obj))
     for field, wanted in (("labels", labels), ("annotations", annotations)):
         merged = {**(metadata.get(field) or {}), **wanted}

@@ -1,4 +1,4 @@
-"""Which kinds the API server has: read whole, again every few seconds (MC-2.6)."""
+"""Discovery of the API server's kinds, read completely every few seconds (MC-2.6)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 
 class UnknownKind(Exception):
-    """Discovery does not know the kind; the text is the one that users see."""
+    """Discovery does not have the kind; users see the message."""
 
 
 class Discovery:
@@ -28,25 +28,25 @@ class Discovery:
         self._kinds: dict[tuple[str, str], Resource] = {}
 
     def find(self, api_version: str, name: str) -> Resource | None:
-        """The kind with this plural name."""
+        """Return the kind with this plural name, or None."""
         return self._resources.get((api_version, name))
 
     def resource(self, api_version: str, name: str) -> Resource:
-        """The kind with this plural name, or `UnknownKind`."""
+        """Return the kind with this plural name; raise `UnknownKind` if there is none."""
         found = self.find(api_version, name)
         if found is None:
             raise UnknownKind(f"discovery: can't find resource {name} in apiVersion {api_version}")
         return found
 
     def kind(self, api_version: str, kind: str) -> Resource:
-        """The kind of this name, or `UnknownKind`."""
+        """Return the kind of this name; raise `UnknownKind` if there is none."""
         found = self._kinds.get((api_version, kind))
         if found is None:
             raise UnknownKind(f"discovery: can't find kind {kind} in apiVersion {api_version}")
         return found
 
     async def refresh(self) -> None:
-        """Read all groups; on failure the former picture stays."""
+        """Read all groups; keep the previous result on failure."""
         resources: dict[tuple[str, str], Resource] = {}
         for path in ("/api", "/apis"):
             answer = await self._api.request("GET", path, accept=_AGGREGATED)
@@ -58,7 +58,7 @@ class Discovery:
         self._kinds = {(found.api_version, found.kind): found for found in resources.values()}
 
     async def run(self, interval: float) -> None:
-        """Refresh for ever."""
+        """Refresh until cancelled."""
         while True:
             await asyncio.sleep(interval)
             try:

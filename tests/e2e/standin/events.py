@@ -21,7 +21,7 @@ BURST, REFILL = 25.0, 1 / 300
 """An object may have 25 events at once, then one every five minutes (MC-7.1)."""
 
 SIMILAR = 10
-"""So many different messages of one reason, then they are counted together (MC-7.3)."""
+"""The number of different messages of one reason after which they are combined into one event (MC-7.3)."""
 
 
 class Recorder:
@@ -39,7 +39,7 @@ class Recorder:
         self._queue.put_nowait((obj, kind, reason, message))
 
     async def run(self) -> None:
-        """Write for ever."""
+        """Write events until cancelled."""
         while True:
             obj, kind, reason, message = await self._queue.get()
             if not self._allowed(obj):

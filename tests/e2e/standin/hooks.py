@@ -1,4 +1,4 @@
-"""Calls of hooks: HTTP as Go's client does it, ETags, and the strictness of v2 answers (MC-1.2, MC-1.4, MC-1.5)."""
+"""Hook calls: HTTP as in Go's client, ETags, and the strict decoding of v2 responses (MC-1.2, MC-1.4, MC-1.5)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ IDLE_CONNECTIONS, IDLE_SECONDS = 2, 90.0
 
 
 class HookError(Exception):
-    """The hook gave no usable answer; the text goes into the parent's Event."""
+    """The hook gave no usable response; the message goes into the parent's Event."""
 
 
 class TooManyRequests(Exception):
-    """The hook answered 429; `after` is its Retry-After in seconds."""
+    """The hook responded 429; `after` is its Retry-After in seconds."""
 
     def __init__(self, after: int) -> None:
         super().__init__(f"Too many request, it will be resync after: {after}")
@@ -41,16 +41,16 @@ class TooManyRequests(Exception):
 
 
 class ProcessDies(BaseException):
-    """What ends the whole real process: nothing in ours may swallow it."""
+    """Metacontroller's process would crash here; must not be caught."""
 
 
 class ConfigError(Exception):
-    """The hook's configuration cannot be used: the controller does not start."""
+    """The hook's configuration is invalid: the controller does not start."""
 
 
 @dataclass
 class SyncAnswer:
-    """A decoded answer of `sync` or `finalize`."""
+    """A decoded response of `sync` or `finalize`."""
 
     status: Json = field(default_factory=dict)
     children: list[Json | None] = field(default_factory=list)
@@ -60,14 +60,14 @@ class SyncAnswer:
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach a hook, resolved once when its controller starts (MC-1.6)."""
+    """The connection settings of a hook, resolved once when its controller starts (MC-1.6)."""
 
     ca_bundle: str = ""
     authorization: str = ""
 
 
 class Webhook:
-    """One hook of one controller."""
+    """A hook of a controller."""
 
     def __init__(self, kind: str, spec: Mapping[str, Any], connection: Connection) -> None:
         webhook = spec["webhook"]
@@ -82,7 +82,7 @@ class Webhook:
         self._tags: dict[tuple[str, str, str], tuple[str, bytes, float]] | None = {} if etag.get("enabled") else None
         self._tag_seconds = float(etag.get("cacheTimeoutSeconds") or math.inf)
         if self._tags is not None and "cacheTimeoutSeconds" in etag and "cacheCleanupSeconds" not in etag:
-            # The real one dereferences nil here: the controller never starts and no Event says so (t16).
+            # The real one dereferences nil here: the controller never starts, and there is no Event (t16).
             raise StartupPanic("etag.cacheTimeoutSeconds without cacheCleanupSeconds")
         headers = {"Content-Type": "application/json", "User-Agent": "Go-http-client/1.1", "Accept-Encoding": "gzip"}
         if connection.authorization:
@@ -105,7 +105,7 @@ class Webhook:
         await self._client.aclose()
 
     async def call(self, parent: Json, body: bytes) -> bytes:
-        """The body of an accepted answer."""
+        """Return the body of an accepted response."""
         key = (str(parent["kind"]), namespace_of(parent), name_of(parent))
         known = self._known(key)
         headers = {"If-None-Match": known[0]} if known else {}
@@ -123,12 +123,12 @@ class Webhook:
             raise HookError(f"unsupported status code: {response.status_code} body: {text}")
         tag = response.headers.get("ETag")
         if self._tags is not None and tag:
-            # Kept before it is decoded: a broken body is replayed too (MC-1.5).
+            # Cached before it is decoded: a broken body is used again, too (MC-1.5).
             self._tags[key] = (tag, response.content, time.monotonic() + self._tag_seconds)
         return response.content
 
     def decode_sync(self, body: bytes) -> SyncAnswer:
-        """A `sync` or `finalize` answer, or `HookError`."""
+        """Decode a `sync` or `finalize` response, or raise `HookError`."""
         decoded, unknown = self._decode(body, "CompositeHookResponse", _SYNC_FIELDS)
         for child in decoded.get("children") or []:
             self._check_child(child)
@@ -141,7 +141,7 @@ class Webhook:
         )
 
     def decode_decorator(self, body: bytes) -> tuple[dict[str, str | None], dict[str, str | None]]:
-        """Labels and annotations of a DecoratorController's answer, or `HookError`."""
+        """Return labels and annotations of a DecoratorController's response, or raise `HookError`."""
         decoded, unknown = self._decode(body, "DecoratorHookResponse", _DECORATOR_FIELDS)
         self._complain(unknown)
         if decoded.get("status") is not None or decoded.get("attachments") or decoded.get("finalized"):
@@ -149,7 +149,7 @@ class Webhook:
         return decoded.get("labels") or {}, decoded.get("annotations") or {}
 
     def decode_customize(self, body: bytes) -> list[Json | None]:
-        """The rules of a `customize` answer, or `HookError`."""
+        """Return the rules of a `customize` response, or raise `HookError`."""
         decoded, unknown = self._decode(body, "CustomizeHookResponse", _CUSTOMIZE_FIELDS)
         rules = decoded.get("relatedResources") or []
         for index, rule in enumerate(rules):
@@ -170,7 +170,7 @@ class Webhook:
         pairs: list[tuple[str, Any]] = []
 
         def remember(found: list[tuple[str, Any]]) -> Json:
-            # The outermost object is closed last, so its keys, repeated ones included, are what stays here.
+            # The outermost object is closed last, so its keys, including duplicates, are what remains here.
             nonlocal pairs
             pairs = found
             return dict(found)
@@ -218,7 +218,7 @@ class Webhook:
 
 
 class StartupPanic(Exception):
-    """Building the controller fails without a word to the user."""
+    """Metacontroller panics while it builds the controller; the user is not informed."""
 
 
 _SYNC_FIELDS: dict[str, tuple[type, ...]] = {
@@ -250,7 +250,7 @@ _GO_TYPES = {
 
 
 def webhook_url(webhook: Mapping[str, Any]) -> str:
-    """The URL of a hook: `url`, or made from `service` and `path` (MC-1.4)."""
+    """Return the URL of a hook: `url`, or composed of `service` and `path` (MC-1.4)."""
     if webhook.get("url") is not None:
         return str(webhook["url"])
     service, path = webhook.get("service"), webhook.get("path")
@@ -263,7 +263,7 @@ def webhook_url(webhook: Mapping[str, Any]) -> str:
 
 
 async def resolve(api: Api, webhook: Mapping[str, Any], endpoints: list[Json]) -> Connection:
-    """CA bundle and credentials of a hook: its own fields, or those of the endpoint that its host names (MC-1.6)."""
+    """Return the CA bundle and credentials of a hook: its own, or those of the endpoint for its host (MC-1.6)."""
     fields = ("caBundle", "clientTLS", "authorization", "basicAuth")
     chosen: Mapping[str, Any] = webhook
     if not any(webhook.get(name) for name in fields):
@@ -316,7 +316,7 @@ async def _read(api: Api, kind: str, ref: Mapping[str, Any], what: str) -> Json:
     try:
         return dict(await api.request("GET", path))
     except ApiError as error:
-        # Said by the real one's cached client, which does not name the resource as the API server does.
+        # The real one's cached client does not name the resource as the API server does.
         text = f'{kind} "{ref["name"]}" not found' if error.not_found else str(error)
         raise ConfigError(f"{what}: failed to get {kind} {ref['namespace']}/{ref['name']}: {text}") from error
 
@@ -361,7 +361,7 @@ def _seconds(text: str | None) -> float:
 
 
 def _retry_after(text: str) -> int:
-    """Whole seconds; a date counts from now, rounded up; anything else is 0 (MC-1.4)."""
+    """Return whole seconds; a date counts from now, rounded up; anything else is 0 (MC-1.4)."""
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     try:
@@ -372,7 +372,7 @@ def _retry_after(text: str) -> int:
 
 
 def _cause(error: BaseException) -> str:
-    """What Go's client would call this."""
+    """Return how Go's client would describe this error."""
     if isinstance(error, TimeoutError | httpx.TimeoutException):
         return "context deadline exceeded"
     if isinstance(error, httpx.RemoteProtocolError):

@@ -31,7 +31,7 @@ _KINDS: dict[str, type[Controller | Decorator]] = {
 
 
 class Manager:
-    """The loop over their objects, one at a time. A key is the kind's plural, a space and the name."""
+    """The loop over the controller objects, one at a time. A key is the kind's plural, a space and the name."""
 
     def __init__(self, api: Api, workers: int, discovery_interval: float, selects: Match) -> None:
         self._api = api
@@ -42,7 +42,7 @@ class Manager:
         self._queue = WorkQueue()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         machinery = self._machinery
         await self._first_discovery()
         informers = {plural: machinery.informers.use(machinery.discovery.resource(_API, plural)) for plural in _KINDS}
@@ -66,7 +66,7 @@ class Manager:
                     self._queue.done(key)
 
     async def _first_discovery(self) -> None:
-        """Wait until the API server has the kinds of Metacontroller."""
+        """Wait until the API server has Metacontroller's kinds."""
         while True:
             try:
                 await self._machinery.discovery.refresh()
@@ -110,7 +110,10 @@ class Manager:
             self._event(obj, "Normal", "Stopped", f"Stopped controller: {controller.name}")
 
     async def _parent_has_status(self, obj: Json) -> bool:
-        """Whether the parent's CRD has a status subresource; a missing CRD is an error without an Event (MC-2.6)."""
+        """Report whether the parent's CRD has a status subresource.
+
+        A missing CRD is an error without an Event (MC-2.6).
+        """
         parent = obj["spec"]["parentResource"]
         crd = f"{parent['resource']}.{group_of(parent['apiVersion'])}"
         found = await self._api.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}")

@@ -1,4 +1,4 @@
-"""The work queue of a controller, with its one timer for each key and its back-off (MC-10.3)."""
+"""The work queue of a controller, with one timer for each key, and its back-off (MC-10.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BUCKET_RATE, BUCKET_SIZE = 10.0, 100.0
 
 
 class WorkQueue:
-    """A set of keys: one that waits is added once, one that is being worked on runs once more afterwards."""
+    """A queue of keys: a waiting key is added once; a key in progress is processed again afterwards."""
 
     def __init__(self) -> None:
         self._ready: asyncio.Queue[str] = asyncio.Queue()
@@ -24,7 +24,7 @@ class WorkQueue:
         self._filled = time.monotonic()
 
     def add(self, key: str) -> None:
-        """Work on this key as soon as a worker is free."""
+        """Process this key as soon as a worker is free."""
         if key in self._dirty:
             return
         self._dirty.add(key)
@@ -32,7 +32,7 @@ class WorkQueue:
             self._ready.put_nowait(key)
 
     def add_after(self, key: str, delay: float) -> None:
-        """Work on this key after `delay` seconds, or earlier if its timer already says so."""
+        """Process this key after `delay` seconds, or earlier if its timer is already set to an earlier time."""
         if delay <= 0:
             self.add(key)
             return
@@ -45,7 +45,7 @@ class WorkQueue:
         self._timers[key] = loop.call_later(delay, self._due, key)
 
     def add_rate_limited(self, key: str) -> None:
-        """Work on this key after its own back-off, or later if the bucket of the whole queue says so."""
+        """Process this key after its back-off, or later if the rate limit of the whole queue requires it."""
         own = min(BACKOFF_FIRST * 2 ** min(self._failures[key], 60), BACKOFF_LAST)
         self._failures[key] += 1
         now = time.monotonic()
@@ -54,24 +54,24 @@ class WorkQueue:
         self.add_after(key, max(own, -self._tokens / BUCKET_RATE))
 
     def forget(self, key: str) -> None:
-        """The key succeeded: its next failure starts with the first back-off."""
+        """Reset the key's back-off after a success."""
         self._failures.pop(key, None)
 
     async def get(self) -> str:
-        """The next key; call `done` with it afterwards."""
+        """Return the next key; call `done` with it afterwards."""
         key = await self._ready.get()
         self._dirty.discard(key)
         self._working.add(key)
         return key
 
     def done(self, key: str) -> None:
-        """The work on this key is over."""
+        """Mark the key as processed."""
         self._working.discard(key)
         if key in self._dirty:
             self._ready.put_nowait(key)
 
     async def serve(self, process: Callable[[str], Awaitable[None]]) -> None:
-        """Work on one key after the other, until cancelled."""
+        """Process one key after the other, until cancelled."""
         while True:
             key = await self.get()
             try:

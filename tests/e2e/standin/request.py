@@ -1,4 +1,4 @@
-"""Bodies of hook requests, in the byte order that the real one has (MC-1.1)."""
+"""Bodies of hook requests, in the byte order of the real Metacontroller (MC-1.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .objects import gvk_key
 
 
 def hook_request(controller: Json, parent: Json, children: ObjectMap, related: ObjectMap, finalizing: bool) -> bytes:
-    """The body of a `sync` or `finalize` call; keys below the first level are sorted."""
+    """Return the body of a `sync` or `finalize` call; keys below the first level are sorted."""
     return _body(
         controller=controller,
         parent=parent,
@@ -22,12 +22,12 @@ def hook_request(controller: Json, parent: Json, children: ObjectMap, related: O
 
 
 def customize_request(controller: Json, parent: Json) -> bytes:
-    """The body of a `customize` call."""
+    """Return the body of a `customize` call."""
     return _body(controller=controller, parent=parent)
 
 
 def decorator_request(controller: Json, obj: Json) -> bytes:
-    """The body of a `sync` call of a DecoratorController that attaches nothing and asks for nothing."""
+    """Return the body of a `sync` call of a DecoratorController without attachments and related objects."""
     return _body(controller=controller, object=obj, attachments={}, related={}, finalizing=False)
 
 

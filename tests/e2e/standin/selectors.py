@@ -1,4 +1,4 @@
-"""Label selectors as the API machinery reads them."""
+"""Label selectors with the semantics of apimachinery."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Match = Callable[[Mapping[str, str]], bool]
 
 
 def everything(_labels: Mapping[str, str]) -> bool:
-    """The selector that matches all."""
+    """Match everything."""
     return True
 
 
 def label_selector(spec: Mapping[str, Any] | None) -> Match:
-    """A test for `matchLabels` and `matchExpressions`; absent or empty matches everything."""
+    """Return a test for `matchLabels` and `matchExpressions`; an absent or empty selector matches everything."""
     if not spec:
         return everything
     tests = [_test(key, "In", [value]) for key, value in (spec.get("matchLabels") or {}).items()]
@@ -26,7 +26,7 @@ def label_selector(spec: Mapping[str, Any] | None) -> Match:
 
 
 def selector_text(text: str) -> Match:
-    """A test for the command-line form `a=b,c!=d,e`."""
+    """Return a test for the command-line form `a=b,c!=d,e`."""
     tests: list[Match] = []
     for term in filter(None, (part.strip() for part in text.split(","))):
         if "!=" in term:

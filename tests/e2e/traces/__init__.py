@@ -1,4 +1,4 @@
-"""Replays recordings of the real Metacontroller and compares.
+"""Replays recordings of the real Metacontroller and compares the results.
 
-The recordings are `tests/contract/recorded/traces.jsonl.xz`; `compare.py` here has the rules of the comparison.
+The recordings are in `tests/contract/recorded/traces.jsonl.xz`; `compare.py` has the rules of the comparison.
 """

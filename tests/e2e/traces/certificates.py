@@ -1,4 +1,4 @@
-"""A CA of our own and a certificate for the hook on loopback."""
+"""A new CA, and a certificate for the hook on loopback."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class HookCertificate:
-    """The file with certificate and key, and the CA as PEM text."""
+    """The file with certificate and key, and the CA in PEM form."""
 
     pair: Path
     ca_pem: str
 
 
 def hook_certificate(folder: Path) -> HookCertificate:
-    """Make both; valid for a day."""
+    """Make both; they are valid for a day."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hook-ca")])
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hook")])

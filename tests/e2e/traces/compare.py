@@ -1,4 +1,4 @@
-"""The rules of the recordings' README: what must be equal, what may differ."""
+"""The rules of the recordings' README: what must be equal, and what may differ."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from app.kube.base import Json
 EventKey = tuple[str, str, str, str]
 
 BURST = 25
-"""So many Events an object gets before they are held back."""
+"""Number of Events of an object before they are rate-limited."""
 
 
 @dataclass
 class Seen:
-    """What one step showed here, in the words of the recording; times in seconds since it began."""
+    """The results of one step here, in the terms of the recording; times are seconds since its start."""
 
     requests: list[Json]
     writes: list[Json]
@@ -30,17 +30,17 @@ class Seen:
 
     @property
     def events(self) -> set[EventKey]:
-        """The Events that came in this step."""
+        """The Events of this step."""
         return {_cut(key) for key, count in self.event_counts.items() if count > self.former_events.get(key, 0)}
 
     def events_on(self, name: str) -> int:
-        """How many Events an object had so far."""
+        """Return how many Events an object has had so far."""
         return sum(count for key, count in self.event_counts.items() if key[0] == name)
 
 
 @dataclass
 class Memory:
-    """What former steps leave for the next one."""
+    """State that is passed from step to step."""
 
     state: dict[str, Json] = field(default_factory=dict)
     last: dict[tuple[str, str], Json] = field(default_factory=dict)
@@ -51,12 +51,12 @@ class Memory:
     failing: bool = False
 
     def after(self, step: Json) -> dict[str, Json]:
-        """The objects that must be there after a step."""
+        """Return the objects that must exist after a step."""
         state = {name: obj for name, obj in self.state.items() if name not in step.get("gone", [])}
         return {**state, **{_name(obj): obj for obj in step["objects"]}}
 
     def remember(self, step: Json, seen: Seen) -> None:
-        """Close a step."""
+        """Update the state after a step."""
         for name, obj in self.state.items():
             self.versions[name].append(obj)
         self.state = self.after(step)
@@ -74,7 +74,7 @@ class Memory:
 
 
 def blurred(value: Any, kinds: frozenset[str]) -> Any:
-    """A value without the generation of objects of these kinds, wherever they are in it."""
+    """Return a value in which objects of these kinds have no generation."""
     if isinstance(value, list):
         return [blurred(item, kinds) for item in value]
     if not isinstance(value, dict):
@@ -86,7 +86,7 @@ def blurred(value: Any, kinds: frozenset[str]) -> Any:
 
 
 def differences(step: Json, seen: Seen, memory: Memory, *, raced: bool = False) -> list[str]:
-    """Everything in which a step differs from its recording; where two programs raced, only what no race decides."""
+    """Return all differences between a step and its recording; with `raced`, only those that no race explains."""
     found: list[str] = []
     if bool(step.get("processDied")) != seen.died:
         found.append(f"process died: {seen.died}")
@@ -108,7 +108,7 @@ def _objects(expected: dict[str, Json], actual: dict[str, Json]) -> list[str]:
 
 
 def _calls_per_parent(step: Json, seen: Seen) -> list[str]:
-    """Only the numbers were recorded: two calls for each parent here are two or three, as for any create."""
+    """Only the numbers were recorded. Two calls for each parent may be two or three here, as for any create."""
     calls: dict[str, int] = defaultdict(int)
     for call in seen.requests:
         calls[_parent_key(call)[1]] += 1
@@ -138,14 +138,14 @@ def _requests(step: Json, seen: Seen, memory: Memory, *, raced: bool) -> list[st
             found.append(
                 f"{key} last call:\n  recorded {_text(_call(theirs[-1]))}\n  here     {_text(_call(ours[-1]))}"
             )
-        # How far the back-off of a step before has come when this one begins is chance.
+        # How far the back-off of the previous step has progressed is random.
         if not memory.failing and (problem := _times(theirs, ours)):
             found.append(f"{key}: {problem}")
     return found
 
 
 def _without_former(calls: list[Json], former: Json | None) -> list[Json]:
-    """Calls without a retry of the step before that came first."""
+    """Return the calls without leading retries of the previous step."""
     rest = list(calls)
     while len(rest) > 1 and former is not None and _same_call(rest[0], former):
         rest.pop(0)
@@ -157,7 +157,7 @@ def _all_former(calls: list[Json], former: Json | None) -> bool:
 
 
 def _raced(call: Json) -> str:
-    """The parent, which the garbage collector may have done with before the call or not."""
+    """Return the parent, regardless of whether the garbage collector has already processed it."""
     parent = call["request"]["parent"]
     metadata = dict(parent["metadata"])
     metadata["finalizers"] = [name for name in metadata.get("finalizers", []) if name != "foregroundDeletion"]
@@ -178,7 +178,10 @@ def _call(call: Json) -> Json:
 
 
 def _same_first(theirs: list[Json], ours: Json, memory: Memory, step: Json) -> bool:
-    """Equal; but where a user does several things in one go, the first call may come before or after the later ones."""
+    """Report whether the first calls are equal.
+
+    If a user does several things at once, the first call may come before or after the later ones.
+    """
     verbs = [action["verb"] for action in step["do"]]
     if len(verbs) > 1 and "sleep" not in verbs:
         return _same_but_older(theirs[0], ours, _versions(theirs, memory, step))
@@ -186,7 +189,7 @@ def _same_first(theirs: list[Json], ours: Json, memory: Memory, step: Json) -> b
 
 
 def _versions(calls: list[Json], memory: Memory, step: Json) -> dict[str, set[str]]:
-    """Every form of every object that is known from the recording so far."""
+    """Return every known form of every object in the recording so far."""
     known: dict[str, set[str]] = defaultdict(set)
     for obj in [*memory.state.values(), *step["objects"], *(obj for objs in memory.versions.values() for obj in objs)]:
         known[_name(obj)].add(_text(obj))
@@ -198,7 +201,7 @@ def _versions(calls: list[Json], memory: Memory, step: Json) -> dict[str, set[st
 
 
 def _same_but_older(theirs: Json, ours: Json, versions: dict[str, set[str]]) -> bool:
-    """Equal but for a parent status one write old and children as old as before the last write."""
+    """Report whether calls are equal, except for a parent status one write older, and older children."""
     if _same_call(theirs, ours):
         return True
     one, other = _call(theirs), _call(ours)
@@ -217,7 +220,7 @@ def _same_but_older(theirs: Json, ours: Json, versions: dict[str, set[str]]) -> 
 
 
 def _times(theirs: list[Json], ours: list[Json]) -> str:
-    """The order of magnitude of timers: an error series is about as long, a late last call about as late."""
+    """Compare the order of magnitude of timers: the last call must be about as late as recorded."""
     late = max(_moments(theirs))
     here = [round(call["at"], 2) for call in ours]
     if late >= 0.4 and not any(late / 3 - 0.3 <= moment <= late * 2 + 1.5 for moment in here):
@@ -247,7 +250,7 @@ def _parent_key(call: Json) -> tuple[str, str]:
 
 
 def _writes(theirs: list[Json], ours: list[Json], memory: Memory) -> list[str]:
-    """A write that was refused in the step before may be tried again in this one: the back-off decides when."""
+    """Compare writes. A write refused in the previous step may be retried in this one, depending on the back-off."""
     found = []
     for label, pick in (("written", _accepted), ("no-op", _noops), ("refused", _refused)):
         expected, actual = pick(theirs), pick(ours)
@@ -281,7 +284,10 @@ def _refused(writes: list[Json]) -> list[str]:
 
 
 def _order(writes: list[Json]) -> list[str]:
-    """First occurrences of accepted writes; those of one kind, deletes apart, in any order."""
+    """Return accepted writes in order of first occurrence.
+
+    Writes of one kind may be in any order; deletes are separate.
+    """
     runs: list[tuple[str, set[str]]] = []
     done: set[str] = set()
     for write in writes:
@@ -304,10 +310,10 @@ def _events(expected: list[Json], seen: Seen, memory: Memory, *, raced: bool) ->
     counts = dict(memory.event_counts)
     for event in expected:
         counts[event["on"]] = counts.get(event["on"], 0) + event["count"]
-    # In a series that goes on from the step before, the back-off decides whether there is one more.
+    # In a series that continues from the previous step, the back-off decides whether there is one more.
     series = {key for key in memory.events if key[1] == "Warning"}
     missing = [key for key in theirs - seen.events - series if max(counts[key[0]], seen.events_on(key[0])) < BURST]
-    # A retry of the step before may still be heard of; where Events are held back, which ones come is chance.
+    # A retry of the previous step may still be reported; if Events are rate-limited, the selection is random.
     extra = [key for key in seen.events - theirs - memory.events if counts.get(key[0], 0) < BURST]
     if raced:
         extra = [key for key in extra if not _LOST_RACE.match(key[3])]
@@ -319,7 +325,7 @@ def _event_key(event: Json) -> EventKey:
 
 
 _UP_TO = (
-    # What follows is the API server's message, or several in any order; our own texts there stay.
+    # The rest is the API server's message, or several in any order; our own messages there are kept.
     re.compile(r"(can't reconcile children for \S+ \S+ ?\S*: )(?!discovery: ).*", re.DOTALL),
     re.compile(r"(can't update status for \S+ \S+: ).*", re.DOTALL),
     # Go prints the rule with addresses.
@@ -327,10 +333,10 @@ _UP_TO = (
 )
 
 
-# The parent went while it was being finalized: the call that comes too late finds nothing left to change.
+# The parent was deleted while it was being finalized, so the late call cannot change anything.
 _LOST_RACE = re.compile(r"Sync error: can't (remove finalizer for \S+ \S+: .* not found$|update status for )")
 
-# Two timers of Go's client run out at once; which one speaks is chance.
+# Two timers of Go's client expire at the same time; either may be reported.
 _TIMED_OUT = re.compile(r"(context deadline exceeded|net/http: request canceled)( \(Client\.Timeout [^)]*\))?")
 
 

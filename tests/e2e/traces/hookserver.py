@@ -1,4 +1,4 @@
-"""The hook that answers from the recorded lists, and remembers what it was asked."""
+"""The hook that responds from the recorded lists and records its requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Call:
 
 @dataclass
 class Script:
-    """The answers and the calls of one scenario."""
+    """The responses and the calls of one scenario."""
 
     answers: list[Json] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -44,21 +44,21 @@ class Script:
 
     @contextlib.contextmanager
     def turn(self, answers: list[Json]) -> Iterator[None]:
-        """Calls wait while the block changes something; from then on answer from this list."""
+        """Block calls while the block changes something; afterwards respond from this list."""
         with self.lock:
             self.since = None
             yield
             self.former, self.answers = self.answers, [dict(answer) for answer in answers]
 
     def changed(self, name: str, version: int) -> None:
-        """Inside `turn`: the change gave this parent this resourceVersion.
+        """Record, inside `turn`, that the change gave this parent this resourceVersion.
 
-        A retry of the step before that still shows an older one gets an answer of the step before.
+        A retry of the previous step with an older version gets a response of the previous step.
         """
         self.since = (name, version)
 
     def take(self, call: Call) -> Json:
-        """Remember the call and find its answer: the first that fits."""
+        """Record the call and return the first matching response."""
         with self.lock:
             self.calls.append(call)
             self.counts[call.hook] = self.counts.get(call.hook, 0) + 1
@@ -96,19 +96,19 @@ class HookServer:
         self._tls = _Server(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
-        # The handshake is left to the thread of the connection: one that never ends must not block the others.
+        # The handshake is done in the connection's thread, so that an unfinished one does not block others.
         self._tls.socket = context.wrap_socket(self._tls.socket, server_side=True, do_handshake_on_connect=False)
         for server in (self._plain, self._tls):
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
 
     @property
     def plain_url(self) -> str:
-        """The address that stands for `http://hook.example`."""
+        """The address in place of `http://hook.example`."""
         return f"http://127.0.0.1:{self._plain.server_address[1]}"
 
     @property
     def tls_url(self) -> str:
-        """The address that stands for `https://hook.example`."""
+        """The address in place of `https://hook.example`."""
         return f"https://127.0.0.1:{self._tls.server_address[1]}"
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: refused certificates and dropped connections are part of the play."""
+        """Ignore errors: refused certificates and dropped connections are expected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def _answer(self) -> None:
         arrived = time.monotonic()
@@ -173,12 +173,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(content)
             self.wfile.flush()
         except OSError:
-            # The caller's patience was shorter than our delay.
+            # The caller's timeout was shorter than our delay.
             self.close_connection = True
 
 
 def fill(template: Any, request: Json | None, calls: int) -> Any:
-    """The body with its placeholders replaced."""
+    """Return the body with its placeholders replaced."""
     if isinstance(template, list):
         return [fill(item, request, calls) for item in template]
     if not isinstance(template, dict):

@@ -1,4 +1,4 @@
-"""What happened, in the words of the recordings: writes from the audit log, objects and Events from the API."""
+"""Observations in the terms of the recordings: writes from the audit log, objects and Events from the API."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BUILT_IN = {
     "Job": ("batch/v1", "jobs"),
     "HorizontalPodAutoscaler": ("autoscaling/v2", "horizontalpodautoscalers"),
 }
-"""Kinds that scenarios make, beside their own."""
+"""Kinds that scenarios create, besides their custom kinds."""
 
 
 class Audit:
-    """Reads the audit log as it grows and sorts Metacontroller's writes by scenario."""
+    """Reads the audit log as it grows and groups Metacontroller's writes by scenario."""
 
     def __init__(self, path: Path, user: str, elsewhere: str) -> None:
         """`elsewhere` is the scenario of writes that name none: a refused POST without a namespace has no object."""
@@ -44,7 +44,7 @@ class Audit:
         self._entries: defaultdict[str, list[Json]] = defaultdict(list)
 
     def entries(self, scenario: Scenario) -> list[Json]:
-        """All writes in the scenario so far, in order."""
+        """Return all writes in the scenario so far, in order."""
         with self._lock:
             self._read()
             return list(self._entries[scenario.id])
@@ -65,7 +65,7 @@ class Audit:
         reference = entry.get("objectRef") or {}
         if entry["verb"] not in _WRITES or reference.get("resource") in ("events", "leases"):
             return
-        # Namespaced writes have the number in their URL; others in the group of the object or of its owner.
+        # Namespaced writes have the number in their URL; others in the API group of the object or of its owner.
         found = re.search(r"/namespaces/(t\d\d)", entry["requestURI"]) or re.search(
             r"demo-(t\d\d)\.dev", json.dumps(entry)
         )
@@ -73,7 +73,7 @@ class Audit:
 
 
 class Observer:
-    """One scenario's view of the cluster, with the names that the recording gives to UIDs."""
+    """The cluster as one scenario sees it, with the recording's names for UIDs."""
 
     def __init__(self, scenario: Scenario, client: httpx.Client, audit: Audit) -> None:
         self._scenario = scenario
@@ -83,7 +83,7 @@ class Observer:
         self._known: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
 
     def learn(self, value: Any) -> None:
-        """Remember the UID of every object in a value, in order of appearance."""
+        """Record the UID of every object in a value, in order of appearance."""
         if isinstance(value, list):
             for item in value:
                 self.learn(item)
@@ -101,25 +101,25 @@ class Observer:
             self._uids[uid] = f"uid:{kind}/{name}" + (f"#{len(known)}" if len(known) > 1 else "")
 
     def actual_uids(self, value: Any) -> Any:
-        """A recorded value with the UIDs of the objects that exist here."""
+        """Return a recorded value with the UIDs of the objects that exist here."""
         text = json.dumps(value)
         for uid, label in sorted(self._uids.items(), key=lambda item: -len(item[1])):
             text = text.replace(f'"{label}"', f'"{uid}"')
         return json.loads(text)
 
     def recorded(self, value: Any) -> Any:
-        """A value from here as the recording would have it."""
+        """Return a value from here in the form of the recording."""
         return _normal(json.loads(self.recorded_text(json.dumps(value))))
 
     def recorded_text(self, text: str) -> str:
-        """Text from here as the recording would have it."""
+        """Return a string from here in the form of the recording."""
         text = self._scenario.recorded(text)
         for uid, label in self._uids.items():
             text = text.replace(uid, label)
         return text
 
     def objects(self) -> dict[str, Json]:
-        """All objects of the scenario, by `Kind/namespace/name`."""
+        """Return all objects of the scenario, by `Kind/namespace/name`."""
         text = json.dumps(self._scenario.data)
         paths = [
             f"/{'apis' if '/' in version else 'api'}/{version}/namespaces/{namespace}/{plural}"
@@ -134,7 +134,7 @@ class Observer:
         return {self.recorded_text(_name(obj)): self.recorded(obj) for obj in found}
 
     def events(self) -> dict[tuple[str, str, str, str], int]:
-        """How often each Event (on, type, reason, message) occurred so far."""
+        """Return how often each Event (on, type, reason, message) has occurred so far."""
         counts: defaultdict[tuple[str, str, str, str], int] = defaultdict(int)
         for namespace in [*self._scenario.namespaces, "default"]:
             for event in self._list(f"/api/v1/namespaces/{namespace}/events"):
@@ -146,11 +146,11 @@ class Observer:
         return dict(counts)
 
     def count_writes(self) -> int:
-        """How many writes of Metacontroller there were so far."""
+        """Return the number of Metacontroller's writes so far."""
         return len(self._audit.entries(self._scenario))
 
     def writes(self, since: int) -> list[Json]:
-        """The writes of Metacontroller after the first so many."""
+        """Return Metacontroller's writes after the first `since`."""
         entries = self._audit.entries(self._scenario)[since:]
         for entry in entries:
             self.learn(entry.get("responseObject"))
@@ -194,7 +194,7 @@ class Observer:
 
     def _list(self, path: str) -> list[Json]:
         answer = self._client.get(path)
-        while answer.status_code == 429:  # the storage of a new kind is on its way
+        while answer.status_code == 429:  # the storage of a new kind is still starting
             time.sleep(0.2)
             answer = self._client.get(path)
         if answer.status_code == 404:

@@ -1,4 +1,4 @@
-"""Runs the steps of a scenario and says where it differs from its recording."""
+"""Replays the steps of a scenario and compares them with the recording."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from tests.e2e.traces.observe import BUILT_IN, Audit, Observer
 from tests.e2e.traces.scenario import Scenario
 
 QUIET = 0.5
-"""A step is over when nothing was asked or written for so long."""
+"""A step is over after this many seconds without a request or a write."""
 
 NEVER_QUIET = 20.0
-"""A step that does not come to rest is compared after so long: it will differ."""
+"""A step that does not settle is compared after this many seconds, and will differ."""
 
 PATIENCE = 15.0
-"""A busy machine may need so much longer than the recording's to show the same."""
+"""Additional seconds for a busy machine to show the recorded result."""
 
 PARENTS = ("Widget", "Gadget", "Catalog")
 """The kinds that have a controller."""
 
 DISCOVERY = 2.0
-"""After so long Metacontroller knows a kind that is there from the beginning."""
+"""Seconds until Metacontroller has discovered a kind that exists from the beginning."""
 
 RACES = {
-    # The recording's own note: Metacontroller races with the garbage collector in this step; one or two calls of
-    # finalize, status written or not. Who loses says in an Event that the parent is gone.
+    # From the recording's notes: Metacontroller races with the garbage collector in this step; there are one or two
+    # calls of finalize, and the status may be written or not. The loser reports in an Event that the parent is gone.
     ("t44", "deleted in the foreground: hook called, its children are not applied, the collector works"),
 }
-"""Steps of which only the parent of the first call, the objects at the end and the other Events are compared."""
+"""Steps in which only the parent of the first call, the objects at the end and the other Events are compared."""
 
 BLURRED = {
-    # Four answers echo what was observed: the PUT of a call that still sees the Deployment before the last write is
-    # answered 409 and adds no generation, so there are three or four (the real one shows both).
+    # Four responses echo the observed state. If a call still sees the Deployment before the last write, its PUT gets
+    # 409 and adds no generation, so there are three or four (the real one shows both).
     "t34": frozenset({"Deployment"}),
 }
-"""Kinds whose generation is left out of the comparison."""
+"""Kinds whose generation is not compared."""
 
 RESTART = "Metacontroller restarts"
-"""The one step that is no request of a user."""
+"""The only step that is not a user's request."""
 
 _CONTROLLERS = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -54,10 +54,10 @@ class Restartable(Protocol):
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
 
     def restart_at_once(self) -> None:
-        """Kill it, and start it again."""
+        """Kill the process and start it again."""
 
 
 class Replay:
@@ -82,7 +82,7 @@ class Replay:
         self._events: dict[EventKey, int] = {}
 
     def run(self) -> list[str]:
-        """All differences, each with the step where it was seen; the first step that differs is the last."""
+        """Return the differences of the first step that differs, each with the step; later steps are not run."""
         for obj in self._scenario.initial:
             self._observer.learn(self._create(obj))
             if obj["kind"] == "CustomResourceDefinition":
@@ -162,10 +162,10 @@ class Replay:
             seen["method"] = call.method
         return seen
 
-    # What users do
+    # User actions
 
     def _do(self, action: Json) -> Json:
-        """One action; returns the answer of the API server, or nothing."""
+        """Do one action; return the API server's response, or an empty object."""
         match action["verb"]:
             case "sleep":
                 time.sleep(action["seconds"])
@@ -219,10 +219,10 @@ class Replay:
 
 
 def _enough(step: Json) -> list[Json]:
-    """The answers, the last one that was used without an end.
+    """Return the responses; the last one that was used may be used without limit.
 
-    A create is two or three calls: where the recording has two and the answer was good for two, a third call here must
-    not get the next answer.
+    A create causes two or three calls. If the recording has two and the response was valid for two, a third call here
+    must not get the next response.
     """
     used: dict[str, int] = {}
     for call in step["requests"]:

@@ -1,4 +1,4 @@
-"""A recorded scenario, moved into an API group of its own so that many can run on one control plane."""
+"""A recorded scenario, moved into a separate API group so that many can run on one control plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDED_GROUP = "demo.dev"
 
 @dataclass(frozen=True)
 class Addresses:
-    """What stands for `hook.example` here, and the certificate of the TLS one's CA."""
+    """The addresses in place of `hook.example`, and the CA of the HTTPS one's certificate."""
 
     plain: str
     tls: str
@@ -35,39 +35,39 @@ class Scenario:
 
     @property
     def id(self) -> str:
-        """The number, `t04`: also the main namespace and the hook's path."""
+        """The number, such as `t04`; also the main namespace and the hook's path."""
         return self.name.partition("-")[0]
 
     @property
     def group(self) -> str:
-        """The API group here. It sorts among the built-in groups as the recorded one does."""
+        """The API group here. It has the same position among the built-in groups as the recorded one."""
         return f"demo-{self.id}.dev"
 
     @cached_property
     def steps(self) -> list[Json]:
-        """The steps as recorded, references resolved."""
+        """The steps as recorded, with references resolved."""
         return [dict(step) for step in self.data["steps"]]
 
     @cached_property
     def namespaces(self) -> list[str]:
-        """All namespaces that occur."""
+        """All namespaces in the scenario."""
         return sorted({self.id, *re.findall(rf"\b{self.id}[a-z]\b", json.dumps(self.data))})
 
     @cached_property
     def controller(self) -> Json:
-        """The CompositeController, labelled for the process that has to run it."""
+        """The CompositeController, labelled for the process that runs it."""
         controller: Json = self.here(self.data["controller"])
         controller["metadata"]["labels"] = {"shard": self.shard}
         return controller
 
     @cached_property
     def initial(self) -> list[Json]:
-        """Objects made before the controller."""
+        """Objects created before the controller."""
         return [self.here(obj) for obj in self.data["initial"]]
 
     @cached_property
     def definitions(self) -> list[Json]:
-        """The CRDs that exist before; one that `initial` or a step makes is not among them."""
+        """The CRDs that exist beforehand, without those that `initial` or a step creates."""
         text = json.dumps(self.data)
         made_later = {"extras.demo.dev"}
         names = [
@@ -78,11 +78,11 @@ class Scenario:
         return [self.here(self.crds[name]) for name in names]
 
     def here(self, value: Any) -> Any:
-        """A recorded value as it is spelled here."""
+        """Return a recorded value with the names and addresses used here."""
         return json.loads(self._spell(json.dumps(value)))
 
     def recorded(self, text: str) -> str:
-        """JSON or plain text from here as the recording would spell it."""
+        """Return JSON or plain text from here with the recording's names and addresses."""
         text = text.replace(self.group, RECORDED_GROUP)
         text = text.replace(self.addresses.tls, "https://hook.example").replace(
             self.addresses.plain, "http://hook.example"
@@ -91,7 +91,7 @@ class Scenario:
 
     @cached_property
     def _recorded_ca(self) -> str:
-        """The CA that the recorded hook's certificate came from: ours takes its place."""
+        """The CA of the recorded hook's certificate, which ours replaces."""
         for obj in self.data["initial"]:
             if "ca.crt" in (obj.get("data") or {}):
                 return str(obj["data"]["ca.crt"])
@@ -105,14 +105,14 @@ class Scenario:
 
 
 def load(addresses: Addresses, own_process: frozenset[str]) -> list[Scenario]:
-    """All recorded scenarios; those in `own_process` get a Metacontroller for themselves."""
+    """Return all recorded scenarios; those in `own_process` get a separate Metacontroller."""
     recorded = _recorded()
     crds = recorded.pop(_CRDS)["crds"]
     return [_scenario(name, data, crds, addresses, own_process) for name, data in recorded.items()]
 
 
 def names() -> list[str]:
-    """The names of all scenarios."""
+    """Return the names of all scenarios."""
     return [name for name in _recorded() if name != _CRDS]
 
 

@@ -1,4 +1,4 @@
-"""How a model gets into a pod, by the scheme of its address, and which credentials go with it."""
+"""Model download or mount in a pod, by the scheme of the model's URI, and the credentials for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROVISION = "kserve-provision-location"
 
 
 def pod(uri: str, *related: Json, **spec: Any) -> Json:
-    """The main pod of a service with that model."""
+    """Return the main pod of a service with that model."""
     cluster = Cluster(service(uri=uri, **spec), *related)
     cluster.sync()
     found: Json = template(cluster)["spec"]
@@ -52,7 +52,7 @@ def operator(**documents: Json) -> Json:
     ],
 )
 def test_a_claim_is_mounted(uri: str, claim: str, path: str | None) -> None:
-    """The server reads it where every model is; a path below it is a subPath."""
+    """The claim is mounted at the usual path; a path in the URI becomes the subPath."""
     found = pod(uri)
     mount = named(container(found)["volumeMounts"], "kserve-pvc-source")
     wanted = {"name": "kserve-pvc-source", "mountPath": "/mnt/models", "readOnly": True}
@@ -66,7 +66,7 @@ def test_a_claim_is_mounted(uri: str, claim: str, path: str | None) -> None:
     ("uri", "argument"), [("hf://a/b", "hf://a/b"), ("HF://a/b", "hf://a/b"), ("s3://bucket/m", "s3://bucket/m")]
 )
 def test_downloads_before_the_server_starts(uri: str, argument: str) -> None:
-    """An init container fills a volume that the server only reads."""
+    """An init container downloads the model into a volume that is read-only for the server."""
     found = pod(uri)
     init = container(found, "storage-initializer", "initContainers")
     assert {key: value for key, value in init.items() if key != "env"} == {
@@ -83,7 +83,7 @@ def test_downloads_before_the_server_starts(uri: str, argument: str) -> None:
 
 
 def test_an_image_is_a_model() -> None:
-    """It runs beside the server, which looks into it through the shared process namespace, and is checked first."""
+    """The image runs beside the server, which reads it in the shared process namespace. An init container checks it."""
     found = pod("oci://registry.example.com/llm/model:1")
     main, car = container(found), container(found, "modelcar")
     init = container(found, "modelcar-init", "initContainers")
@@ -102,7 +102,7 @@ def test_an_image_is_a_model() -> None:
 
 
 def test_without_a_user_the_servers_security_stays() -> None:
-    """A storageInitializer document without uidModelcar sets none."""
+    """A storageInitializer document without uidModelcar sets no user."""
     found = pod("oci://r.io/m:1", operator(storageInitializer={"cpuModelcar": "1000m"}))
     assert container(found)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert "securityContext" not in container(found, "modelcar")
@@ -111,7 +111,7 @@ def test_without_a_user_the_servers_security_stays() -> None:
 
 @pytest.mark.parametrize("uri", ["hf://a/b", "pvc://c", "oci://r.io/m:1", "gs://b/m"])
 def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
-    """Then the containers fetch the model themselves, by whatever scheme."""
+    """The containers then fetch the model themselves, from any scheme."""
     found = pod(uri, storageInitializer={"enabled": False})
     assert "initContainers" not in found
     assert [volume["name"] for volume in found["volumes"]] == ["home", "tmp-dir", "dshm", "model-cache", "tls-certs"]
@@ -129,13 +129,13 @@ def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
     ],
 )
 def test_addresses_that_cannot_be_used(uri: str, enabled: bool, modelcar: bool, message: str) -> None:
-    """Each says what to write instead."""
+    """Each message has the remedy."""
     with pytest.raises(ArtifactError, match=message):
         artifact(uri, StorageInitializer(enable_modelcar=modelcar), enabled=enabled)
 
 
 def test_every_pod_of_a_group_has_the_model() -> None:
-    """Leader and worker alike."""
+    """Leader and workers download it alike."""
     cluster = Cluster(service(worker={}, parallelism=DP))
     cluster.sync()
     for name in ("leaderTemplate", "workerTemplate"):
@@ -144,20 +144,20 @@ def test_every_pod_of_a_group_has_the_model() -> None:
 
 
 def test_only_a_container_called_main_gets_the_mount() -> None:
-    """Others are the user's own."""
+    """Other containers are the user's."""
     found = pod("hf://a/b", template={"containers": [{"name": "proxy", "image": "p"}]})
     assert "volumeMounts" not in container(found, "proxy")
 
 
 def test_a_user_may_mount_the_volume_elsewhere() -> None:
-    """A container that mounts it already is left alone."""
+    """A container that mounts the volume already is unchanged."""
     mounts = [{"name": PROVISION, "mountPath": "/weights"}]
     found = pod("hf://a/b", template={"containers": [{"name": "main", "volumeMounts": mounts}]})
     assert named(container(found)["volumeMounts"], PROVISION) == mounts[0]
 
 
 def test_a_users_storage_initializer_is_completed() -> None:
-    """It is laid over ours as Kubernetes merges containers: there are never two, and the model still arrives."""
+    """The user's container is merged over the default one by name, so the model is still downloaded."""
     init = {
         "name": "storage-initializer",
         "image": "mine",
@@ -174,7 +174,7 @@ def test_a_users_storage_initializer_is_completed() -> None:
 
 
 def test_the_running_image_is_kept() -> None:
-    """A new release of ours, or of the operator's settings, restarts no pods."""
+    """A new release, or a change of the operator's settings, restarts no pods."""
     cluster = Cluster(service())
     cluster.sync()
     cluster.related.append(operator(storageInitializer={"image": "new:2"}))
@@ -184,7 +184,7 @@ def test_the_running_image_is_kept() -> None:
 
 
 def test_certificates_are_optional() -> None:
-    """Nobody makes them, so a pod must not wait for them; also where a config mounts them."""
+    """Certificates are not created, so pods must not wait for the Secret, even if a config mounts it."""
     volume = named(pod("hf://a/b")["volumes"], "tls-certs")
     assert volume == {
         "name": "tls-certs",
@@ -193,7 +193,7 @@ def test_certificates_are_optional() -> None:
 
 
 def test_a_share_is_served_from_the_path_within_it() -> None:
-    """The download keeps the share's directories, so the server's mount begins where the address ends."""
+    """The download keeps the share's directories, so the server mounts the path of the URI."""
     found = pod("https://acme.file.core.windows.net/share/llm/llama/")
     assert container(found, "storage-initializer", "initContainers")["args"][1] == "/mnt/models"
     mount = named(container(found)["volumeMounts"], PROVISION)
@@ -213,7 +213,7 @@ def env(uri: str, *related: Json, notes: Json | None = None, **spec: Any) -> lis
 
 
 def test_the_scheme_decides_what_a_secret_is_for() -> None:
-    """Secrets are never read; every key is optional."""
+    """Secrets are never read, so every key is optional."""
     default = account("default", secrets=[{"name": "s"}])
     assert env("hf://a/b", default) == [HF]
     found = env("s3://b/m", default)
@@ -222,7 +222,7 @@ def test_the_scheme_decides_what_a_secret_is_for() -> None:
 
 
 def test_the_first_secret_wins() -> None:
-    """One variable cannot have two sources."""
+    """A variable can only have one source."""
     assert env("hf://a/b", account("default", secrets=[{"name": "s"}, {"name": "t"}])) == [HF]
 
 
@@ -232,18 +232,18 @@ def test_the_annotated_secret_is_the_only_one() -> None:
 
 
 def test_an_account_of_the_pods_own_is_asked() -> None:
-    """Instead of the namespace's default one."""
+    """The pod's account takes precedence over the namespace's default one."""
     accounts = account("default", secrets=[{"name": "t"}]), account("mine", secrets=[{"name": "s"}])
     assert env("hf://a/b", *accounts, template={"serviceAccountName": "mine"}) == [HF]
 
 
 def test_no_credentials_without_account() -> None:
-    """Not even the annotation counts then."""
+    """Without an account, the annotation has no effect either."""
     assert env("hf://a/b", notes={"serving.kserve.io/storageSecretName": "s"}) == []
 
 
 def test_a_cloud_role_brings_the_s3_variables() -> None:
-    """From the account's annotations, without any Secret."""
+    """The variables come from the account's annotations; no Secret is needed."""
     metadata = {
         "name": "default",
         "namespace": "default",
@@ -273,7 +273,7 @@ def test_a_cloud_role_brings_the_s3_variables() -> None:
     ],
 )
 def test_s3_endpoints(endpoint: str, use_https: str, values: list[str]) -> None:
-    """A scheme in the endpoint decides; without one the setting, and HTTPS where that is silent."""
+    """A scheme in the endpoint takes precedence over the setting; the default is HTTPS."""
     found = s3_variables({}, S3(endpoint=endpoint, use_https=use_https))
     assert [variable["value"] for variable in found] == values
 
@@ -298,13 +298,13 @@ AZURE = ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET")
     "uri", ["https://acme.blob.core.windows.net/models/llama/", "https://acme.z12.file.storage.azure.net/share/llama"]
 )
 def test_azure_takes_keys_of_both_spellings(uri: str) -> None:
-    """Those that a Secret lacks are absent, and the initializer copies the older ones over the others."""
+    """Keys that the Secret lacks are not set; the initializer prefers the older spelling."""
     names = [*(f"AZURE_{name}" for name in AZURE), "AZURE_STORAGE_ACCESS_KEY", *(f"AZ_{name}" for name in AZURE)]
     assert env(uri, account("default", secrets=[{"name": "s"}])) == [optional(name, name) for name in names]
 
 
 def test_google_reads_a_file() -> None:
-    """The Secret is mounted for the initializer alone, and a missing one does not hold the pod up."""
+    """Only the initializer mounts the Secret; a missing Secret does not block the pod."""
     found = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}]))
     init = container(found, "storage-initializer", "initContainers")
     path = "/var/secrets/gcloud-application-credentials.json"
@@ -318,7 +318,7 @@ def test_google_reads_a_file() -> None:
 
 
 def test_of_several_secrets_the_first_key_counts() -> None:
-    """One volume holds the files of all; the one that is laid down last wins."""
+    """One volume has the files of all Secrets; the last source wins, so the first Secret comes last."""
     found = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}, {"name": "t"}]))
     volume = named(found["volumes"], "user-gcp-sa")
     assert volume is not None
@@ -328,7 +328,7 @@ def test_of_several_secrets_the_first_key_counts() -> None:
 
 @pytest.mark.parametrize("uri", ["gs://bucket/llama", "hdfs://models/llama"])
 def test_ignores_secrets_that_the_cluster_created(uri: str) -> None:
-    """With a file that is not there, Workload Identity would be off."""
+    """A path to a missing credentials file would disable Workload Identity."""
     generated = [{"name": "default-token-x7f2"}, {"name": "default-dockercfg-q8"}]
     found = pod(uri, account("default", secrets=generated))
     init = container(found, "storage-initializer", "initContainers")
@@ -352,7 +352,7 @@ def test_hdfs_reads_its_secret_as_files(uri: str) -> None:
 
 
 def test_headers_go_only_to_the_host_of_an_annotated_secret() -> None:
-    """A Secret of the account is for nobody in particular, and any host may stand in the address."""
+    """An account's Secret is not meant for a particular host, and a URI may name any host."""
     uri, default = "https://Models.example.com:8443/llama.tar.gz", account("default", secrets=[{"name": "s"}])
     assert env(uri, default) == []
     notes = {"serving.kserve.io/storageSecretName": "s"}
@@ -381,7 +381,7 @@ WAITING: Json = {
     ],
 )
 def test_pods_that_cannot_download_hear_what_is_missing(uri: str, secrets: list[str], said: str) -> None:
-    """Where no Secret, or no annotation of one, says it."""
+    """``Ready`` names the required value that neither a Secret nor its annotations have."""
     notes = {"serving.kserve.io/storageSecretName": "s"} if said.endswith("headers") else None
     cluster = Cluster(
         service(uri=uri, notes=notes), account("default", secrets=[{"name": n} for n in secrets]), WAITING
@@ -399,7 +399,7 @@ RUNNING: Json = {"name": "storage-initializer", "state": {"running": {}}}
 @pytest.mark.parametrize("initializer", [DENIED, RUNNING], ids=["failed", "running"])
 @pytest.mark.parametrize("side", ["template", "worker", "prefill"])
 def test_ready_names_a_token_that_the_download_does_not_get(initializer: Json, side: str) -> None:
-    """After what the download itself reports; nothing once the Secret is named."""
+    """The hint follows the error of the download, and goes away once a Secret is named."""
     main = {"containers": [{"name": "main", "env": [{"name": "HF_TOKEN", "value": "x"}]}]}
     spec: Json = {"template": {"template": main}, "worker": {"worker": main, "parallelism": DP}}.get(
         side, {"prefill": {"template": main}}
@@ -418,7 +418,7 @@ def test_ready_names_a_token_that_the_download_does_not_get(initializer: Json, s
 
 @pytest.mark.parametrize("uri", ["gs://b/m", "https://h.example.com/m.tar", "https://a.blob.core.windows.net/c/m"])
 def test_a_ca_bundle_is_mounted_for_every_other_host(uri: str) -> None:
-    """The hub is public, and HDFS has certificates of its own; both get none."""
+    """HDFS has separate certificates and the Hugging Face hub is public, so neither gets the bundle."""
     settings = operator(storageInitializer={"caBundleConfigMapName": "ca"})
     assert named(pod(uri, settings)["volumes"], "cabundle-cert") is not None
     assert named(pod("hdfs://m/llama", settings)["volumes"], "cabundle-cert") is None
@@ -427,7 +427,7 @@ def test_a_ca_bundle_is_mounted_for_every_other_host(uri: str) -> None:
 
 @pytest.mark.parametrize(("namespace", "name"), [("default", "global-ca-bundle"), ("kserve", "ca")])
 def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
-    """Under its own name in the system namespace, under a common one elsewhere."""
+    """In the system namespace it has the configured name, in others a common one."""
     parent = service(uri="s3://b/m")
     parent["metadata"]["namespace"] = namespace
     cluster = Cluster(parent, operator(storageInitializer={"caBundleConfigMapName": "ca"}))
@@ -447,7 +447,7 @@ def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
     [("oci+native://r.io/m:1", {}), ("oci://r.io/m:1", {"ociModelMode": "native"})],
 )
 def test_an_image_is_mounted(uri: str, settings: Json) -> None:
-    """By its own scheme, or by the operator's settings; nothing runs beside the server."""
+    """An image volume is used for that scheme, or for all images if the operator's settings choose so."""
     operator = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -1,4 +1,4 @@
-"""The CA bundle of the operator's settings: pods mount one that exists, or hear what is missing."""
+"""The CA bundle in the operator's settings: pods mount it if it exists; otherwise ``Ready`` names what is missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def source(**data: str) -> Json:
 
 
 def mounted(cluster: Cluster) -> str:
-    """The ConfigMap that pods mount, which the initializer is told too."""
+    """Return the name of the ConfigMap that pods mount, which the initializer also gets as a variable."""
     pod = template(cluster)["spec"]
     volume = named(pod["volumes"], "cabundle-cert")
     assert volume is not None
@@ -34,12 +34,12 @@ def mounted(cluster: Cluster) -> str:
 
 
 def copying(*related: Json) -> Cluster:
-    """A cluster with the component ca-bundle."""
+    """Return a cluster with the component ca-bundle."""
     return Cluster(service(uri="s3://b/m"), SETTINGS, *related, optional=OPTIONAL_KINDS | {"ConfigMap"})
 
 
 def missing(cluster: Cluster) -> str:
-    """What Ready says of the bundle, empty where it says nothing."""
+    """Return the message of ``Ready`` if it is about the bundle, else an empty string."""
     found = cluster.condition("Ready")
     assert found is not None
     assert found["status"] == "False"
@@ -48,7 +48,7 @@ def missing(cluster: Cluster) -> str:
 
 
 def test_every_service_has_a_copy() -> None:
-    """A child has one owner: services of one namespace must not ask for the same. Other keys are not copied."""
+    """A child has one owner, so services of a namespace cannot share a copy. Other keys are not copied."""
     cluster = copying(source())
     cluster.settle()
     assert mounted(cluster) == OWN
@@ -56,7 +56,7 @@ def test_every_service_has_a_copy() -> None:
 
 
 def test_a_changed_bundle_is_copied_again() -> None:
-    """Its pods see it without a restart."""
+    """Pods see the change without a restart."""
     cluster = copying(source())
     cluster.settle()
     before = template(cluster)
@@ -67,7 +67,7 @@ def test_a_changed_bundle_is_copied_again() -> None:
 
 
 def test_the_namespaces_bundle_is_mounted_where_there_is_one() -> None:
-    """KServe's operator made it, or an administrator."""
+    """KServe's operator or an administrator created it."""
     cluster = copying(source(), config_map(COMMON, "default"))
     cluster.settle()
     assert mounted(cluster) == COMMON
@@ -98,7 +98,7 @@ def test_no_copy_without_source(related: list[Json], said: str) -> None:
 
 
 def test_a_source_that_goes_takes_no_copy_along() -> None:
-    """Pods mount it."""
+    """The copy is kept, as pods mount it."""
     cluster = copying(source())
     cluster.settle()
     del cluster.related[-1]

@@ -1,4 +1,4 @@
-"""Autoscalers of a service's workloads, and the replicas that they own: KS-5."""
+"""Autoscalers of a service's workloads, and the replicas that they control (KS-5)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROMETHEUS = {"url": "https://prometheus:9090"}
 
 
 def settings(**prometheus: Any) -> Json:
-    """The operator's settings."""
+    """Return the operator's settings."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -45,7 +45,7 @@ def test_a_service_without_scaling_has_none_of_it() -> None:
 
 
 def test_a_horizontal_pod_autoscaler_follows_the_metric_of_its_variant() -> None:
-    """Every field, as KServe's operator writes it."""
+    """Every field is as KServe's operator writes it."""
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 60}}
     scaling = {"minReplicas": 2, "maxReplicas": 5, "wva": {"hpa": {"behavior": behavior}, "variantCost": "7.5"}}
     made = synced(service(scaling=scaling, labels={"inference.optimization/acceleratorName": "H100"}))
@@ -79,7 +79,7 @@ def test_a_horizontal_pod_autoscaler_follows_the_metric_of_its_variant() -> None
 
 
 def test_a_scaled_object_asks_prometheus() -> None:
-    """With the user's settings for KEDA, and the operator's for Prometheus."""
+    """KEDA's settings come from the spec, Prometheus' from the operator's settings."""
     keda = {
         "pollingInterval": 10,
         "idleReplicaCount": 1,
@@ -125,7 +125,7 @@ def test_a_scaled_object_asks_prometheus() -> None:
 
 
 def test_groups_and_prefill_have_their_own() -> None:
-    """Each scales what its pods are made of."""
+    """Each workload has an autoscaler, which targets its Deployment or LeaderWorkerSet."""
     prefill = {"scaling": {"maxReplicas": 3, "wva": {"hpa": {}}}}
     parent = service(scaling=HPA, worker={}, parallelism={"data": 2, "dataLocal": 1}, prefill=prefill)
     made = synced(parent)
@@ -147,7 +147,7 @@ def test_groups_and_prefill_have_their_own() -> None:
 
 
 def test_replicas_are_the_autoscalers() -> None:
-    """They begin with the fewest, and stay what they are; a workload that was stopped is started."""
+    """Replicas start at the minimum and are then kept as observed; a stopped workload restarts at the minimum."""
     made = synced(service(scaling={**HPA, "minReplicas": 2}))
     deployment = made.child("Deployment", "demo-kserve")
     assert deployment["spec"]["replicas"] == 2
@@ -160,7 +160,7 @@ def test_replicas_are_the_autoscalers() -> None:
 
 
 def test_from_a_number_to_scaling() -> None:
-    """Nothing is scaled down on the way."""
+    """Adding scaling does not reduce the replicas."""
     made = synced(service(replicas=3))
     made.parent = {**made.parent, "spec": {**service(scaling=HPA)["spec"]}}
     made.sync()
@@ -168,7 +168,7 @@ def test_from_a_number_to_scaling() -> None:
 
 
 def test_a_number_that_others_wrote_is_left_to_them() -> None:
-    """Of a workload that was made without one: a field that was never sent cannot be taken back."""
+    """A workload created without replicas never gets them, as a field that was never sent cannot be removed."""
     made = synced(service())
     deployment = made.child("Deployment", "demo-kserve")
     assert "replicas" not in deployment["spec"]
@@ -182,7 +182,7 @@ def test_a_number_that_others_wrote_is_left_to_them() -> None:
 
 
 def says(made: Cluster, kind: str, name: str, *conditions: Json) -> str | None:
-    """What ``ScalingReady`` says once the object has these conditions."""
+    """Return ``ScalingReady`` after the object reports these conditions."""
     made.report("Deployment", "demo-kserve", **AVAILABLE)
     made.report(kind, name, conditions=list(conditions))
     made.sync()
@@ -194,7 +194,7 @@ def condition(type_: str, status: str, reason: str = "R", message: str = "why") 
 
 
 def test_what_a_horizontal_pod_autoscaler_says() -> None:
-    """The first of two conditions that is false; what it says is in ``Ready`` with what is missing."""
+    """The first false condition decides; its message is in ``Ready``, with the missing component."""
     made = synced(service(scaling=HPA), optional=OPTIONAL_KINDS)
     assert made.says("ScalingReady") == "HPAProgressing"
     name = ("HorizontalPodAutoscaler", "demo-kserve-hpa")
@@ -211,7 +211,7 @@ def test_what_a_horizontal_pod_autoscaler_says() -> None:
 
 
 def test_a_metric_that_nobody_serves() -> None:
-    """Where the workload variant autoscaler is installed, the adapter is missing."""
+    """If the workload variant autoscaler is installed, the message names the missing adapter."""
     made = synced(service(scaling=HPA))
     says(
         made,
@@ -224,7 +224,7 @@ def test_a_metric_that_nobody_serves() -> None:
 
 
 def test_what_a_scaled_object_says() -> None:
-    """KEDA's condition ``Ready``, which begins as unknown."""
+    """``ScalingReady`` follows KEDA's condition ``Ready``, which starts as unknown."""
     made = synced(service(scaling=KEDA), settings(**PROMETHEUS))
     name = ("ScaledObject", "demo-kserve-keda")
     assert made.says("ScalingReady") == "ScaledObjectProgressing"
@@ -235,7 +235,7 @@ def test_what_a_scaled_object_says() -> None:
 
 
 def test_without_keda() -> None:
-    """Nothing stands in for it, and the condition says what to install."""
+    """Nothing replaces KEDA, and the condition names what to install."""
     made = synced(service(scaling=KEDA), settings(**PROMETHEUS), optional=OPTIONAL_KINDS)
     assert {kind for kind, _ in made.names} == {"Deployment", "Service"}
     assert made.says("ScalingReady") == "KindNotInstalled"
@@ -251,7 +251,7 @@ def test_without_keda() -> None:
     ],
 )
 def test_settings_that_a_scaled_object_lacks(prometheus: Json, problem: str) -> None:
-    """None is made; one that is there stays as it is."""
+    """No ScaledObject is created; an existing one is unchanged."""
     made = synced(service(scaling=KEDA), settings(**prometheus))
     assert made.says("ScalingReady") == "ReconcileScalingError"
     assert problem in (made.condition("ScalingReady") or {})["message"]
@@ -285,6 +285,6 @@ def test_a_service_that_is_stopped_has_no_such_condition() -> None:
     ],
 )
 def test_behavior_is_within_the_bounds_of_kubernetes(wva: Json, path: str) -> None:
-    """KS-A12: what the API server would refuse is refused at apply."""
+    """Behavior that the API server would refuse is already refused at apply (KS-A12)."""
     ((found, _),) = fields(service(prefill={"scaling": {"maxReplicas": 2, "wva": wva}}))
     assert found.startswith(f"spec.prefill.scaling.wva.{path}.scaleUp.")

@@ -1,4 +1,4 @@
-"""Model servers: which objects a topology has, their labels, and what goes into their pods."""
+"""Model servers: objects of each topology, their labels, and the content of their pods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def account(name: str, **fields: Any) -> Json:
 
 
 def labels(component: str, role: str) -> dict[str, str]:
-    """Of a model server's pod."""
+    """Return the labels of a model server's pod."""
     return {**BASE, COMPONENT: component, "kserve.io/component": "workload", "llm-d.ai/role": role}
 
 
@@ -65,7 +65,7 @@ MULTI: Json = {"worker": {}, "parallelism": DP}
     ],
 )
 def test_topology_matrix(spec: Json, children: set[tuple[str, str]], conditions: set[str]) -> None:
-    """The table of KS-3.12: the objects, and the conditions that speak of them."""
+    """Each topology has the objects and conditions in the table of KS-3.12."""
     cluster = synced(service(**spec))
     assert cluster.names == {SVC, *children}
     found = {c["type"] for c in cluster.answer["status"]["conditions"] if c["type"].endswith("WorkloadReady")}
@@ -73,7 +73,7 @@ def test_topology_matrix(spec: Json, children: set[tuple[str, str]], conditions:
 
 
 def test_topology_changes_replace_the_object() -> None:
-    """A service that becomes multi-node has its group, and no longer its Deployment."""
+    """A service that becomes multi-node has a LeaderWorkerSet instead of a Deployment."""
     cluster = synced(service())
     cluster.parent = service(**MULTI)
     cluster.sync()
@@ -81,7 +81,7 @@ def test_topology_changes_replace_the_object() -> None:
 
 
 def test_without_leader_worker_sets_the_rest_works() -> None:
-    """The condition says what to install."""
+    """The condition names what to install."""
     cluster = synced(service(**MULTI), optional=frozenset())
     assert cluster.names == {SVC}
     found = cluster.condition("WorkerWorkloadReady")
@@ -104,7 +104,7 @@ def test_group_sizes(parallelism: Json, size: int) -> None:
 
 
 def test_shape_of_a_group() -> None:
-    """Groups start with their leader and restart as a whole; only prefill groups are divided."""
+    """Groups start with their leader and restart as a whole; only prefill has subgroups."""
     cluster = synced(service(**MULTI, prefill=MULTI, replicas=3))
     main, prefill = group(cluster), group(cluster, "demo-kserve-mn-prefill")
     assert main["replicas"] == 3
@@ -128,7 +128,7 @@ def test_shape_of_a_group() -> None:
     ],
 )
 def test_labels_of_deployments(spec: Json, name: str, component: str, role: str) -> None:
-    """Object, selector and pods carry the same five labels (KS-3.3)."""
+    """Deployment, selector and pods have the same five labels (KS-3.3)."""
     deployment = synced(service(**spec)).child("Deployment", name)
     wanted = labels(component, role)
     assert desired(deployment)["metadata"]["labels"] == wanted
@@ -137,7 +137,7 @@ def test_labels_of_deployments(spec: Json, name: str, component: str, role: str)
 
 
 def test_labels_of_groups() -> None:
-    """Only the leader is selected: workers take no requests."""
+    """The Service selects only leaders, as workers take no requests."""
     cluster = synced(service(**MULTI, prefill=MULTI))
     for name, suffix, role in (("demo-kserve-mn", "", "decode"), ("demo-kserve-mn-prefill", "-prefill", "prefill")):
         worker = {**BASE, COMPONENT: f"llminferenceservice-workload-worker{suffix}"}
@@ -149,7 +149,7 @@ def test_labels_of_groups() -> None:
 
 
 def test_workload_service() -> None:
-    """Plain HTTP on port 8000, before every model-server pod."""
+    """The Service in front of all model servers has plain HTTP on port 8000."""
     spec = synced(service()).child(*SVC)["spec"]
     assert spec == {
         "type": "ClusterIP",
@@ -176,7 +176,7 @@ PASSED = {"k8s.v1.cni.cncf.io/networks": "roce", "kueue.x-k8s.io/queue-name": "q
 
 
 def test_metadata_that_workloads_get() -> None:
-    """Three prefixes of annotations and one of labels go to the object and its pods, nothing else."""
+    """Only three prefixes of annotations and one of labels are copied to the Deployment and its pods."""
     deployment = synced(propagating()).child("Deployment", "demo-kserve")
     for metadata in (deployment["metadata"], deployment["spec"]["template"]["metadata"]):
         own = {
@@ -196,7 +196,7 @@ def test_groups_get_leader_worker_set_annotations_too() -> None:
 
 
 def test_labels_of_the_spec_reach_pods_only() -> None:
-    """Those of the workload itself; the selector keeps the base keys, with the pods' values."""
+    """Each workload has its labels; the selector has the base keys, with the pods' values."""
     parent = propagating(
         labels={"team": "ml", "kueue.x-k8s.io/queue-name": "spec-val", NAME: "shared"},
         annotations={"note": "a"},
@@ -219,9 +219,9 @@ def test_labels_of_the_spec_reach_pods_only() -> None:
 
 
 def test_an_observed_selector_stays_while_the_pods_fit() -> None:
-    """It cannot be changed: one that another operator made wider is kept.
+    """A selector is immutable, so one that another operator made wider is kept.
 
-    A Deployment whose selector no longer fits has to go before the next can come.
+    A Deployment whose selector no longer matches is deleted and recreated.
     """
     cluster = synced(service(labels={"team": "ml"}))
     leaked = {**labels("llminferenceservice-workload", "both"), "team": "ml"}
@@ -237,7 +237,7 @@ def test_an_observed_selector_stays_while_the_pods_fit() -> None:
 
 
 def test_getting_prefill_makes_the_deployment_anew() -> None:
-    """Its pods change their role, which the selector of the running Deployment says otherwise."""
+    """The role label of its pods changes, so its immutable selector no longer matches."""
     cluster = synced(service())
     cluster.parent = service(prefill={})
     cluster.sync()
@@ -252,7 +252,7 @@ def test_getting_prefill_makes_the_deployment_anew() -> None:
 
 
 def test_replicas_are_left_alone_when_not_set() -> None:
-    """Nothing is sent, so whoever scales the workload owns the number."""
+    """Replicas are not sent, so another controller can own the field."""
     cluster = synced(service())
     assert "replicas" not in cluster.child("Deployment", "demo-kserve")["spec"]
     cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] = 5
@@ -261,7 +261,7 @@ def test_replicas_are_left_alone_when_not_set() -> None:
 
 
 def test_replicas_that_were_sent_are_sent_on_as_observed() -> None:
-    """Leaving the field out later would make the API server fall back to 1."""
+    """If the field were removed after being sent, the API server would reset it to 1."""
     cluster = synced(service(replicas=3))
     cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] = 7
     cluster.parent = service()
@@ -290,7 +290,7 @@ def sidecar(pod: Json) -> Json:
     [({}, "demo-inference-pool"), ({"scheduler": {"pool": {"ref": {"name": "mine"}}}}, "mine"), (None, None)],
 )
 def test_the_sidecar_knows_its_pool(router: Json | None, pool: str | None) -> None:
-    """Where there is a router at all; the variable is appended."""
+    """With a router, the variable is appended."""
     spec: Json = {} if router is None else {"router": router}
     env = sidecar(template(synced(service(prefill={}, **spec))))["env"]
     names = [variable["name"] for variable in env]
@@ -320,7 +320,7 @@ def test_init_containers_in_order() -> None:
     ],
 )
 def test_managed_accounts(spec: Json, accounts: set[str], roles: set[str], used: str | None) -> None:
-    """Only those of the topology, and a Role only where the sidecar asks the API server (KS-3.5, KS-3.6)."""
+    """Each topology has its accounts; Roles exist only if the sidecar uses the API server (KS-3.5, KS-3.6)."""
     cluster = synced(service(**spec), optional=OPTIONAL_KINDS | RBAC_KINDS)
     assert {name for kind, name in cluster.names if kind == "ServiceAccount"} == accounts
     assert {name for kind, name in cluster.names if kind == "Role"} == roles
@@ -334,7 +334,7 @@ def test_managed_accounts(spec: Json, accounts: set[str], roles: set[str], used:
 
 
 def test_an_account_of_the_users_own() -> None:
-    """It is used and bound, and not made."""
+    """The account is used and bound, but not created."""
     parent = service(prefill={}, template={"serviceAccountName": "mine"})
     cluster = synced(parent, account("mine"), optional=OPTIONAL_KINDS | RBAC_KINDS)
     assert not {name for kind, name in cluster.names if kind == "ServiceAccount"}
@@ -343,7 +343,7 @@ def test_an_account_of_the_users_own() -> None:
 
 
 def test_group_accounts() -> None:
-    """The leader's, else the workers', for both pods."""
+    """Both pods use the leader's account, or the workers' if the leader has none."""
     worker: Json = {"worker": {"serviceAccountName": "w"}, "parallelism": DP}
     found = group(synced(service(**worker), account("w")))["leaderWorkerTemplate"]
     assert found["leaderTemplate"]["spec"]["serviceAccountName"] == "w"
@@ -351,7 +351,7 @@ def test_group_accounts() -> None:
 
 
 def test_resets_an_account_that_is_no_longer_set() -> None:
-    """The API server would bring the old name back, so the default one is named, and again at every sync."""
+    """Without the field the API server would restore the old name, so the default account is sent at every sync."""
     cluster = synced(service(template={"serviceAccountName": "mine"}), account("mine"))
     del cluster.parent["spec"]["template"]
     for _ in range(2):
@@ -364,7 +364,7 @@ def test_resets_an_account_that_is_no_longer_set() -> None:
 
 @pytest.mark.parametrize(("declared", "sent"), [(True, "default"), (False, None)])
 def test_resets_a_managed_account_that_is_not_needed(declared: bool, sent: str | None) -> None:
-    """It goes where it is a child, and the pods leave it; otherwise nobody takes it away, and they stay."""
+    """If the account is a child, it is deleted and the pods leave it; if not, it stays in use."""
     init = [{"name": "llm-d-routing-sidecar", "image": "r:1"}]
     cluster = synced(service(template={"initContainers": init}), optional=OPTIONAL_KINDS | RBAC_KINDS)
     assert template(cluster)["spec"]["serviceAccountName"] == "demo-kserve"
@@ -377,7 +377,7 @@ def test_resets_a_managed_account_that_is_not_needed(declared: bool, sent: str |
 
 
 def test_an_account_that_another_operator_named_stays() -> None:
-    """What was never sent is not taken away: a service that is taken over goes on under its account."""
+    """A field that was never sent is not removed: an adopted service keeps its account."""
     cluster = synced(service())
     child = cluster.child("Deployment", "demo-kserve")
     child["spec"]["template"]["spec"]["serviceAccountName"] = "theirs"
@@ -386,21 +386,21 @@ def test_an_account_that_another_operator_named_stays() -> None:
 
 
 def test_only_the_account_that_is_used_must_exist() -> None:
-    """The workers' own does not count beside the leader's."""
+    """The workers' account is ignored if the leader has one."""
     spec: Json = {"template": {"serviceAccountName": "a"}, "worker": {"serviceAccountName": "gone"}, "parallelism": DP}
     found = group(synced(service(**spec), account("a")))["leaderWorkerTemplate"]
     assert found["workerTemplate"]["spec"]["serviceAccountName"] == "a"
 
 
 def test_a_managed_account_of_another_topology_is_not_made() -> None:
-    """Naming it makes a pod that could not start, so it has to be the user's own (KS-3.5)."""
+    """Pods with that account could not start, so it must be the user's (KS-3.5)."""
     parent = service(template={"serviceAccountName": "demo-kserve-mn"})
     cluster = synced(parent, optional=OPTIONAL_KINDS | RBAC_KINDS)
     assert cluster.says("MainWorkloadReady") == "ReconcileSingleNodeWorkloadError"
 
 
 def test_a_managed_account_that_is_named_has_the_default_ones_secrets() -> None:
-    """As where it is not named: it is the same account, and has none of its own (KS-3.7)."""
+    """Naming the managed account changes nothing: it has no Secrets, so the default one's are used (KS-3.7)."""
     parent = service(prefill={}, template={"serviceAccountName": "demo-kserve"})
     default = account("default", secrets=[{"name": "token"}])
     cluster = synced(parent, default, optional=OPTIONAL_KINDS | RBAC_KINDS)
@@ -428,7 +428,7 @@ def test_without_the_rbac_component_no_account_is_named() -> None:
     ],
 )
 def test_what_cannot_be_made_keeps_what_is_there(spec: Json, condition: str, reason: str) -> None:
-    """Children stay as they are, and the router is not reached."""
+    """Children are kept, and the router is not evaluated."""
     cluster = synced(service())
     before = cluster.settle()["children"]
     cluster.parent = {**service(**spec), "status": cluster.parent["status"]}
@@ -441,7 +441,7 @@ def test_what_cannot_be_made_keeps_what_is_there(spec: Json, condition: str, rea
 
 
 def test_stop_removes_everything_and_starting_brings_it_back() -> None:
-    """The annotation decides alone, in any case of letters."""
+    """Only the annotation decides; its value is case-insensitive."""
     cluster = synced(service())
     cluster.report("Deployment", "demo-kserve", **AVAILABLE)
     cluster.sync()
@@ -458,7 +458,7 @@ def test_stop_removes_everything_and_starting_brings_it_back() -> None:
     "mistake", [{"replicas": -1}, {"replicas": "two"}, {"worker": {}}, {"model": {"uri": "ftp://host/model"}}]
 )
 def test_stop_counts_for_more_than_a_mistake(mistake: Json) -> None:
-    """Who stops a service wants the hardware back, whatever else the spec says; the mistake is told all the same."""
+    """Stopping frees the hardware even if the spec is invalid; the error is still reported."""
     cluster = synced(service())
     cluster.parent["spec"] |= mistake
     before = cluster.names
@@ -475,7 +475,7 @@ def test_stop_counts_for_more_than_a_mistake(mistake: Json) -> None:
 
 
 def test_stop_works_where_nothing_can_be_combined() -> None:
-    """A service whose base is gone can still be stopped."""
+    """A service whose base was deleted can still be stopped."""
     cluster = synced(service(baseRefs=[{"name": "gone"}], notes={"serving.kserve.io/stop": "true"}))
     assert cluster.says("Ready") == cluster.says("PresetsCombined") == "Stopped"
     found = cluster.condition("Ready")
@@ -484,13 +484,13 @@ def test_stop_works_where_nothing_can_be_combined() -> None:
 
 
 def test_a_stopped_service_lists_its_configs() -> None:
-    """Those that it would start with."""
+    """The status lists the configs with which the service would start."""
     cluster = synced(service(notes={"serving.kserve.io/stop": "true"}))
     assert [config["name"] for config in cluster.answer["status"]["appliedConfigs"]] == ["kserve-config-llm-template"]
 
 
 def test_the_routing_sidecar_asks_for_the_pool_that_is_made() -> None:
-    """KServe's own preset names the older group, whose pool is not made."""
+    """KServe's preset names the older API group; the created pool is of the newer one."""
     older = ["/app/pd-sidecar", "--pool-group=inference.networking.x-k8s.io"]
     pod = {"initContainers": [{"name": "llm-d-routing-sidecar", "command": older}]}
     cluster = Cluster(service(prefill={}, router={"scheduler": {}}, template=pod))
