@@ -97,7 +97,7 @@ def unnoted(children: list[Json]) -> list[Json]:
 
 
 def condition(answer: Json, type_: str) -> Json:
-    """Return a condition of the status; empty if there is none."""
+    """Return a condition of the status, or an empty one."""
     conditions: list[Json] = answer["status"].get("conditions", [])
     return next((c for c in conditions if c["type"] == type_), {})
 

@@ -134,5 +134,5 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_encoding_is_that_of_go_for_every_value(value: Any) -> None:
-    """Strings that look like whole floats are encoded like others."""
+    """The result does not depend on whether the JSON text looks as if it had a whole float."""
     assert encode(value) == orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS)

@@ -104,7 +104,7 @@ CONDITIONS = [
 
 
 def test_a_status_that_was_written_speaks_for_itself(command: Command) -> None:
-    """It is used if there is no other information."""
+    """It is used if the files have nothing else to judge by."""
     written = service(status={"conditions": CONDITIONS})
     one = explained(command, model(), written)["InferenceService/s"]
     assert one["state"] == "not ready (ImagePullBackOff)"

@@ -364,7 +364,7 @@ def test_yaml_errors_are_words(command: Command, text: str, words: str) -> None:
 
 
 def test_a_command_loads_the_families_of_its_files_only(tmp_path: Path) -> None:
-    """Importing the families takes most of the startup time."""
+    """Startup is mostly the import of families."""
     file = tmp_path / "m.yaml"
     file.write_bytes(orjson.dumps(model()))
     code = (

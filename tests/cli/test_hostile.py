@@ -20,7 +20,7 @@ from app.cli.yaml import dump
 from tests.cli.files import Command, model, service
 
 SECONDS = 15
-"""Without limits these cases took minutes or gigabytes, or crashed the process."""
+"""A generous limit: these cases once took minutes or gigabytes, or crashed the process."""
 MERGES = "k0: &a0 {x: 1, y: 2}\n" + "".join(
     f"k{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 10)}]}}\n" for level in range(1, 9)
 )

@@ -105,7 +105,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
 def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool) -> None:
-    """On a terminal the line is removed at the end; in a pipe there is none."""
+    """On a terminal the line is removed at the end; in a pipe it is not written."""
     monkeypatch.setattr(offline, "AFTER_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", stream)
     with offline.ProgressMeter() as meter:

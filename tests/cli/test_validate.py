@@ -110,7 +110,7 @@ def test_a_finding_points_at_its_field(command: Command) -> None:
 
 
 def test_models_of_other_namespaces_are_others(command: Command) -> None:
-    """A service refers to Models of its own namespace."""
+    """A service refers to Models in the same namespace."""
     away = model(spec={**SOURCE, "format": "safetensors"})
     away["metadata"]["namespace"] = "other"
     out = command("validate", command.file("all.yaml", away, service())).out

@@ -524,7 +524,7 @@ def _refused_flags(case: Json, service: Json) -> list[str]:
 
 
 def _has_slices_of_other_names(case: Json) -> bool:
-    """Return whether a service has EndpointSlices of other names than its Service; the metal agent writes those."""
+    """Return whether a service has EndpointSlices that are not named like its Service, as a metal agent's is."""
     slices = [o["metadata"] for o in case["objects"] if o["kind"] == "EndpointSlice"]
     services = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "InferenceService"}
     return any(o["name"] not in services and o["labels"]["kubernetes.io/service-name"] in services for o in slices)

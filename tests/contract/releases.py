@@ -1,4 +1,4 @@
-"""Records what this release leaves in the cluster of each case: the workloads and their parents' statuses.
+"""Record what this release leaves in the cluster of each case: the workloads and their parents' statuses.
 
 Run `python -m tests.contract.releases` on the commit of a release; the next release is tested with the result.
 """

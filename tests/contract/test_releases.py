@@ -1,4 +1,4 @@
-"""Upgrades from earlier releases change no pod template and no `Ready`.
+"""Upgrades from earlier releases change no pod template and make no parent unready.
 
 Each workload is tested as sent, and with the API server's defaults.
 """
@@ -54,7 +54,7 @@ def test_nothing_restarts_and_nothing_becomes_unready(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_reports_pending_template_changes(family: str) -> None:
-    """`Ready` of the parent reports it while one of its workloads is kept."""
+    """`Ready` of the parent has the message while one of its workloads is kept."""
     kept = 0
     for case, left in _cases(family):
         world = _world(case, left, copy.deepcopy)

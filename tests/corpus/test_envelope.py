@@ -46,7 +46,7 @@ UNANSWERABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("document", UNANSWERABLE.values(), ids=list(UNANSWERABLE))
 def test_reviews_without_a_usable_uid_or_form(service: Service, document: Any) -> None:
-    """The status is 400, because there is no uid to return."""
+    """Without a uid the service can only return status 400."""
     is_refused(service.post(REVIEW, document), 400)
 
 
@@ -105,7 +105,7 @@ def test_what_passes(service: Service, document: Json) -> None:
 
 @pytest.mark.parametrize("case", ["R13 only metadata", "R14 another field"])
 def test_warns_of_existing_mistakes(service: Service, case: str) -> None:
-    """An allowed update has a warning for each mistake that it keeps (HTTP-R13)."""
+    """The update is allowed with a warning about the mistake (HTTP-R13)."""
     assert any("spec.image" in text for text in is_allowed(service.post(REVIEW, LET_THROUGH[case])))
 
 

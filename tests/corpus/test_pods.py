@@ -207,7 +207,7 @@ def with_adapter(name: str) -> Json:
 
 @pytest.mark.parametrize("name", [".", ".."])
 def test_an_adapters_name_is_a_unique_directory(service: Service, cluster: Cluster, name: str) -> None:
-    """Names without a directory of their own are refused (HTTP-X46)."""
+    """A name must give a separate directory (HTTP-X46)."""
     document = running(cluster, LLM, with_adapter(name))
     is_refused_everywhere(service, cluster, document, "spec.model.lora.adapters[0].name", "Invalid")
 

@@ -59,7 +59,7 @@ def review_source(service: Service, source: str) -> Answer:
 
 
 def test_ignores_a_namespace_in_a_secret_reference(service: Service) -> None:
-    """A pod can only refer to Secrets of its own namespace (HTTP-X01)."""
+    """A pod can only refer to Secrets in its namespace (HTTP-X01)."""
     reference = {"name": "s", "key": "k", "namespace": "other"}
     for spec, path in (
         ({"env": [{"name": "A", "valueFrom": {"secretKeyRef": reference}}]}, "spec.env[0].valueFrom.secretKeyRef"),
@@ -299,7 +299,7 @@ GUARDED: dict[str, tuple[str, bool]] = {
 
 @pytest.mark.parametrize(("source", "allowed"), GUARDED.values(), ids=list(GUARDED))
 def test_allow_lists_hold(guarded: Service, source: str, *, allowed: bool) -> None:
-    """Host and directory must match exactly, in admission and in sync."""
+    """A source must be on an allowed host or below an allowed directory, in admission and in sync."""
     answer = review_source(guarded, source)
     if allowed:
         assert is_allowed(answer) is not None

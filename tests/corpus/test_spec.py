@@ -177,7 +177,7 @@ def test_treats_null_as_absent(service: Service, given: tuple[str, Json, str, st
 
 @pytest.mark.parametrize("given", every_field(), ids=lambda given: str(given[2]))
 def test_names_every_field_of_the_wrong_type(service: Service, given: tuple[str, Json, str, str, FieldType]) -> None:
-    """Any JSON type is accepted, or denied at the field or below it; there is no internal error (HTTP-S03)."""
+    """Any JSON type is accepted, or denied at the field or below it, and never an internal error (HTTP-S03)."""
     path, valid, name, where, _ = given
     denied = 0
     values: list[Any] = [True, -7, 1.5, "ä x", [], {}, [[]], [{"a": {}}], {"a": []}]

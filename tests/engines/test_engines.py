@@ -152,7 +152,7 @@ CASES = [
 def test_no_value_ends_the_engine(runtime: Runtime, image: str, path: str, value: Any) -> None:
     """The engine accepts the command line for any value of the CRD; a value that is left out has a warning.
 
-    There is no command line while the service waits for a draft Model, or for GPUs that the Model does not have.
+    A service that waits for a draft Model, or for GPUs that the Model does not have, has no command line.
     """
     spec = {"runtime": runtime.name, "image": image, **written(path, value)}
     there = engine(image)

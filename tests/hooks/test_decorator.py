@@ -37,7 +37,7 @@ def test_names() -> None:
 
 
 def test_a_label() -> None:
-    """There is no status, which another controller writes."""
+    """The status is left to another controller."""
     assert answer(spec={"modelRef": "opt"}) == {"labels": {KEY: "opt"}, "attachments": []}
 
 

@@ -90,7 +90,7 @@ def test_malformed_requests_are_refused(over: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("missing", ["parent", "children"])
 def test_missing_keys_are_refused(missing: str) -> None:
-    """A request without children does not mean that there are none."""
+    """A request without children does not mean that none exist."""
     body = request()
     del body[missing]
     with pytest.raises(ProtocolError):

@@ -40,7 +40,7 @@ def errors_of(spec: Any) -> list[str]:
     ],
 )
 def test_wording(spec: Any, error: str) -> None:
-    """A message has path and type as the API server writes them, and says what to write instead."""
+    """A message has path and type as the API server writes them, and the correction."""
     assert errors_of(spec) == [error]
 
 

@@ -27,7 +27,7 @@ def examples() -> Iterator[tuple[str, list[str]]]:
 
 
 def pattern(lines: list[str]) -> re.Pattern[str]:
-    """Return a pattern of the output: ``…`` alone on a line matches any lines, otherwise any text in that line."""
+    """Return the output as a pattern: ``…`` alone on a line matches any lines, otherwise any characters."""
     parts = []
     for line in lines:
         if line == LEFT_OUT:

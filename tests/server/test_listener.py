@@ -75,7 +75,7 @@ def test_the_address_with_the_most_gives_way(stage: Activity) -> None:
 
 
 def test_newcomers_count_for_their_address() -> None:
-    """An address with as many connections as another loses one of its own when it opens another."""
+    """If an address with as many connections as another opens one more, it loses an older one itself."""
     connections: set[Connection] = set()
     found = {
         f"{address} {n}": Connection(connections, address, Activity.RESTING, n) for address in "ab" for n in range(4)

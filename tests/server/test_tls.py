@@ -85,7 +85,7 @@ def test_a_certificate_that_was_early_is_taken_up_later(
 
 
 def test_an_encrypted_key_is_an_error(files: Files) -> None:
-    """There is no prompt on the terminal."""
+    """The terminal shows no prompt."""
     key = load_pem_private_key(BUNDLE.leaf.key.encode(), None)
     sealed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
     files.write(authority.KeyPair(BUNDLE.leaf.certificate, sealed.decode()))

@@ -1,4 +1,4 @@
-"""Where requests are answered, and that nothing blocks the loop. The tests check order, never durations."""
+"""Requests are answered in the right thread, and nothing blocks the loop; tested by order, never by duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the stand-in decodes answers of hooks, and which objects its rules select."""
+"""The stand-in's decoding of answers, and the objects that its rules select."""
 
 from __future__ import annotations
 

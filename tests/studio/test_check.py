@@ -54,7 +54,7 @@ SLIPS = {
 
 
 def applied(text: str, fix: Json) -> str:
-    """Return the text after a fix, applied from the end, so that no position moves."""
+    """Return the document after a fix, applied from the end, so that no position moves."""
     lines = text.splitlines(keepends=True)
     for edit in sorted(fix["edits"], key=lambda one: (one["line"], one["column"]), reverse=True):
         starts = [sum(map(len, lines[: edit[line] - 1])) for line in ("line", "endLine")]

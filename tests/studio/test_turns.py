@@ -1,4 +1,4 @@
-"""Slow answers, for a page that sends a request for each change of a text."""
+"""Slow answers, for a page that sends a request for each change of a document."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def request(children: Children) -> SyncRequest[Children, Any]:
 
 @pytest.mark.parametrize("text", ["a", "<b> & 'c'", "\\u003c", 'x"template":{', "ü"])
 def test_equal_pods(text: str) -> None:
-    """Escaped characters are no difference."""
+    """Escaped characters do not differ from plain ones."""
     assert outstanding([child(text)], observed(child(text))) is NOTHING
     assert outstanding([child(text)], observed(child(text + "!"))).pending == ["Deployment chat"]
 
@@ -94,7 +94,7 @@ def test_without_a_record_nothing_is_known(record: str | None) -> None:
 
 
 def test_a_record_in_another_form() -> None:
-    """Whitespace is no difference; a record without a spec differs."""
+    """Whitespace does not count; a record without a spec differs."""
     assert outstanding([child()], observed(json.dumps(child()))) is NOTHING
     assert outstanding([child("b")], observed(json.dumps(child()))).pending == ["Deployment chat"]
     assert outstanding([child()], observed('{"kind": "Deployment"}')).pending == ["Deployment chat"]

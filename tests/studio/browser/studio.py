@@ -65,7 +65,7 @@ class Studio:
         return self.page.locator(".card")
 
     def write(self, text: str) -> None:
-        """Replace the active document by pasting a text."""
+        """Replace the active document by pasting."""
         self.editor.focus()
         self.page.keyboard.press("Control+a")
         self.editor.evaluate(_PASTE, text)
