@@ -113,7 +113,7 @@ def _sharing(d: Draw, value: Json) -> None:
 
 
 def _gpu(d: Draw, value: Json) -> None:
-    """A claim has either a name or the name of a template, and excludes the name of a resource."""
+    """Keep either a claim's name or its template's name, and no resource name beside it."""
     if value.get("resourceClaims"):
         value.pop("resourceName", None)
         value["resourceClaims"] = [
