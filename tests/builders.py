@@ -1,4 +1,4 @@
-"""Builders of observed objects as the API server reports them, shared by all tests."""
+"""Builders of observed objects as the API server reports them, for all tests."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def pod(
     created: str = "2030-01-01T00:00:00Z",
     **status: Any,
 ) -> ObservedPod:
-    """A pod; ``status`` as in the API (``containerStatuses=[...]``)."""
+    """Return a pod; ``status`` is as in the API (``containerStatuses=[...]``)."""
     metadata = {"name": name, "labels": labels, "creationTimestamp": created}
     document = {"metadata": metadata, "spec": spec or {}, "status": {"phase": phase, **status}}
     return _observed(document, ObservedPod)
 
 
 def scheduled(*more: Json) -> list[Json]:
-    """The conditions of a pod that has a node and is not ready."""
+    """Return the conditions of a pod that is scheduled and not ready."""
     return [condition("PodScheduled", "True"), condition("Ready", "False", "ContainersNotReady"), *more]
 
 
@@ -68,7 +68,7 @@ def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
 
 
 def groups(*conditions: Json, **status: Any) -> ObservedLeaderWorkerSet:
-    """A LeaderWorkerSet that should have two groups."""
+    """Return a LeaderWorkerSet with two desired groups."""
     version = "leaderworkerset.x-k8s.io/v1"
     return _observed(_workload(version, "LeaderWorkerSet", 2, conditions, status), ObservedLeaderWorkerSet)
 

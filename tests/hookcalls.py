@@ -1,7 +1,7 @@
-"""One call of a hook or of admission, through bytes, and how to read the answer: what the families' tests share.
+"""Calls of a hook or of admission with bytes, and checks of the answers, shared by the families' tests.
 
-The requests are those of the command line's cluster in memory (``app/cli/world.py``); a world of many calls is its
-:class:`app.cli.simulate.Cluster`.
+The requests are those of the command line's cluster in memory (``app/cli/world.py``). For many calls on one cluster,
+use its :class:`app.cli.simulate.Cluster`.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def kind_of(kinds: Iterable[Kind[Any, Any]], document: Json) -> Kind[Any, Any]:
-    """The document's kind, of those of its family."""
+    """Return the document's kind, one of those of its family."""
     return next(kind for kind in kinds if kind.resource.kind == document["kind"])
 
 
 def optional_kinds(kind: Kind[Any, Any]) -> frozenset[str]:
-    """The kinds of children that a cluster may lack."""
+    """Return the kinds of children that a cluster may lack."""
     return frozenset(child.kind for child in kind.resource.children if child.optional)
 
 
 def encode(value: Any) -> bytes:
-    """JSON, also of numbers that orjson does not write."""
+    """Encode JSON, including numbers that orjson does not write."""
     return json.dumps(value).encode()
 
 
@@ -51,7 +51,7 @@ def sync(
     settings: Settings | None = None,
     now: datetime = NOW,
 ) -> Json:
-    """A sync hook's answer; ``without`` names the optional kinds of children that are not declared."""
+    """Return a sync hook's answer; ``without`` has the optional kinds of children that are not installed."""
     groups: dict[str, Json] = {}
     for document in related:
         groups.setdefault(world.outer_key(document), {})[world.inner_key(document)] = document
@@ -63,14 +63,14 @@ def sync(
 def customize(
     kind: Kind[Any, Any], parent: Json, *, without: Iterable[str] = (), settings: Settings | None = None
 ) -> list[Json]:
-    """The rules of a customize hook's answer."""
+    """Return the rules of a customize hook's answer."""
     body = encode({"controller": world.controller(kind, without), "parent": parent})
     rules: list[Json] = json.loads(answer_customize(kind, body, settings or Settings()))["relatedResources"]
     return rules
 
 
 def admit(kind: Kind[Any, Any], document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:
-    """What admission says of an object; with ``old``, of an update."""
+    """Return admission's verdict on an object; with ``old``, on an update."""
     metadata = msgspec.convert(document["metadata"], ObjectMeta)
     return judge(kind, metadata, _reviewed(document), None if old is None else _reviewed(old), settings or Settings())
 
@@ -80,14 +80,14 @@ def _reviewed(document: Json) -> ReviewedObject:
 
 
 def child(answer: Json, kind: str, api_version: str = "") -> Json:
-    """The only child of that kind; fails when there is none."""
+    """Return the only child of that kind."""
     found: list[Json] = [c for c in answer["children"] if c["kind"] == kind and api_version in c["apiVersion"]]
     assert len(found) == 1, [c["kind"] for c in answer["children"]]
     return found[0]
 
 
 def unnoted(children: list[Json]) -> list[Json]:
-    """Children without the digests of what their pod templates were made from."""
+    """Return the children without the digests of their pod templates' inputs."""
     found = copy.deepcopy(children)
     for item in found:
         annotations = item["metadata"].get("annotations") or {}
@@ -97,13 +97,13 @@ def unnoted(children: list[Json]) -> list[Json]:
 
 
 def condition(answer: Json, type_: str) -> Json:
-    """A condition of the status; empty where there is none."""
+    """Return a condition of the status; empty if there is none."""
     conditions: list[Json] = answer["status"].get("conditions", [])
     return next((c for c in conditions if c["type"] == type_), {})
 
 
 def observed(answered: Json, **parts: Any) -> Json:
-    """A child as the cluster shows it after it was applied, with Metacontroller's record of what was sent."""
+    """Return a child as observed after it was applied, with Metacontroller's record."""
     recorded = apply.with_record(answered, answered)
     metadata = {**recorded["metadata"], "uid": f"uid-{answered['metadata']['name']}", "generation": 1}
     return {**recorded, "metadata": metadata, **parts}

@@ -1,4 +1,4 @@
-"""The real service as a process of its own, for tests that need its sockets, its signals or its clock."""
+"""The real service in a separate process, for tests that need its sockets, its signals or its clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import orjson
 
 ROOT = Path(__file__).parents[1]
 NEVER = 60.0
-"""Seconds after which what has not happened is held to never happen: so many that no busy machine fails a test."""
+"""Timeout in seconds, long enough that no test fails on a busy machine."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass
 class Service:
-    """A running service. Every request uses a connection of its own unless the test holds one."""
+    """A running service. Every request has a separate connection unless the test keeps one."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -49,7 +49,7 @@ class Service:
     lines: list[bytes] = field(default_factory=list)
 
     def connect(self, timeout: float = 30) -> http.client.HTTPConnection:
-        """A connection that can be kept alive."""
+        """Return a connection that can be kept alive."""
         if self.tls is not None:
             return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.tls)
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
@@ -59,11 +59,11 @@ class Service:
             return ask(connection, method, path, body, JSON if headers is None else headers)
 
     def post(self, path: str, document: Any) -> Answer:
-        """Post JSON; ``bytes`` are sent as they are."""
+        """Post JSON; ``bytes`` are sent unchanged."""
         return self.ask("POST", path, document if isinstance(document, bytes) else orjson.dumps(document))
 
     def raw(self, sent: bytes, timeout: float = 5) -> bytes:
-        """Everything the service answers to these bytes until it closes, or falls silent for ``timeout`` seconds."""
+        """Return all bytes of the answer until the service closes, or sends nothing for ``timeout`` seconds."""
         with self.socket(timeout) as connection:
             with contextlib.suppress(OSError):  # it may refuse and close before it has read all
                 connection.sendall(sent)
@@ -73,7 +73,7 @@ class Service:
         return socket.create_connection((self.host, self.port), timeout=timeout)
 
     def rss(self) -> int:
-        """Resident memory in KiB."""
+        """Return the resident memory in KiB."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         match = re.search(r"VmRSS:\s+(\d+)", text)
         assert match is not None
@@ -83,7 +83,7 @@ class Service:
 def ask(
     connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, headers: dict[str, str]
 ) -> Answer:
-    """One request on an open connection."""
+    """Send one request on an open connection."""
     connection.request(method, path, body, headers)
     response = connection.getresponse()
     return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
@@ -98,13 +98,13 @@ def received(connection: socket.socket) -> bytes:
 
 
 def statuses(answer: bytes) -> list[int]:
-    """The status codes in a stream of HTTP/1.1 answers."""
+    """Return the status codes in a stream of HTTP/1.1 answers."""
     return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
 
 
 @contextlib.contextmanager
 def running(*arguments: str, environment: dict[str, str] | None = None) -> Iterator[Service]:
-    """``modelhooks serve`` on a free port of the loopback interface, until the end of the block."""
+    """Run ``modelhooks serve`` on a free port of the loopback interface until the end of the block."""
     process = start(*arguments, environment=environment)
     try:
         yield process
@@ -128,7 +128,7 @@ def start(*arguments: str, environment: dict[str, str] | None = None) -> Service
 
 
 def stop(service: Service) -> bytes:
-    """End the service and return what it wrote to its log."""
+    """Stop the service and return its log."""
     process = service.process
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The conversion protocol: all objects or none, under the uid of the review, within bounds of size and time."""
+"""The conversion protocol: all objects or none, with the review's uid, and limits on size and time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ask(document: Json) -> Json:
 
 
 def test_objects_come_back_in_their_order_and_the_version_asked_for() -> None:
-    """Lists may be of mixed versions; an object that is there already stays as it is, byte for byte."""
+    """Lists may have mixed versions; an object in the requested version is returned unchanged, byte for byte."""
     objects = [made(1), made(2, V1ALPHA2), made(3)]
     response = ask(review(objects))
     assert response["result"] == {"status": "Success"}
@@ -52,7 +52,7 @@ def test_objects_come_back_in_their_order_and_the_version_asked_for() -> None:
 
 
 def test_absent_fields_stay_absent() -> None:
-    """Without spec and status, and without annotations after the last one is removed."""
+    """No spec, no status, and no empty annotations after the last one is removed are added."""
     item = {"apiVersion": V1ALPHA1, "kind": "LLMInferenceService", "metadata": {"name": "a"}}
     obsolete = {**item, "metadata": {"name": "a", "annotations": {"modelhooks.dev/converted-from": "[]"}}}
     assert ask(review([item, obsolete]))["convertedObjects"] == [{**item, "apiVersion": V1ALPHA2}] * 2
@@ -74,7 +74,7 @@ def test_accepts_an_empty_review() -> None:
     ],
 )
 def test_one_object_that_cannot_be_converted_fails_all(bad: Any, reason: str) -> None:
-    """Never a partial answer: the API server would take the rest for the whole."""
+    """The API server would take a partial answer for a complete one."""
     response = ask(review([made(1), bad]))
     assert response.keys() == {"uid", "result"}
     assert response["result"]["status"] == "Failed"
@@ -82,7 +82,7 @@ def test_one_object_that_cannot_be_converted_fails_all(bad: Any, reason: str) ->
 
 
 def test_an_object_that_is_too_deep_fails() -> None:
-    """Deeper than any that admission lets in, and than the encoder writes."""
+    """Its depth exceeds admission's limit and the encoder's."""
     text = orjson.dumps(review([made(1)])).replace(b'"route":{}', b'"route":' + b'{"a":' * 300 + b"1" + b"}" * 300)
     response = orjson.loads(conversion.answer(CONVERT, text))["response"]
     assert response["result"] == {
@@ -110,7 +110,7 @@ def test_rejects_invalid_reviews(body: bytes) -> None:
 
 
 def test_only_annotations_and_spec_are_decoded() -> None:
-    """The rest is returned as it was sent, to the byte: numbers that Python would round, and the order of fields."""
+    """Everything else is returned byte for byte: numbers that Python would round, and the order of fields."""
     rest = b'"status":{"b":1e-400,"a":123456789012345678901234567890}'
     ownership = b'"managedFields":[{"fieldsV1":{"f:b":{},"f:a":1.10}}]'
     body = orjson.dumps(review([made(1)]))
@@ -123,7 +123,7 @@ def test_only_annotations_and_spec_are_decoded() -> None:
 
 
 def spec_of(size: int) -> Json:
-    """A spec with a list of that many empty objects, each of which takes two of the values that are counted."""
+    """Return a spec with a list of that many empty objects, each of which counts as two values."""
     return {"baseRefs": [{}] * size}
 
 
@@ -161,7 +161,7 @@ def test_bounds_the_work(objects: Any, reason: str) -> None:
 
 @pytest.mark.parametrize("version", [V1ALPHA1, V1ALPHA2])
 def test_memory_of_a_list_is_that_of_one_object(version: str) -> None:
-    """Many large objects take as much as their JSON, and one that is decoded: not one decoded object each."""
+    """Many large objects take their JSON and one decoded object at a time."""
 
     def peak(objects: int) -> int:
         document = made(1, version) | {"spec": {"router": {"route": {"http": {"spec": {"rules": [{}] * 20_000}}}}}}
@@ -177,7 +177,7 @@ def test_memory_of_a_list_is_that_of_one_object(version: str) -> None:
 
 
 def test_five_thousand_objects_fit_into_one_review() -> None:
-    """Which is ten times what kubectl asks for at once; the bench says how fast."""
+    """kubectl requests a tenth of that at once; the bench measures the time."""
     body = orjson.dumps(review([made(n) for n in range(5000)]))
     assert len(body) < Settings().max_sync_bytes
     response = orjson.loads(conversion.answer(CONVERT, body))["response"]

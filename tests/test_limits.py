@@ -1,4 +1,4 @@
-"""Limits: each is defined once, in ``app.limits``, is used, and has its row in the table of the documentation."""
+"""Limits: each is defined only in ``app.limits``, is used, and has a row in the documentation's table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS_OF_THE_API = {
 }
 """Modules with limits of the API server, or of registries, on single fields."""
 LAYOUT = {"cli/explain.py", "cli/validate.py", "cli/yamlproblems.py", "cli/origins.py", "cli/simulate.py", "scenes.py"}
-"""Modules of commands that print only so much of a thing, or simulate only so many steps."""
+"""Modules of commands with limits on output or on simulated steps."""
 
 
 @pytest.mark.parametrize("name", DEFINED)

@@ -1,4 +1,4 @@
-"""Settings: names, defaults, and the values that are easily got wrong."""
+"""Settings: names, defaults, and values that are easily wrong."""
 
 import re
 from pathlib import Path
@@ -107,7 +107,7 @@ def _shown(default: object) -> str:
 
 
 def test_settings_of_other_objects_are_not_template_inputs() -> None:
-    """Whoever changes it after an upgrade does not want what waits in the pods to roll out with it."""
+    """A change of these after an upgrade must not roll out the pod templates that wait."""
     made = Settings(
         llmkube_init_container_image="mine",
         llmkube_watch_endpoint_slices=False,

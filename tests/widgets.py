@@ -1,4 +1,4 @@
-"""A small kind of our own invention, so that the generic layers are tested without any family."""
+"""A small kind for tests of the generic layers without any family."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Children(msgspec.Struct, rename={"deployments": "Deployment.apps/v1"}):
 def validate(
     new: Resource[WidgetSpec, WidgetStatus], old: Resource[WidgetSpec, WidgetStatus] | None, settings: Settings
 ) -> list[field.Error]:
-    """``minimum`` may not exceed ``replicas``; ``size`` does not change."""
+    """``minimum`` must not exceed ``replicas``; ``size`` is immutable."""
     errors = []
     path = field.Path("spec")
     if new.spec.minimum is not None and new.spec.minimum > new.spec.replicas:
@@ -135,7 +135,7 @@ WIDGET: Kind[WidgetSpec, WidgetStatus] = Kind(
 
 
 def widget(spec: Any = None, **metadata: Any) -> dict[str, Any]:
-    """A widget as the API server stores it."""
+    """Return a widget as the API server stores it."""
     return {
         "apiVersion": "example.dev/v1",
         "kind": "Widget",

@@ -1,4 +1,4 @@
-"""Admission: one verdict per review, with its uid, every mistake and what to do (HTTP-1, HTTP-6.3)."""
+"""Admission: one verdict per review, with its uid, every mistake and its correction (HTTP-1, HTTP-6.3)."""
 
 from typing import Any
 
@@ -37,12 +37,12 @@ def causes(answer: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_a_good_object_passes() -> None:
-    """With nothing but the uid and the verdict."""
+    """The response has only the uid and the verdict."""
     assert ask(body()) == {"uid": "r-1", "allowed": True}
 
 
 def test_every_mistake_is_named_at_once() -> None:
-    """As causes and in the message, because kubectl prints only one of the two."""
+    """They are in the causes and in the message, because kubectl prints only one of the two."""
     answer = ask(body({"size": "x", "replicas": 99, "ports": [{"number": 0}]}))
     assert not answer["allowed"]
     assert (answer["status"]["code"], answer["status"]["reason"]) == (422, "Invalid")
@@ -63,7 +63,7 @@ def test_every_mistake_is_named_at_once() -> None:
     ],
 )
 def test_mistakes_of_both_layers_together(spec: dict[str, Any], fields: list[str]) -> None:
-    """Rules across fields are checked on what the schema has no complaint about."""
+    """Rules across fields apply to the parts that have the right types."""
     assert [path for path, _ in causes(ask(body(spec)))] == fields
 
 
@@ -80,21 +80,21 @@ def test_mistakes_of_both_layers_together(spec: dict[str, Any], fields: list[str
     ],
 )
 def test_warnings(spec: dict[str, Any], warning: str) -> None:
-    """Unknown fields with the nearest name, and fields without effect."""
+    """Unknown fields, with the most similar name, and fields without effect."""
     answer = ask(body(spec))
     assert answer["allowed"]
     assert answer["warnings"] == [warning]
 
 
 def test_warnings_are_one_printable_line() -> None:
-    """They travel in an HTTP header, and a control character would lose them."""
+    """They are sent in an HTTP header, where a control character would remove them."""
     (warning,) = ask(body({"size": "small", "a\nb" + "x" * 500: 1}))["warnings"]
     assert warning.isprintable()
     assert len(warning) <= 240
 
 
 def test_old_mistakes_are_warnings_on_update() -> None:
-    """An object that became invalid can still be edited elsewhere."""
+    """An object that became invalid can still be edited in other fields."""
     old = {"size": "small", "replicas": 1, "minimum": 5}
     answer = ask(body({**old, "name": "a"}, old=old))
     assert answer["allowed"]
@@ -102,7 +102,7 @@ def test_old_mistakes_are_warnings_on_update() -> None:
 
 
 def test_a_change_that_keeps_a_rule_broken_is_refused() -> None:
-    """The other side of the rule moved: that is a new mistake."""
+    """The other field of the rule changed, so the mistake is new."""
     answer = ask(
         body({"size": "small", "replicas": 2, "minimum": 5}, old={"size": "small", "replicas": 1, "minimum": 5})
     )
@@ -110,7 +110,6 @@ def test_a_change_that_keeps_a_rule_broken_is_refused() -> None:
 
 
 def test_immutable_fields() -> None:
-    """Compared with the old object."""
     answer = ask(body({"size": "large"}, old={"size": "small"}))
     assert answer["status"]["details"]["causes"][0]["message"] == 'Invalid value: "large": field is immutable'
 
@@ -131,7 +130,7 @@ def test_immutable_fields() -> None:
     ],
 )
 def test_what_is_let_through(over: dict[str, Any]) -> None:
-    """Deletion, other kinds and other subresources are none of ours."""
+    """Deletions, other kinds and other subresources are allowed."""
     assert ask(body(**over))["allowed"]
 
 
@@ -148,7 +147,7 @@ def test_what_is_let_through(over: dict[str, Any]) -> None:
     ],
 )
 def test_reviews_that_contradict_themselves(over: dict[str, Any]) -> None:
-    """Denied with code 400, never an HTTP error."""
+    """They are denied with code 400, not with an HTTP error."""
     answer = ask(body(**over))
     assert not answer["allowed"]
     assert answer["status"]["code"] == 400
@@ -169,7 +168,7 @@ def test_reviews_that_contradict_themselves(over: dict[str, Any]) -> None:
     ],
 )
 def test_reviews_that_cannot_be_answered(document: dict[str, Any]) -> None:
-    """Without a usable uid there is only an HTTP error."""
+    """Without a usable uid there can only be an HTTP error."""
     with pytest.raises(ProtocolError):
         ask(document)
 
@@ -190,13 +189,13 @@ def test_reviews_that_cannot_be_answered(document: dict[str, Any]) -> None:
     ],
 )
 def test_metadata(metadata: Any, path: str) -> None:
-    """Wrong types, reserved keys and annotations over their limit."""
+    """Values of the wrong type, reserved keys, and annotations over their limit are denied."""
     answer = ask(body(object={**widget(), "metadata": metadata}, name="", namespace=""))
     assert path in [where for where, _ in causes(answer)]
 
 
 def test_many_errors_are_counted() -> None:
-    """At most twenty causes, then how many more."""
+    """There are at most twenty causes, and the number of further ones."""
     spec = {"size": "small", "env": [{"name": 1}] * 250}
     answer = ask(body(spec))
     assert len(answer["status"]["details"]["causes"]) == 21
@@ -205,14 +204,14 @@ def test_many_errors_are_counted() -> None:
 
 
 def test_deep_nesting_is_a_users_mistake() -> None:
-    """Refused with the field that holds it."""
+    """The review is denied at the field that is too deep."""
     deep = orjson.loads(b'{"a":' * 64 + b"1" + b"}" * 64)
     assert causes(ask(body({"size": "small", "env": [deep]}))) == [("spec.env", "FieldValueInvalid")]
 
 
 @pytest.mark.parametrize("evil", ["\x1b[31m", "\x9b31m", "a\x07\n::error::x", "\x00\u202e\u2028"])
 def test_control_characters_are_refused_and_quoted(evil: str) -> None:
-    """They would reach somebody's terminal, from a value and from the name of a field."""
+    """A value or the name of a field could reach a terminal."""
     answer = ask(body({"size": "small", "env": [{"name": "A", "value": evil}]}))
     assert causes(answer) == [("spec.env[0].value", "FieldValueInvalid")]
     assert evil not in answer["status"]["message"]
@@ -224,6 +223,6 @@ def test_control_characters_are_refused_and_quoted(evil: str) -> None:
 
 @pytest.mark.parametrize("spec", [None, "x", [], 5])
 def test_spec_of_the_wrong_kind(spec: Any) -> None:
-    """A missing spec is required, another type is a type error."""
+    """A missing spec is required; another type is a type error."""
     answer = ask(body(object={**widget(), "spec": spec}))
     assert causes(answer)[0][0] == "spec"

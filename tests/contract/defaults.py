@@ -1,4 +1,4 @@
-"""What the API server adds to a pod template that it stores."""
+"""The API server's defaults of a stored pod template."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "fail
 
 
 def defaulted(workload: Json) -> Json:
-    """A Deployment or LeaderWorkerSet as it is read back; anything else as it is."""
+    """Return a Deployment or LeaderWorkerSet with the API server's defaults; other objects unchanged."""
     workload = copy.deepcopy(workload)
     for template in _templates(workload):
         template.setdefault("metadata", {})["creationTimestamp"] = None

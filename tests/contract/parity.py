@@ -1,4 +1,4 @@
-"""Field by field, what a recorded operator made of a case beside what the hooks make of it."""
+"""Compares, field by field, the children of a recorded operator with those of the hooks."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _NEVER_COMPARED = re.compile(
     r"|^status\.\w+\.observedGeneration$"
 )
 _LIST_KEYS = ("type", "mountPath", "containerPort", "name", "key", "port")
-"""By which the items of lists are paired: the first that all have."""
+"""Keys by which list items are paired: the first that all items have."""
 _BUILT_IN = ("", "apps", "batch", "autoscaling", "policy", "networking.k8s.io", "rbac.authorization.k8s.io")
 _REDACTED = ("<script>", "<message>", "<error>")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One place: ``side`` tells who has a value there, ``ours``, ``upstream``, or ``value`` for both."""
+    """A difference at one path. ``side`` is the only one with a value, ``ours`` or ``upstream``; ``value`` for both."""
 
     path: str
     side: str
     upstream: Any
     ours: Any
     child: str = ""
-    """Name of the child; empty in a status."""
+    """Name of the child; empty for a status."""
 
     def __str__(self) -> str:
         return f"{self.path} [{self.side}]: upstream {self.upstream!r}, here {self.ours!r}"
@@ -49,7 +49,7 @@ class Difference:
 
 @dataclass
 class Rules:
-    """Reviewed differences. A rule permits a difference where its path and its facts match; it demands none."""
+    """Reviewed differences. A rule permits a difference if its path and facts match; the difference need not occur."""
 
     entries: list[Json]
     used: Counter[int] = field(default_factory=Counter)
@@ -58,7 +58,7 @@ class Rules:
         self._patterns = [re.compile(_pattern(entry["path"])) for entry in self.entries]
 
     def permit(self, path: str, side: str, facts: Json, child: str = "") -> bool:
-        """Whether a rule is about this difference."""
+        """Return whether a rule permits this difference."""
         for number, (pattern, entry) in enumerate(zip(self._patterns, self.entries, strict=True)):
             is_about = re.search(entry.get("child", ""), child) is not None
             if is_about and "arguments" not in entry and self._matches(entry, pattern, path, side, facts):
@@ -67,9 +67,9 @@ class Rules:
         return False
 
     def permit_arguments(self, found: Difference, facts: Json) -> bool:
-        """Whether a command line differs in nothing but the flags that rules name in ``arguments``.
+        """Return whether a command line differs only in the flags that rules list in ``arguments``.
 
-        They are a list, or the name of a fact that is one.
+        ``arguments`` is a list, or the name of a fact that is a list.
         """
         matching = [
             number
@@ -92,16 +92,16 @@ class Rules:
 
 
 def _pattern(path: str) -> str:
-    """``[*]`` any item or quoted key, ``*`` one segment, ``**`` any rest."""
+    """Compile a path: ``[*]`` is any item or quoted key, ``*`` one segment, ``**`` any rest."""
     escaped = re.escape(path).replace(r"\[\*\]", r"\[[^\]]*\]")
     return escaped.replace(r"\*\*", ".*").replace(r"\*", r"[^.\[\]]*")
 
 
 def _without(encoded: tuple[str, ...], other: tuple[str, ...], flags: set[str]) -> list[str]:
-    """The arguments without switches of these names, and without the first of each option that ``other`` has not.
+    """Return the arguments without the given switches, and without the first of each option that ``other`` lacks.
 
-    Where both have it as often, the first goes from either. The flag "" is a model in front of all flags. Empty
-    arguments do not count.
+    If both have an option equally often, the first is removed from both. The flag "" is a model before all flags. Empty
+    arguments are ignored.
     """
     arguments: list[str] = [text for item in encoded if (text := json.loads(item))]
     if "" in flags and arguments and not arguments[0].startswith("-"):
@@ -123,7 +123,7 @@ def _holds(fact: Any, wanted: Any) -> bool:
 
 
 def differences(case: Json, world: World, rules: Rules) -> list[Difference]:
-    """Everything that no rule permits, of children, deletions, timers and statuses."""
+    """Return all differences in children, deletions, timers and statuses that no rule permits."""
     about = facts(case)
     found = [*_children(case, world), *_rest(case, world)]
     compared = [d for d in found if not _NEVER_COMPARED.search(d.path)]
@@ -184,7 +184,7 @@ def _compared(path: str, theirs: Json, ours: Json) -> Iterator[Difference]:
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Leaves by path. Lists of objects are paired by a key, lists of anything else are one leaf."""
+    """Yield leaves by path. Items of lists of objects are paired by a key; any other list is one leaf."""
     if isinstance(value, dict) and value:
         for name, member in value.items():
             if member is not None:
@@ -221,7 +221,7 @@ def _prefix(item: Json) -> str:
 
 
 def _bare(child: Json) -> Json:
-    """Without status and record, and without what is empty because of that."""
+    """Return a child without status and record, and without maps that are empty as a result."""
     child = copy.deepcopy(child)
     child.pop("status", None)
     annotations = child["metadata"].get("annotations") or {}
@@ -234,19 +234,19 @@ def _bare(child: Json) -> Json:
 
 
 def _blurred(value: Any) -> Any:
-    """The time of the run as the recordings have it."""
+    """Return a value with the time of the run replaced as in the recordings."""
     return json.loads(json.dumps(value).replace(NOW_TEXT, "<time>"))
 
 
 def _without_zeros(value: Any) -> Any:
-    """An operator that leaves out empty values says the same."""
+    """Return a value without empty and zero values, which Go leaves out."""
     if isinstance(value, dict):
         return {k: _without_zeros(v) for k, v in value.items() if v not in (None, 0, False, "", {}, [])}
     return [_without_zeros(item) for item in value] if isinstance(value, list) else value
 
 
 def facts(case: Json) -> Json:
-    """What rules may ask about a case's input in their ``when``."""
+    """Return the facts of a case's input that rules use in ``when``."""
     of_family = {"llmkube": _llmkube_facts, "llmaz": _llmaz_facts, "kserve": _kserve_facts}
     found: Json = of_family[case["family"]](case)
     found |= {"name": case["name"], "class": case.get("class", "")}
@@ -262,7 +262,7 @@ def facts(case: Json) -> Json:
 
 
 def _kserve_facts(case: Json) -> Json:
-    """Of services: scaling, criticality, features without effect, parallelism, pipelines, mounts of no volume."""
+    """Return facts of services: scaling, criticality, ineffective fields, parallelism, pipelines, missing volumes."""
     text, settings = json.dumps(case["objects"]), json.dumps(case.get("settings"))
     named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
     specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
@@ -304,14 +304,14 @@ def _scheme(spec: Json) -> str:
 
 
 def _is_foreign_service(item: Json) -> bool:
-    """Whether an object has the name of a workload Service, and another owner."""
+    """Return whether an object has the name of a workload Service and another owner."""
     metadata = item["metadata"]
     is_owned = any(owner["kind"] == "LLMInferenceService" for owner in metadata.get("ownerReferences") or ())
     return item["kind"] == "Service" and metadata["name"].endswith("-kserve-workload-svc") and not is_owned
 
 
 def _kserve_outcomes(case: Json, scales: bool) -> Json:
-    """What rules ask about the recorded answer: the phase that failed, and children."""
+    """Return facts of the recorded answer: the phase that failed, and children."""
     children, error = case["expect"].get("children") or (), case["expect"].get("error")
     observed = {key(o): o["spec"] for o in case["objects"] if o["kind"] == "InferencePool"}
     pools = [child for child in children if key(child) in observed]
@@ -336,7 +336,7 @@ def _has_probe_without_action(child: Json) -> bool:
 
 
 def _has_unused_tokenizer(child: Json) -> bool:
-    """Whether an endpoint picker has the model's files, and no tokenizer that reads them."""
+    """Return whether an endpoint picker has the model's files, but no tokenizer that reads them."""
     pod = child["spec"]["template"]["spec"] if child["kind"] == "Deployment" else {}
     mounts = [mount["name"] for one in pod.get("containers") or () for mount in one.get("volumeMounts") or ()]
     volumes = {volume["name"] for volume in pod.get("volumes") or ()}
@@ -345,7 +345,7 @@ def _has_unused_tokenizer(child: Json) -> bool:
 
 
 def _paths(spec: Json) -> set[Any]:
-    """Paths of the rules that a service writes for its route."""
+    """Return the paths of the route rules that a service specifies."""
     http = ((spec.get("router") or {}).get("route") or {}).get("http") or {}
     rules = (http.get("spec") or {}).get("rules") or ()
     return {(match.get("path") or {}).get("value") for rule in rules for match in rule.get("matches") or ()}
@@ -363,7 +363,7 @@ def _mounts_nothing(pod: Json) -> bool:
 
 
 def _llmaz_facts(case: Json) -> Json:
-    """Whether a Playground has a limit below a preset's request, or chooses a preset that has a trigger; flavors."""
+    """Return facts of llmaz: a limit below a preset's request, a chosen preset with a trigger, flavors."""
     specs = [(o["kind"], o.get("spec") or {}) for o in case["objects"]]
     configs = [spec.get("backendRuntimeConfig") or {} for kind, spec in specs if kind == "Playground"]
     presets = [
@@ -427,7 +427,7 @@ def _llmkube_facts(case: Json) -> Json:
 
 
 def _life_facts(case: Json, service: Json) -> Json:
-    """What rules ask about the cluster of a case and about the operator's settings."""
+    """Return facts of a case's cluster and of the operator's settings."""
     observed = [o for o in case["objects"] if o["kind"] in ("Deployment", "InferenceService")]
     scaling, replicas = service.get("autoscaling") or {}, service.get("replicas", 1)
     statuses = (case["expect"].get("status") or {}).values()
@@ -452,7 +452,7 @@ _REVISION = r"(?:/tree/[^/?#]+(?:/[^?#]*)?|/(?:resolve|blob)/[^/?#]+)"
 
 
 def _newer_facts(model: Json, service: Json, count: int) -> Json:
-    """What rules for LLMKube v0.9 ask about."""
+    """Return facts for the rules about LLMKube v0.9."""
     gpu = (model.get("hardware") or {}).get("gpu") or {}
     drafts = service.get("speculativeDecoding") or {}
     sglang = service.get("sglangConfig") or {}
@@ -509,7 +509,7 @@ def _configured(service: Json) -> Json:
 
 
 def _refused_flags(case: Json, service: Json) -> list[str]:
-    """Return the recorded flags that the engine of the image refuses, by name or by value, without the user's own."""
+    """Return the recorded flags that the image's engine refuses by name or by value, except for the user's own."""
     deployments = [child for child in case["expect"].get("children") or () if child["kind"] == "Deployment"]
     pods = [child["spec"]["template"]["spec"]["containers"][0] for child in deployments]
     engine = engine_of(service.get("image") or runtime(service.get("runtime", "")).image)
@@ -524,7 +524,7 @@ def _refused_flags(case: Json, service: Json) -> list[str]:
 
 
 def _has_slices_of_other_names(case: Json) -> bool:
-    """Whether a service has EndpointSlices under other names than that of its Service, where the metal agent writes."""
+    """Return whether a service has EndpointSlices of other names than its Service; the metal agent writes those."""
     slices = [o["metadata"] for o in case["objects"] if o["kind"] == "EndpointSlice"]
     services = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "InferenceService"}
     return any(o["name"] not in services and o["labels"]["kubernetes.io/service-name"] in services for o in slices)
@@ -543,7 +543,7 @@ def _environments(value: Any) -> Iterator[list[Json]]:
 
 
 def review(case: Json) -> Json:
-    """The AdmissionReview that a recorded admission case stands for."""
+    """Return the AdmissionReview of a recorded admission case."""
     item = case["object"]
     group, _, version = item["apiVersion"].rpartition("/")
     request = {
@@ -559,7 +559,7 @@ def review(case: Json) -> Json:
 
 
 def verdict(case: Json, response: Json, rules: Rules) -> list[str]:
-    """What differs from a recorded verdict: the decision, and fields of its causes that ours does not name."""
+    """Return the differences from a recorded verdict: the decision, and fields of causes that ours lacks."""
     expect = case["expect"]
     if response["allowed"] != expect["allowed"]:
         if rules.permit("admission.allowed", "value", {"name": case["name"]}):

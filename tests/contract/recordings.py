@@ -1,4 +1,4 @@
-"""What was recorded of the Go operators, of KServe's conversion and of Metacontroller: see ``recorded/README.md``."""
+"""Recordings of the Go operators, KServe's conversion and Metacontroller: see ``recorded/README.md``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.kube.base import Json
 RECORDED = Path(__file__).parent / "recorded"
 FAMILIES = ("llmkube", "llmaz", "kserve")
 RECORDINGS = ("llmkube", "llmkube-0.9", "llmaz", "kserve")
-"""Files of recorded cases: one for each family, and further releases of one as ``<family>-<release>``."""
+"""Files of recorded cases: one for each family, and ``<family>-<release>`` for further releases."""
 
 
 @functools.cache
@@ -22,22 +22,22 @@ def _lines(name: str) -> tuple[str, ...]:
 
 
 def records(name: str) -> Iterator[Json]:
-    """Each JSON document of ``recorded/<name>.jsonl.xz``, fresh: its reader may change it."""
+    """Read the JSON documents of ``recorded/<name>.jsonl.xz``; the caller may change them."""
     return (json.loads(line) for line in _lines(name))
 
 
 def cases(recording: str) -> list[Json]:
-    """The recorded cases in the order of the file. Each names its recording."""
+    """Return the recorded cases in the order of the file, each with the name of its recording."""
     return [{**case, "recording": recording} for case in records(recording)]
 
 
 def replayed(recording: str) -> list[Json]:
-    """The cases as they are replayed: llmaz' one-node services without LeaderWorkerSet, and none that was set aside."""
+    """Return the cases to replay: without skipped ones; llmaz' one-node services without LeaderWorkerSet."""
     return [{**case, **case.get("asDeployment", {})} for case in cases(recording) if not case.get("designSkips")]
 
 
 def samples(family: str) -> dict[str, list[Json]]:
-    """Upstream's own sample manifests: the family's objects by sample, as their author would apply them."""
+    """Return the family's objects of upstream's sample manifests, by sample, as a user would apply them."""
     own = {"llmkube": ("inference.llmkube.dev",), "llmaz": ("llmaz.io", "inference.llmaz.io")}
     groups = own.get(family, ("serving.kserve.io",))
     return {

@@ -1,6 +1,6 @@
-"""What the last release left in the cluster of each recorded case: its workloads, and the statuses of their parents.
+"""Records what this release leaves in the cluster of each case: the workloads and their parents' statuses.
 
-`python -m tests.contract.releases`, run on the commit of a release, writes the recording that the next one is held to.
+Run `python -m tests.contract.releases` on the commit of a release; the next release is tested with the result.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ WORKLOADS = {
     "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1": "leaderWorkerTemplate",
     "Service.inference.llmaz.io/v1alpha1": "workloadTemplate",
 }
-"""Kinds that have pods, and the field of their spec of which a change restarts them."""
+"""Kinds with pods, and the field of their spec whose changes restart the pods."""
 
 
 def left(case: Json) -> Json:
-    """What a release leaves: workloads with their records, and each parent's status."""
+    """Return what a release leaves: workloads with their records, and each parent's status."""
     world = World(case, settings(case))
     world.run()
     objects = world.objects.items()

@@ -1,4 +1,4 @@
-"""A CRD as a list of properties: what two of them are compared by, without a word of their descriptions."""
+"""Reads a CRD as a list of properties without descriptions, to compare two CRDs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from app.kube.base import Json
 
 Properties = dict[str, Json]
-"""Path (``spec.a[].b``, ``{}`` for the values of a map) to what the schema says there."""
+"""Schema by path (``spec.a[].b``, ``{}`` for the values of a map)."""
 
 ASPECTS = (
     *("type", "format", "enum", "default", "pattern", "minimum", "maximum"),
@@ -19,7 +19,7 @@ RULES = "x-kubernetes-validations"
 
 
 def properties(schema: Json, path: str = "") -> Properties:
-    """Every property of a structural schema, outside in. ``required`` is sorted, ``rules`` a number."""
+    """Return every property of a structural schema, outside in. ``required`` is sorted; ``rules`` is a number."""
     return dict(_properties(schema, path))
 
 
@@ -40,7 +40,7 @@ def _properties(schema: Json, path: str) -> Iterator[tuple[str, Json]]:
 
 
 def differences(theirs: Properties, ours: Properties) -> Iterator[tuple[str, str]]:
-    """``(path, aspect)`` for every difference. What lies inside an object that is open here is not compared."""
+    """Yield ``(path, aspect)`` of every difference, except inside an object that is open here."""
     opened = {path for path, about in ours.items() if about.get("open")}
     for path in sorted(theirs.keys() | ours.keys()):
         if _below(path, opened):

@@ -1,4 +1,4 @@
-"""KServe's recorded conversions: the objects are the same here, and the way back returns the original."""
+"""KServe's recorded conversions: the results are the same, and converting back returns the original."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ cases = pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]
 
 @cases
 def test_converts_as_kserve(case: Json) -> None:
-    """Except for annotations of modelhooks, and for zero values that Go writes."""
+    """Annotations of modelhooks and zero values that Go writes are ignored."""
     converted = convert(case["from"], case["to"]["apiVersion"])
     assert cleaned(converted) == cleaned(case["to"])
 
 
 @cases
 def test_round_trip_loses_nothing(case: Json) -> None:
-    """All target ports and criticalities come back."""
+    """All target ports and criticalities are restored."""
     other = convert(case["from"], case["to"]["apiVersion"])
     original = copy.deepcopy(case["from"])
     original["spec"].pop("workerSpec", None)  # a mistake in one recording: no version has this field
@@ -35,11 +35,11 @@ ZERO_IS_ABSENT = frozenset(
     {"annotations", "labels", "selector", "matchLabels", "model", "uri", "extensionRef", "name", "criticality"}
     | {"variantCost", "formula", "target", "scalingModifiers", "expert", "restoreToOriginalReplicaCount"}
 )
-"""Fields of which the zero value and an absent one are equal to Go's types."""
+"""Fields whose zero value and absence are equal for Go's types."""
 
 
 def semantic(value: Any) -> Any:
-    """The value as Go's Semantic.DeepEqual compares it: no nulls, no empty lists, no zero values."""
+    """Return the value without nulls, empty lists and zero values, which Go's Semantic.DeepEqual ignores."""
     if isinstance(value, list):
         return [semantic(item) for item in value]
     if not isinstance(value, dict):
@@ -53,7 +53,7 @@ def semantic(value: Any) -> Any:
 
 
 def cleaned(document: Json) -> Any:
-    """The object without what the recordings do not decide."""
+    """Return the object without fields that the recordings do not determine."""
     annotations = document["metadata"].get("annotations") or {}
     foreign = {key: value for key, value in annotations.items() if not key.startswith("modelhooks.dev/")}
     cleaned = _cleaned({**document, "metadata": {**document["metadata"], "annotations": foreign}})

@@ -1,7 +1,7 @@
-"""The CRDs say what upstream's say: every property, type, enumeration, default, bound, requirement and rule.
+"""The CRDs match upstream's in every property, type, enumeration, default, bound, requirement and rule.
 
-What differs on purpose stands in :data:`REVIEWED`, with the reason; anything else fails, and so does a reason that is
-about no difference any more.
+Intended differences are in :data:`REVIEWED`, with their reasons. Any other difference fails, and so does an entry of
+:data:`REVIEWED` without a difference.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     (f"{SERVICES}|{CONFIGS}", r".*\.forwardBody\.maxSize", "format|minimum"): "an unsigned 16-bit number in Go",
     (f"{SERVICES}|{CONFIGS}", r".*\.keda\.fallback\.\w+", "minimum"): "KEDA refuses less than 0",
 }
-"""Plural, path and aspect as patterns: why it differs."""
+"""Reason of a difference by plural, path and aspect, which are patterns."""
 
 ADDED_COLUMNS = {("models", "Quantization")}
 """Columns of ``-o wide`` that upstream does not have."""
 
 ADDED_SCALE = {SERVICES}
-"""Kinds with a scale subresource that upstream's lack."""
+"""Kinds with a scale subresource here, but not upstream."""
 
 VERSIONS = [version for resource in RESOURCES for version in (resource, *resource.older)]
 resources = pytest.mark.parametrize("resource", VERSIONS, ids=lambda resource: f"{resource.plural}-{resource.version}")
@@ -102,12 +102,12 @@ resources = pytest.mark.parametrize("resource", VERSIONS, ids=lambda resource: f
 
 @functools.cache
 def recorded() -> dict[str, Json]:
-    """The CRDs of the releases that we compare with, by name."""
+    """Return the CRDs of the compared releases, by name."""
     return {crd["name"]: crd for crd in records("crds") if crd["source"] in FAMILIES}
 
 
 def upstream(resource: CustomResource) -> tuple[Json, Json]:
-    """The recorded CRD, and its version that we serve."""
+    """Return the recorded CRD, and its version that is served here."""
     crd = recorded()[f"{resource.plural}.{resource.group}"]
     return crd, next(v for v in crd["versions"] if v["name"] == resource.version)
 
@@ -134,19 +134,19 @@ def reason(resource: CustomResource, path: str, aspect: str) -> tuple[str, str, 
 
 @resources
 def test_every_property_agrees(resource: CustomResource) -> None:
-    """Nothing differs but what was reviewed."""
+    """Only reviewed properties differ."""
     assert {found for found in compared(resource) if reason(resource, *found) is None} == set()
 
 
 def test_every_reviewed_difference_exists() -> None:
-    """A reason that is about nothing would hide the next difference there."""
+    """A stale entry would hide the next difference there."""
     used = {reason(resource, *found) for resource in VERSIONS for found in compared(resource)}
     assert REVIEWED.keys() - used == set()
 
 
 @resources
 def test_names_columns_and_subresources_agree(resource: CustomResource) -> None:
-    """``kubectl get`` shows the same table by the same names, ``kubectl scale`` writes the same field."""
+    """``kubectl get`` prints the same table, and ``kubectl scale`` writes the same field."""
     (crd, theirs), (spec, mine) = upstream(resource), here(resource)
     assert (spec["group"], spec["scope"], spec["names"]) == (crd["group"], crd["scope"], crd["names"])
     assert (mine["served"], mine["storage"]) == (True, resource.stored)
@@ -165,7 +165,7 @@ def test_names_columns_and_subresources_agree(resource: CustomResource) -> None:
 
 @resources
 def test_the_schema_is_structural(resource: CustomResource) -> None:
-    """As far as it can be said without an API server."""
+    """Checked without an API server."""
     assert list(structural.lint(custom_resource_definition(resource))) == []
 
 
@@ -192,12 +192,12 @@ EMBEDDED = {
     },
     "services": {"spec.workloadTemplate.workerTemplate", "spec.workloadTemplate.leaderTemplate"},
 }
-"""Kubernetes' own types: open here, so that fields newer than this service survive; the webhook checks them."""
+"""Kubernetes' own types are open, so that newer fields are not dropped; the webhook checks them."""
 
 
 @pytest.mark.parametrize("plural", EMBEDDED)
 def test_only_kubernetes_own_types_are_open(plural: str) -> None:
-    """An open object loses the API server's checks."""
+    """The API server does not check open objects."""
     resource = next(r for r in RESOURCES if r.plural == plural)
     assert {path for path, about in ours(resource).items() if about.get("open")} == EMBEDDED[plural]
 
@@ -210,7 +210,7 @@ def test_only_kubernetes_own_types_are_open(plural: str) -> None:
     ],
 )
 def test_both_patterns_agree(text: str) -> None:
-    """Our pattern of ``source`` takes what upstream's takes, with Go's meaning of its character classes.
+    """Our pattern of ``source`` accepts the same strings as upstream's, with Go's meaning of its character classes.
 
     Upstream's is the recorded one with the schemes of v0.9.
     """

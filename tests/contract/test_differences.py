@@ -1,4 +1,4 @@
-"""Every difference from the recordings that is ours is explained to users."""
+"""Every intended difference from the recordings is explained to users."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ RECORDED = ROOT / "docs" / "compatibility" / "recorded.md"
 
 
 def declared() -> set[tuple[str, str]]:
-    """Cases and place of every difference in ``differences/``."""
+    """Return the cases and the path of every difference in ``differences/``."""
     return {_row(entry) for file in sorted(DIFFERENCES.glob("*.json")) for entry in json.loads(file.read_text())}
 
 
 def _row(entry: dict[str, object]) -> tuple[str, str]:
-    """By the cases' name or its pattern, where a difference has one, else by the fact it depends on."""
+    """Return name or pattern of the cases, or else the fact that the rule depends on, and the path."""
     when = entry["when"]
     assert isinstance(when, dict)
     name = when.get("name", next(iter(when)))
@@ -27,13 +27,13 @@ def _row(entry: dict[str, object]) -> tuple[str, str]:
 
 
 def explained() -> dict[tuple[str, str], str]:
-    """The rows of the page's table: cases and place, and the reason."""
+    """Return the reasons in the page's table, by cases and path."""
     rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (.+) \|$", RECORDED.read_text(), re.MULTILINE)
     return {(cases.replace("\\|", "|"), place): reason for cases, place, reason in rows}
 
 
 def test_each_has_a_row_with_a_reason() -> None:
-    """And no row is about a difference that is gone."""
+    """No row is about a difference that does not exist."""
     rows = explained()
     assert set(rows) == declared()
     assert all(len(reason) > 5 for reason in rows.values())
@@ -46,12 +46,12 @@ def test_followed_versions() -> None:
 
 
 def test_every_family_has_its_list() -> None:
-    """A list that is empty would still say so."""
+    """A family without differences has an empty list."""
     assert {file.stem for file in DIFFERENCES.glob("*.json")} == {"llmkube", "llmaz", "kserve"}
 
 
 def test_rules_about_arguments_name_them() -> None:
-    """One that permits whole command lines would hide what else differs there. Overrides join to one argument."""
+    """A rule for a whole command line would hide other differences in it. Overrides are one argument."""
     entries = json.loads((DIFFERENCES / "llmkube.json").read_text())
     whole = [entry for entry in entries if entry["path"].endswith("].args") and "arguments" not in entry]
     assert [entry["when"] for entry in whole] == [{"severalOverrides": True}]

@@ -1,7 +1,7 @@
-"""What the real operators answered, replayed through the hooks: every compared field is equal.
+"""The answers of the real operators, replayed through the hooks: every compared field is equal.
 
-Intended differences stand in ``recorded/<family>-differences.json`` where the requirements asked for them, and in
-``differences/<family>.json`` where we decided; each of the latter has its reason in ``docs/compatibility/recorded.md``.
+Intended differences are in ``recorded/<family>-differences.json`` if the requirements have them, and otherwise in
+``differences/<family>.json``. The latter have their reasons in ``docs/compatibility/recorded.md``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SETTINGS = {
     "gpuSharingSharedPool": "llmkube_gpu_sharing_pool",
     "systemNamespace": "llmaz_system_namespace",
 }
-"""Flags of the recorded operators, as settings. KServe's stand in a ConfigMap of the case."""
+"""Flags of the recorded operators, as settings. KServe's are in a ConfigMap of the case."""
 
 
 @functools.cache
@@ -47,7 +47,7 @@ def reviewed(family: str) -> parity.Rules:
 
 
 def settings(case: Json, **changes: Any) -> Settings:
-    """Return what the case was recorded with. Templates are written as desired: a case may begin with older ones."""
+    """Return the recorded operator's settings. Pod templates are not kept, because a case may start with older ones."""
     given = {} if case["family"] == "kserve" else case.get("settings") or {}
     listed: Json = {"llmkube_allowed_host_paths": "/"} if case["family"] == "llmkube" else {}
     if case["recording"] == "kserve":
@@ -66,7 +66,7 @@ VERDICTS = [case for recording in RECORDINGS for case in replayed(recording) if 
 
 @pytest.mark.parametrize("case", WORLDS, ids=_ids)
 def test_children_and_statuses(case: Json) -> None:
-    """In a closed loop until nothing changes. A case that our admission refuses only has to be answered."""
+    """Syncs run until nothing changes. A case that our admission refuses is not compared."""
     world = World(case, settings(case))
     world.run()
     if not case.get("designRejects"):
@@ -76,7 +76,7 @@ def test_children_and_statuses(case: Json) -> None:
 
 @pytest.mark.parametrize("case", VERDICTS, ids=_ids)
 def test_verdicts(case: Json) -> None:
-    """The same objects are refused, for the same fields at least."""
+    """The same objects are denied, for at least the same fields."""
     kind = find_version(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
     answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)))

@@ -1,7 +1,7 @@
-"""What a pod template is made from is in the digest beside it: no change of a user's is taken for a release's.
+"""The digest of inputs covers everything that a pod template is made from, so no user change counts as a release's.
 
-Requests about the recorded resources are changed in one place at a time, and answered as by one that keeps nothing.
-Where a template comes out otherwise, the digest has to be another one.
+Requests about the recorded resources are changed in one place at a time, and answered without keeping templates.
+If the template changes, the digest must change too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.hookcalls import NOW
 
 PARENTS = {"llmkube": ("InferenceService",), "llmaz": ("Service", "Playground"), "kserve": ("LLMInferenceService",)}
 CHANGES = 5
-"""Of each request."""
+"""Changes per request."""
 TEMPLATES = ("template", "leaderWorkerTemplate", "workloadTemplate")
 
 Made = dict[str, tuple[str, Any]]
@@ -60,12 +60,12 @@ _CHANGED = {"llmkube": 25, "llmaz": 100, "kserve": 25}
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_settings_that_reach_pods_are_inputs(family: str) -> None:
-    """In KServe only the edition of the presets: what else its pods are made from stands in configs."""
+    """For KServe only the edition of the presets is one: all else that reaches its pods is in configs."""
     assert any(_settings_changed(case) for case in _cases(family) if case["class"] == "a")
 
 
 def _settings_changed(case: Json) -> int:
-    """How many templates of the case differ with one setting or another."""
+    """Return how many templates of the case change with a setting."""
     world, changed = World(case, settings(case)), 0
     world.run()
     for kind, body in _requests(case["family"], world):
@@ -78,7 +78,7 @@ def _settings_changed(case: Json) -> int:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_edit_of_an_object_that_is_not_referenced_changes_no_child(family: str) -> None:
-    """Objects named by words of the specs, which no field refers to: another name, in another field, is not theirs."""
+    """The objects have names that occur in the specs, but not in a field that refers to them."""
     edited = 0
     for case in _cases(family):
         world = World(case, settings(case))
@@ -130,7 +130,7 @@ def _unreferenced(case: Json) -> Iterator[Json]:
 
 
 def _referenced(value: Any) -> Iterator[str]:
-    """Names in the fields that refer to an object by its name."""
+    """Yield the names in fields that refer to an object by name."""
     if isinstance(value, dict):
         yield from (value[name] for name in _REFERENCES & value.keys() if isinstance(value[name], str))
         for name in ("baseRefs", "ref", "models"):
@@ -184,7 +184,7 @@ def _made(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Made:
 
 
 def _compared(before: Made, after: Made, where: str) -> int:
-    """How many templates differ; each has to have another digest."""
+    """Return how many templates differ; each must have another digest."""
     differing = [name for name in before.keys() & after.keys() if before[name][1] != after[name][1]]
     for name in differing:
         assert before[name][0] != after[name][0], f"{where} changes the template of {name}, and not its digest"
@@ -192,7 +192,7 @@ def _compared(before: Made, after: Made, where: str) -> int:
 
 
 def _with_another(name: str, chosen: Settings) -> Settings:
-    """The settings with another value of one."""
+    """Return the settings with another value for one of them."""
     given = {key: getattr(chosen, key) for key in chosen.model_fields_set}
     current = getattr(chosen, name)
     for value in (other for other in _others(current) if other != current):
@@ -202,7 +202,7 @@ def _with_another(name: str, chosen: Settings) -> Settings:
 
 
 def _others(value: object) -> tuple[object, ...]:
-    """Values of the same form, of which a setting may refuse some."""
+    """Return values of the same type, some of which a setting may refuse."""
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int | float):
@@ -227,7 +227,7 @@ def _mutations(body: Json, chance: random.Random) -> Iterator[tuple[str, Json]]:
 
 
 def _is_settled_by_others(place: tuple[Any, ...]) -> bool:
-    """Names, uids, and what Metacontroller, the API server or the hook itself writes: nobody changes these."""
+    """Return whether a place holds names, uids, or fields that Metacontroller, the API server or the hook writes."""
     return (
         place[0] not in ("parent", "related")
         or place[:2] == ("parent", "status")

@@ -1,7 +1,7 @@
-"""What a kept pod template may have otherwise than the plan, for the workloads of each family (docs/security.md).
+"""Fields in which a kept pod template may differ from the plan, for each family's workloads (docs/security.md).
 
-Each workload is given a template that nobody planned: in Metacontroller's record and in the cluster, as somebody who
-may edit it would write it, or without a record, as a workload that was made before its service.
+Each workload gets a template that was never planned: either in Metacontroller's record and in the cluster, as a user
+with write access could do, or without a record, like a workload that is older than its service.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WANTED = {
 """A family and a kind of its workloads."""
 
 Change = Callable[[Json, Json], Any]
-"""Of a pod's spec and its first container."""
+"""Changes a pod's spec and its first container."""
 
 
 def _of_pod(name: str, value: Any) -> Change:
@@ -92,7 +92,7 @@ FORGED = {
     "container: ports": _item_of_container("ports", {"name": "forged", "containerPort": 1, "hostPort": 1}),
     "container: volumeMounts": _item_of_container("volumeMounts", {"name": "forged", "mountPath": "/forged"}),
 }
-"""What no release changes. Each value is nobody's but the forger's."""
+"""Fields that no release changes. The values occur only in forged templates."""
 
 RELEASED = {
     "image": _of_container("image", "released:1"),
@@ -101,7 +101,7 @@ RELEASED = {
     "livenessProbe": _of_container("livenessProbe", {"exec": {"command": ["released"]}}),
     "resources.requests": _of_container("resources", {"requests": {"cpu": "7"}}),
 }
-"""What a release may change."""
+"""Fields that a release may change."""
 
 cases = pytest.mark.parametrize(("family", "kind"), sorted(WANTED), ids=lambda case: case.partition(".")[0])
 
@@ -109,7 +109,7 @@ cases = pytest.mark.parametrize(("family", "kind"), sorted(WANTED), ids=lambda c
 @cases
 @pytest.mark.parametrize("forged", FORGED.values(), ids=list(FORGED))
 def test_a_forged_record_is_not_sent(family: str, kind: str, forged: Change) -> None:
-    """Whether the workload is noted as made from the present inputs, or nothing is noted."""
+    """With a digest of the present inputs, and without any digest."""
     for noted in (True, False):
         world, identity, planned = _settled(family, kind)
         world.put(_forged(world.objects[identity], kind, forged, recorded=True, noted=noted))
@@ -128,7 +128,7 @@ def test_what_was_made_beforehand_is_not_sent(family: str, kind: str, forged: Ch
 @cases
 @pytest.mark.parametrize("forged", FORGED.values(), ids=list(FORGED))
 def test_a_forged_record_is_not_sent_while_the_spec_is_invalid(family: str, kind: str, forged: Change) -> None:
-    """Nothing says what should be there then, so what runs is left as it is."""
+    """The workload is left unchanged, because no template can be planned."""
     world, identity, planned = _settled(family, kind)
     intact = world.objects[identity]
     record = apply.last_applied(_forged(intact, kind, forged, recorded=True))
@@ -141,7 +141,7 @@ def test_a_forged_record_is_not_sent_while_the_spec_is_invalid(family: str, kind
 
 @cases
 def test_a_workload_of_other_containers_becomes_the_planned_one(family: str, kind: str) -> None:
-    """Also where it has the planned name, and nothing of ours is on record."""
+    """It may have the planned name, but no record."""
     world, identity, planned = _settled(family, kind)
     other = {"name": "other", "image": "other"}
 
@@ -168,12 +168,12 @@ def test_what_a_release_may_change_stays_and_is_named(family: str, kind: str, fi
     assert field in ready
 
 
-# The world of a case, with each answer looked at.
+# A case's cluster, and its answers.
 
 
 @functools.cache
 def _settled_world(family: str, kind: str) -> World:
-    """Settle the first recorded case of that family with a workload of that kind, once for all tests."""
+    """Return the settled cluster of the family's first recorded case with such a workload; cached for all tests."""
     worlds = (_world(case) for case in recordings.replayed(family) if "objects" in case)
     return next(world for world in worlds if _found(world, kind))
 
@@ -185,7 +185,7 @@ def _world(case: Json) -> World:
 
 
 def _found(world: World, kind: str) -> Key | None:
-    """A workload of one of the family's resources."""
+    """Return the key of a workload of that kind with an owner, or None."""
     owned = (
         item for item in world.objects.values() if key(item)[0] == kind and item["metadata"].get("ownerReferences")
     )
@@ -201,7 +201,7 @@ def _settled(family: str, kind: str) -> tuple[World, Key, Json]:
 
 
 def _forged(item: Json, kind: str, change: Change, *, recorded: bool, noted: bool = True) -> Json:
-    """The workload with its pods changed, and its record, if it has one, too."""
+    """Return the workload with its pods changed, and also its record, if there is one."""
     forged, record = copy.deepcopy(apply.without_record(item)), copy.deepcopy(apply.last_applied(item))
     for each in (forged, record):
         for pods in _pods(_template(each, kind)):
@@ -212,7 +212,7 @@ def _forged(item: Json, kind: str, change: Change, *, recorded: bool, noted: boo
 
 
 def _assert_nothing_forged_is_sent(world: World, identity: Key) -> None:
-    """As long as anything changes. No answer has a word of the forger's in such a workload."""
+    """Run until nothing changes. No answer has a forged value in such a workload."""
     world.answers.clear()
     world.run()
     children = [child for answer in world.answers for child in json.loads(answer).get("children", ())]
@@ -222,7 +222,7 @@ def _assert_nothing_forged_is_sent(world: World, identity: Key) -> None:
 
 
 def _without_account(template: Json) -> Json:
-    """An account cannot be taken away, so the one that no name means is named in its place."""
+    """Remove the default account: a field cannot be removed, so the default account replaces a forged one."""
     for pods in _pods(template):
         if pods["spec"].get("serviceAccountName") == "default":
             pods["spec"].pop("serviceAccountName")
@@ -234,7 +234,7 @@ def _template(item: Json, kind: str) -> Json:
 
 
 def _pods(template: Json) -> list[Json]:
-    """The pod templates in a template."""
+    """Return the pod templates in a template."""
     groups = [template[name] for name in ("leaderTemplate", "workerTemplate") if name in template]
     return groups or ([template] if "spec" in template else [])
 

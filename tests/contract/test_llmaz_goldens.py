@@ -1,4 +1,4 @@
-"""What the replay of the recordings cannot compare: stricter rules, and children of upstream that are refused."""
+"""Cases that the replay of the recordings cannot compare: stricter rules, and upstream's children that are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STRICTER = [case for case in cases("llmaz") if "object" in case and case.get("de
 
 @pytest.mark.parametrize("case", STRICTER, ids=lambda case: f"{case['designRejects']} {case['name']}")
 def test_stricter_rules(case: Json) -> None:
-    """Upstream takes these objects, although they cannot work."""
+    """Upstream accepts these objects, although they cannot work."""
     item = case["object"]
     kind = find(item["apiVersion"], item["kind"])
     assert kind is not None
@@ -28,7 +28,7 @@ REFUSED = [case for case in cases("llmaz") if "ChildRejected" in str(case["expec
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["name"])
 def test_children_that_upstream_makes_twice_over(case: Json) -> None:
-    """The API server refuses upstream's workload for a name that is in a list twice; ours has every name once."""
+    """The API server refuses upstream's workload for a duplicate name in a list; ours has each name once."""
     world = {**case, **case.get("asDeployment", {})}
     (parent,) = [o for o in world["expect"]["children"] if o["apiVersion"].startswith("inference.llmaz.io")] or [
         o for o in world["objects"] if o["kind"] == "Service"

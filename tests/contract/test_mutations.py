@@ -1,6 +1,6 @@
-"""Recorded requests with one to three values changed at random: no fault, no lost child, and no other permissions.
+"""Random changes of values in recorded requests cause no error, lose no child and change no permissions.
 
-All optional kinds are installed, so the syncs of KServe have Roles, RoleBindings and ServiceAccounts as children.
+All optional kinds are installed, so KServe's syncs have Roles, RoleBindings and ServiceAccounts as children.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.corpus.test_mutations import mutated as mutated_bytes
 from tests.hookcalls import NOW
 
 MUTATIONS = 6
-"""Of each request."""
+"""Changes per request."""
 RBAC = ("Role", "RoleBinding", "ServiceAccount")
 VALUES: list[Any] = [
     *(None, True, 0, -1, 2**63 - 1, 1.5, "", "x" * 300, "\x00", "../..", "{{ .Name }}", "*", [], {}, [None], [[]]),
@@ -38,7 +38,7 @@ Place = tuple[Any, ...]
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_sync_fails_or_loses_a_child(family: str) -> None:
-    """Whatever was written into the parent, its children, or the related objects."""
+    """The parent, its children and related objects are changed."""
     chance, answered = random.Random(family), 0
     kinds: set[str] = set()
     refusals: list[int] = []
@@ -60,7 +60,7 @@ def test_no_sync_fails_or_loses_a_child(family: str) -> None:
 
 
 def test_observed_permissions_decide_nothing() -> None:
-    """The children are the same, whatever somebody made of a Role, a RoleBinding or a ServiceAccount in the cluster."""
+    """Observed Roles, RoleBindings and ServiceAccounts do not affect the children."""
     chance, compared = random.Random(1), 0
     for case, kind, request in requests("kserve"):
         before = orjson.loads(answer_sync(kind, orjson.dumps(request), settings(case), NOW))["children"]
@@ -79,7 +79,7 @@ def test_observed_permissions_decide_nothing() -> None:
 
 
 def test_no_conversion_fails_or_loses_an_object() -> None:
-    """Every answer has the uid, and all objects or none."""
+    """Every answer has the uid, and either all objects or none."""
     chance, converted = random.Random(2), 0
     for case in records("conversions"):
         body = review([case["from"], case["to"]], case["to"]["apiVersion"])
@@ -120,7 +120,7 @@ def review(objects: list[Json], api_version: str) -> Json:
 
 
 def requests(family: str) -> Iterator[tuple[Json, Kind[Any, Any], Json]]:
-    """Every third recorded case, and the sync requests of its parents when nothing changes any more."""
+    """Yield every third recorded case, with the sync requests of its parents when nothing changes any more."""
     for case in [case for case in replayed(family) if "objects" in case][::3]:
         world = World(case, settings(case), complete=True)
         world.run()
@@ -154,7 +154,7 @@ def mutate(request: Json, part: str, chance: random.Random) -> Json:
 
 
 def change(part: Any, chance: random.Random) -> None:
-    """Replace, remove or repeat one value. Identities stay: Metacontroller and the API server write them."""
+    """Replace, remove or repeat one value, but not identities, which Metacontroller and the API server write."""
     places = [
         place for place in _places(part, ()) if not {"name", "namespace", "uid", "kind", "apiVersion"} & {place[-1]}
     ]

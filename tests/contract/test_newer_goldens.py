@@ -1,7 +1,7 @@
-"""What KServe v0.20 answered, replayed: a case that is equal stays so.
+"""The answers of KServe v0.20, replayed: cases that are equal must stay equal.
 
-``recorded/kserve-0.20-open.json`` lists the cases that still differ without a declared difference, and where. One that
-becomes equal has to leave the list.
+``recorded/kserve-0.20-open.json`` lists the cases that still have undeclared differences, and where. A case that
+becomes equal must be removed from the list.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ def _part(path: str) -> str:
 
 @pytest.mark.parametrize("case", replayed(RECORDING), ids=lambda case: str(case["name"]))
 def test_newer_goldens(case: Json) -> None:
-    """Also no further place in a case that still differs."""
+    """A listed case may have no further differences."""
     assert set(found(case)) == set(OPEN.get(case["name"], ()))

@@ -1,6 +1,6 @@
-"""Taking over from earlier releases: no pod template changes, and no `Ready`.
+"""Upgrades from earlier releases change no pod template and no `Ready`.
 
-Each workload is tried as it was sent, and with what the API server adds to a pod.
+Each workload is tested as sent, and with the API server's defaults.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, key
 
 RELEASES = ("released", "released-with-digests")
-"""Recordings of earlier releases: of one that wrote no digests of inputs, and of one with digests of another format."""
+"""Recordings of earlier releases: one without digests of inputs, and one with digests in another format."""
 AT_LEAST = {"llmkube": 150, "llmaz": 200, "kserve": 200}
-"""Workloads that are looked at."""
+"""Minimum numbers of workloads."""
 READY = {"llmkube": 100, "llmaz": 4, "kserve": 15}
-"""Parents among them that were ready."""
+"""Minimum numbers of parents that were ready."""
 
 
 @pytest.mark.parametrize("form", [copy.deepcopy, defaulted], ids=["as sent", "as stored"])
@@ -35,12 +35,12 @@ READY = {"llmkube": 100, "llmaz": 4, "kserve": 15}
 def test_nothing_restarts_and_nothing_becomes_unready(
     family: str, recording: str, form: Callable[[Json], Json]
 ) -> None:
-    """Also while the Deployments' controller has yet to see that their annotations changed."""
+    """Also before the Deployment controller has observed the change of annotations."""
     seen: Counter[str] = Counter()
     for case, left in _cases(family, recording):
         world = _world(case, left, form)
         templates = _templates(world)
-        ready = set() if facts(case).get("slicesOfOtherNames") else _ready(world)  # those are no longer watched
+        ready = set() if facts(case).get("slicesOfOtherNames") else _ready(world)  # these are not watched any more
         world.run()
         assert _templates(world).items() >= templates.items(), case["name"]
         assert _ready(world) >= ready, case["name"]
@@ -54,7 +54,7 @@ def test_nothing_restarts_and_nothing_becomes_unready(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_reports_pending_template_changes(family: str) -> None:
-    """In `Ready` of the parent, as long as a workload of it is kept."""
+    """`Ready` of the parent reports it while one of its workloads is kept."""
     kept = 0
     for case, left in _cases(family):
         world = _world(case, left, copy.deepcopy)
@@ -69,7 +69,7 @@ def test_reports_pending_template_changes(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_workloads_are_noted_what_they_are_made_from(family: str) -> None:
-    """All but those that are kept because nothing is known of what they should be."""
+    """Only workloads without a known plan get no digest."""
     noted = 0
     for case, left in _cases(family):
         world = _world(case, left, copy.deepcopy)
@@ -78,7 +78,7 @@ def test_workloads_are_noted_what_they_are_made_from(family: str) -> None:
     assert noted > AT_LEAST[family]
 
 
-# The world of a case, as an earlier release left it.
+# A case's cluster, as an earlier release left it.
 
 
 def _cases(family: str, recording: str = RELEASES[0]) -> Iterator[tuple[Json, Json]]:
@@ -101,7 +101,7 @@ def _world(case: Json, left: Json, form: Callable[[Json], Json]) -> World:
 
 
 def _unseen(world: World) -> None:
-    """What any change of a Deployment's annotations does, until its controller sees it."""
+    """Raise the generation of each Deployment, as a change of annotations does before the controller observes it."""
     for item in _workloads(world):
         if item["kind"] == "Deployment":
             generation = item["metadata"].get("generation", 1)

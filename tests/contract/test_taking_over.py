@@ -1,7 +1,7 @@
-"""Taking over from the Go operators: what they left behind, our answers to it, and no pod template that changes.
+"""Taking over from the Go operators: the hooks change no pod template.
 
-The recordings hold every workload as the Go operator wrote it. docs/migration.md gives the children their label; they
-have no record of a hook's answer. Both forms are tried: as sent, and with what the API server adds to a pod.
+The recordings have every workload as the Go operator wrote it. The children have the label of docs/migration.md, and no
+record of a hook's answer. They are tested as sent, and with the API server's defaults.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARENTS = {"llmkube": "InferenceService", "llmaz": "Service", "kserve": "LLMInfe
 
 @pytest.mark.parametrize("recording", [*RECORDINGS, "kserve-0.20"])
 def test_no_pod_template_changes(recording: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the first answer, or by those that follow it until nothing changes."""
+    """Neither the first answer changes one, nor those that follow until nothing changes."""
     rows: dict[str, list[tuple[str, int, list[str]]]] = defaultdict(list)
     for case in _cases(recording):
         for form in (_as_sent, defaulted):
@@ -49,9 +49,9 @@ def test_no_pod_template_changes(recording: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("recording", [*RECORDINGS, "kserve-0.20"])
 def test_a_change_by_the_user_brings_our_template_along(recording: str) -> None:
-    """Nothing of the other operator's is left then: the template is as we sent it, to the last field.
+    """The new template has nothing of the other operator's, and equals ours in every field.
 
-    An entry that was there twice under one name stays twice, as the merge has it, but is the same both times.
+    The merge keeps duplicate entries with one name, but both are then the same.
     """
     rolled, family = 0, recording.partition("-")[0]
     for case in _cases(recording):
@@ -89,7 +89,7 @@ def _new_label(spec: Json) -> None:
 _CHANGES = {"llmkube": _new_image, "llmaz": _new_image_in_template, "kserve": _new_label}
 
 
-# The world of a case.
+# A case's cluster.
 
 
 def _cases(recording: str) -> list[Json]:
@@ -101,7 +101,7 @@ def _as_sent(child: Json) -> Json:
 
 
 def _world(case: Json, form: Callable[[Json], Json]) -> World:
-    """What the operator left: its children without any record, and the statuses that it wrote last."""
+    """Return what the operator left: its children without records, and the statuses that it wrote last."""
     objects = {key(item): item for item in case["objects"]}
     objects |= {key(item): form(item) for item in case["expect"].get("children") or []}
     keeping = settings(case, keep_pod_templates=True, kserve_presets=None)
@@ -129,12 +129,12 @@ def _template(workload: Json) -> Json:
 
 
 def _kept(world: World) -> set[Key]:
-    """The workloads whose template stays as the other operator made it."""
+    """Return the workloads whose template is still the other operator's."""
     return {identity for identity, item in world.objects.items() if KEPT in (item["metadata"].get("annotations") or {})}
 
 
 def _once(value: Any) -> Any:
-    """Lists of objects without repetitions and by their key: the merge keeps the order of what was there."""
+    """Return lists of objects without duplicates and sorted by key, because the merge keeps the observed order."""
     if isinstance(value, dict):
         return {key: _once(item) for key, item in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -145,7 +145,7 @@ def _once(value: Any) -> Any:
 
 
 def _changes(before: Mapping[Key, Json], world: World) -> list[str]:
-    """The workloads whose template is another one now. One that the spec no longer asks for may go."""
+    """Return the workloads whose template changed; those that the spec no longer requires may be gone."""
     return [
         f"{identity[0]} {identity[2]}"
         for identity, template in before.items()
@@ -157,7 +157,7 @@ def _changes(before: Mapping[Key, Json], world: World) -> list[str]:
 
 
 def _topology(before: Mapping[Key, Json]) -> str:
-    """Kinds and roles of a case's workloads, by the ends of their names."""
+    """Return kinds and roles of a case's workloads, from the suffixes of their names."""
     return " + ".join(sorted({_role(identity) for identity in before}))
 
 

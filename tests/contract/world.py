@@ -1,6 +1,6 @@
-"""A recorded case's cluster: the command line's one in memory, with the clock and controllers of the recordings.
+"""The cluster of a recorded case: the command line's cluster in memory, with the recordings' clock and controllers.
 
-What judges the answers is ``parity.py``; this only sends what was recorded, until nothing changes.
+It sends the recorded objects until nothing changes; ``parity.py`` compares the answers.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.hookcalls import NOW
 Key = tuple[str, str, str]
 """Kind and version, namespace, name."""
 
-"""The hooks' clock. Times in the recordings are older."""
+"""The hooks' clock. Times in the recordings are earlier."""
 NOW_TEXT = "2030-01-01T00:00:00Z"
 LONG_AGO = "2025-01-02T00:00:00Z"
 MAX_ROUNDS = 8
 SCRIPT = "<script>"
-"""Stands for a text that was not recorded."""
+"""Replaces text that was not recorded."""
 
 _CLUSTER_SCOPED = ("Node", "PriorityClass", "RuntimeClass", "StorageClass", "OpenModel", "BackendRuntime", "Namespace")
 _UNDECLARED = {
@@ -42,29 +42,29 @@ _UNDECLARED = {
     ),
     "kserve-0.20": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
 }
-"""Optional children that the recordings were compared without, by recording or by family."""
+"""Optional children that were not installed for the recordings, by recording or family."""
 _LIVE = ("Deployment", "LeaderWorkerSet", "HTTPRoute", "InferencePool", "HorizontalPodAutoscaler", "ScaledObject")
-"""Kinds whose healthy controllers are played in live cases."""
+"""Kinds whose healthy controllers are simulated in live cases."""
 _PARENTS = {
     "llmkube": ("Model", "InferenceService"),
     "llmaz": ("OpenModel", "BackendRuntime", "Playground", "Service"),
     "kserve": ("LLMInferenceServiceConfig", "LLMInferenceService"),
 }
-"""Kinds in the order in which they are synced: those that others wait for come first."""
+"""Kinds in the order of their syncs: those that others wait for come first."""
 
 
 def namespace(item: Json) -> str:
-    """Empty for what no namespace holds."""
+    """Return an object's namespace; empty for cluster-scoped kinds."""
     return "" if item["kind"] in _CLUSTER_SCOPED else str(item["metadata"].get("namespace", ""))
 
 
 def key(item: Json) -> Key:
-    """What identifies an object."""
+    """Return what identifies an object."""
     return outer_key(item), namespace(item), item["metadata"]["name"]
 
 
 def expanded(value: Any) -> Any:
-    """``<time>`` is long ago, ``<now-20s>`` twenty seconds before the clock."""
+    """Replace ``<time>`` by an early time, and ``<now-20s>`` by the time 20 seconds before the clock's."""
     text = json.dumps(value).replace("<time>", LONG_AGO)
     return json.loads(re.sub(r"<now-(\d+)s>", lambda m: _ago(int(m[1])), text))
 
@@ -74,13 +74,13 @@ def _ago(seconds: int) -> str:
 
 
 class World:
-    """The objects of one case, and what the hooks made of them."""
+    """The objects of one case, which the hooks change."""
 
     def __init__(self, case: Json, settings: Settings, *, complete: bool = False) -> None:
-        """``complete``: with the optional kinds that the recordings were compared without."""
+        """``complete`` includes optional kinds that were not installed for the recordings."""
         self.case = case
         self.answers: list[bytes] = []
-        """All that the hooks said."""
+        """All answers of the hooks."""
         self._hooks = direct(settings, lambda: NOW)
         self._cluster = Cluster(
             self._send,
@@ -105,17 +105,17 @@ class World:
         return self.answers[-1]
 
     def put(self, item: Json) -> None:
-        """Hold an object as it is."""
+        """Store an object unchanged."""
         self._cluster.put(item)
 
     @property
     def objects(self) -> dict[Key, Json]:
-        """Everything that is there."""
+        """All objects by key."""
         return {key(item): item for item in self._cluster.objects.values()}
 
     @property
     def timers(self) -> dict[str, float | None]:
-        """When each parent asks to be synced again, in seconds."""
+        """Seconds until each parent asks to be synced again."""
         answers = self._cluster.answers
         return {
             f"{parent['kind']}/{parent['metadata']['name']}": answers[uid][1].get("resyncAfterSeconds")
@@ -128,7 +128,7 @@ class World:
         for _ in range(MAX_ROUNDS):
             changed = False
             for kind, parent in self._parents():
-                here = self._cluster.objects[outer_key(parent), inner_key(parent)]  # one before may have replaced it
+                here = self._cluster.objects[outer_key(parent), inner_key(parent)]  # an earlier sync may replace it
                 changed |= self._cluster.sync(kind, here)
             changed |= self._cluster.play()
             if not changed:
@@ -136,20 +136,20 @@ class World:
         raise AssertionError(f"no fixpoint after {MAX_ROUNDS} rounds")
 
     def parent(self, kind: str, name: str) -> Json | None:
-        """The object of one of the family's kinds."""
+        """Return an object of one of the family's kinds, or None."""
         found = (p for _, p in self._parents(all_kinds=True) if (p["kind"], p["metadata"]["name"]) == (kind, name))
         return next(found, None)
 
     def has(self, kind: str) -> bool:
-        """Whether an object of that kind is synced."""
+        """Return whether an object of that kind is synced."""
         return any(parent["kind"] == kind for _, parent in self._parents())
 
     def request(self, kind: str) -> bytes:
-        """What Metacontroller would post about the first object of that kind now."""
+        """Return the sync request for the first object of that kind."""
         return next(self._cluster.request(k, parent) for k, parent in self._parents() if parent["kind"] == kind)
 
     def children(self) -> dict[Key, Json]:
-        """The children that the hooks want, as they are now."""
+        """Return the desired children, in their present state."""
         wanted = set()
         for _, parent in self._parents():
             _, answer = self._cluster.answers[parent["metadata"]["uid"]]
@@ -158,7 +158,7 @@ class World:
         return {k: item for k, item in self.objects.items() if k in wanted}
 
     def declared(self) -> set[str]:
-        """Kinds of children that the parents of this case may have."""
+        """Return the kinds of children that the parents of this case may have."""
         without = self._cluster.without
         return {child.key for kind, _ in self._parents() for child in declared(kind, without)}
 
@@ -169,9 +169,9 @@ class World:
         return sorted(found, key=lambda pair: order.index(pair[1]["kind"]))
 
     def _controllers(self) -> dict[str, Controller]:
-        """Jobs of Models that the operator called failed fail, others complete; claims bind.
+        """Return simulated controllers: Jobs of Models that were recorded as failed fail, others complete; claims bind.
 
-        Nothing else is played, but in a live case the healthy controllers of workloads, routes and pools.
+        Other kinds have none, except for workloads, routes and pools in live cases.
         """
         statuses = self.case["expect"]["status"].items()
         failing = {name.partition("/")[2] for name, status in statuses if status.get("phase") == "Failed"}
@@ -193,7 +193,7 @@ def _job_status(*, failed: bool) -> Json:
 
 
 def _with_settings(item: Json, case: Json) -> Json:
-    """Return an object with what recordings leave out: start scripts of presets, and documents of settings."""
+    """Return an object with parts that recordings leave out: start scripts of presets, and settings documents."""
     if item["kind"] == "LLMInferenceServiceConfig":
         caches = f".Spec{'.Prefill' if 'prefill' in item['metadata']['name'] else ''}.KVCacheOffloading"
         flag = f"{{{{ if {caches} }}}}{{{{ kvTransferConfig {caches} }}}}{{{{ end }}}}"
@@ -213,7 +213,7 @@ def _uid(item: Json) -> str:
 
 
 def _asked_for(item: Json) -> Json:
-    """What an operator that is taken over would have asked Metacontroller for."""
+    """Return the object that a replaced operator would have sent to Metacontroller."""
     dropped = (*apply.SYSTEM_FIELDS, "ownerReferences")
     metadata = {name: value for name, value in item["metadata"].items() if name not in dropped}
     return {**{name: value for name, value in item.items() if name != "status"}, "metadata": metadata}

@@ -1,4 +1,4 @@
-"""The catalogues are what the engines' own sources say."""
+"""The catalogues agree with the engines' own sources."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_reads_the_options_of_a_parser() -> None:
 
 
 def test_reads_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values that the engine compares later are among them, and so are metrics and paths."""
+    """The catalogue has values that the engine checks after parsing, metrics and paths."""
     wheel = tmp_path / "vllm-1.2.3-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("vllm/engine/arg_utils.py", ARGUMENTS)

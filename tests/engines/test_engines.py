@@ -1,7 +1,7 @@
-"""Every command line that is written here is one that its engine's own parser accepts.
+"""Every command line built here is accepted by the engine's own parser.
 
-What the parsers accept stands in the catalogues of releases (``app/workload/engines``), which ``tools/engines.py``
-reads from what the engines publish. Each is tried with the default image and with the newest release.
+The options that the parsers accept are in the catalogues of releases (``app/workload/engines``), which
+``tools/engines.py`` reads from published sources. The default image and the newest release are tested.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEWEST = {
     "vllm": "vllm/vllm-openai:v0.33.0",
     "sglang": "lmsysorg/sglang:v0.5.23",
 }
-"""Images of the newest catalogued release, where that is not the default's."""
+"""Images of the newest catalogued release, if it is not the default."""
 
 
 def release(engine: str, version: str) -> Release:
@@ -46,7 +46,7 @@ def engine(image: str) -> Engine:
 
 
 def options(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """The options of a command line, each with its values."""
+    """Yield the options of a command line, each with its values."""
     found: list[tuple[str, list[str]]] = []
     for argument in arguments:
         if re.fullmatch(r"--?[A-Za-z][\w-]*", argument):
@@ -57,7 +57,7 @@ def options(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def refused(arguments: list[str], there: Engine) -> list[str]:
-    """What the engine would end with: options that it does not have, values that they do not take, repetitions."""
+    """Return what the engine would refuse: unknown options, invalid values, repetitions."""
     given = list(options(arguments))
     names = [name for name, _ in given]
     return [
@@ -69,7 +69,7 @@ def refused(arguments: list[str], there: Engine) -> list[str]:
 
 @pytest.mark.parametrize("image", images.default_images())
 def test_default_images_are_pinned(image: str) -> None:
-    """By a version or a digest: what a tag such as ``latest`` or ``server`` means changes without us."""
+    """The image of a tag such as ``latest`` or ``server`` changes without a change here."""
     name, _, digest = image.partition("@")
     tag = name.rpartition(":")[2] if ":" in name.rpartition("/")[2] else ""
     assert re.fullmatch("sha256:[0-9a-f]{64}", digest) or re.search(r"[0-9]+\.[0-9]+", tag), image
@@ -93,7 +93,7 @@ def test_catalogues_say_where_they_come_from() -> None:
 
 
 def values(flag: Flag, path: str) -> list[Any]:
-    """Values to try of a field: all that its type lists, or some that users write."""
+    """Return values to try for a field: all of its type, or some that users write."""
     if flag.choices:
         return list(flag.choices)
     free: dict[str, list[Any]] = {
@@ -125,7 +125,7 @@ def _kind(path: str) -> str:
 
 
 def written(path: str, value: Any) -> Json:
-    """The spec with one value, and what has to stand beside it."""
+    """Return the spec with one value, and the fields that it requires."""
     beside: Json = {}
     if path.startswith("sglangConfig.speculative."):
         beside = {"enabled": True, "algorithm": "EAGLE", "draftModelPath": "org/draft"}
@@ -150,7 +150,7 @@ CASES = [
 
 @pytest.mark.parametrize(("runtime", "image", "path", "value"), CASES)
 def test_no_value_ends_the_engine(runtime: Runtime, image: str, path: str, value: Any) -> None:
-    """The engine accepts the command line for all that the CRD allows; a value that is left out has a warning.
+    """The engine accepts the command line for any value of the CRD; a value that is left out has a warning.
 
     There is no command line while the service waits for a draft Model, or for GPUs that the Model does not have.
     """
@@ -218,7 +218,7 @@ def test_an_option_that_the_engine_lacks_is_warned_of() -> None:
     assert [text for text in warned(service(extraArgs=["--draft-max", "4"])) if "no option --draft-max" in text]
 
 
-# llmaz: the presets that are shipped.
+# llmaz: the shipped presets.
 
 PRESETS = [(name, config["name"]) for name, item in ENGINES.items() for config in item["spec"]["recommendedConfigs"]]
 
@@ -243,7 +243,7 @@ def test_llmaz_presets_are_accepted(name: str, preset: str) -> None:
 
 
 def test_llmaz_pods_serve_the_metrics_that_are_asked_for() -> None:
-    """SGLang does so only with an option."""
+    """SGLang requires an option for it."""
     for config in ENGINES["sglang"]["spec"]["recommendedConfigs"]:
         assert "--enable-metrics" in config["args"]
 
@@ -267,14 +267,14 @@ def test_kserves_presets_are_accepted(one: Release) -> None:
     earlier = presets.EDITIONS["v0.17"].values()
     texts = " ".join(text for preset in earlier for text in _texts(preset) if "vllm serve" in text)
     found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", texts))
-    ours = {"--head", "--port", "--block", "--address", "--disable-usage-stats"}  # of ray, in the same scripts
+    ours = {"--head", "--port", "--block", "--address", "--disable-usage-stats"}  # options of ray in the same scripts
     assert found - ours <= set(one.options)
 
 
 @pytest.mark.parametrize("one", [release("vllm", "0.23.0"), release("vllm", "0.33.0")], ids=lambda one: one.version)
 @pytest.mark.parametrize("suffix", [suffix for suffix in presets.SUFFIXES if suffix.endswith(("template", "parallel"))])
 def test_the_latest_presets_are_accepted(one: Release, suffix: str) -> None:
-    """By vLLM of the image that they name, and by the newest release that is known."""
+    """vLLM of the presets' image and the newest known release accept them."""
     scripts = [text for text in _texts(presets.LATEST[suffix]) if "vllm serve" in text]
     assert scripts
     assert {flag for text in scripts for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)} - {"--version"} <= set(

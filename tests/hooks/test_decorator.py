@@ -1,4 +1,4 @@
-"""Labels on objects that are parents of somebody else (MC-9)."""
+"""Labels on objects that are also parents of others (MC-9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.kube.widget import widget
 
 
 class Spec(KubeModel):
-    """All that is looked at."""
+    """The only field that is read."""
 
     model_ref: str = Field(description="The model to serve.")
 
@@ -32,18 +32,18 @@ def answer(**given: Any) -> Any:
 
 
 def test_names() -> None:
-    """One word for controller and component, and a hook beside those of the kinds."""
+    """Controller and component have one name, and the hook is beside those of the kinds."""
     assert (MODELS.component, MODELS.hook_path) == ("toys-models", "/toys/models")
 
 
 def test_a_label() -> None:
-    """And no status, which somebody else writes."""
+    """There is no status, which another controller writes."""
     assert answer(spec={"modelRef": "opt"}) == {"labels": {KEY: "opt"}, "attachments": []}
 
 
 @pytest.mark.parametrize("value", ["not a label value", "x" * 64])
 def test_a_value_that_no_label_can_have(value: str) -> None:
-    """The API server would refuse the whole object; a value of before would be a wrong one."""
+    """The API server would refuse the whole object, and the previous value would be wrong."""
     assert answer(spec={"modelRef": value})["labels"] == {KEY: None}
 
 

@@ -1,4 +1,4 @@
-"""Keeping children: nothing is written, and no autoscaler's number is undone (MC-3.6, MC-8.3)."""
+"""Keeping children: nothing is written, and an autoscaler's number is kept (MC-3.6, MC-8.3)."""
 
 from typing import Any
 
@@ -39,25 +39,25 @@ RECORD: dict[str, Any] = {
 
 
 def test_a_child_is_re_emitted_from_its_record() -> None:
-    """Never as observed: the echoed resourceVersion would be a write at every sync."""
+    """If it were sent as observed, its resourceVersion would cause a write at every sync."""
     assert keep_child(observed(deployment(RECORD, 2))) == RECORD
 
 
 def test_the_observed_replicas_win_over_the_record() -> None:
-    """An old number would undo an autoscaler. The record is read by others, too, and stays as it is."""
+    """An old number would undo an autoscaler. The record itself does not change."""
     child = observed(deployment(RECORD, 6))
     assert keep_child(child)["spec"]["replicas"] == 6
     assert last_applied(child) == RECORD
 
 
 def test_replicas_are_not_added_to_a_record_without_them() -> None:
-    """The field belongs to the autoscaler alone then."""
+    """The field then belongs to the autoscaler alone."""
     record = {**RECORD, "spec": {"a": 1}}
     assert keep_child(observed(deployment(record, 6))) == record
 
 
 def test_ignores_a_null_in_a_record() -> None:
-    """The null goes: it would end Metacontroller's process."""
+    """A null would crash Metacontroller."""
     record = {**RECORD, "spec": {"replicas": None, "paused": None}}
     assert keep_child(observed(deployment(record, 2))) == {**RECORD, "spec": {}}
 
@@ -70,7 +70,7 @@ def test_ignores_a_null_in_a_record() -> None:
     ],
 )
 def test_a_record_is_read_as_the_api_server_stores_it(written: str, read: dict[str, Any]) -> None:
-    """Without nulls in maps, whole numbers as integers: however it was written."""
+    """Maps have no nulls, and whole numbers are integers."""
     text = f'{{"kind": "Deployment", "metadata": {{"name": "d"}}, "spec": {written}}}'
     record = last_applied(observed(deployment(None, 2, **{LAST_APPLIED: text})))
     assert record is not None
@@ -87,7 +87,7 @@ def test_a_record_with_a_number_that_is_too_large_names_the_child_only(number: s
 
 @pytest.mark.parametrize("annotations", [{}, {LAST_APPLIED: "{"}, {LAST_APPLIED: "[]"}])
 def test_a_child_without_a_record_is_named_only(annotations: dict[str, str]) -> None:
-    """Just taken over from another operator: named, it stays; nothing in it is ours."""
+    """It was just taken over from another operator: it is kept by its name, without any field."""
     assert keep_child(observed(deployment(None, 2, **annotations))) == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -96,7 +96,7 @@ def test_a_child_without_a_record_is_named_only(annotations: dict[str, str]) -> 
 
 
 def test_every_child_is_kept_in_a_fixed_order() -> None:
-    """Whatever the order in the request."""
+    """The order in the request does not matter."""
     group = {f"ns/{name}": observed(deployment({**RECORD, "metadata": {"name": name}}, name=name)) for name in "ba"}
     assert [c["metadata"]["name"] for c in keep(Children(deployments=group))] == ["a", "b"]
 
@@ -118,7 +118,7 @@ def test_every_child_is_kept_in_a_fixed_order() -> None:
 def test_replicas_beside_an_autoscaler(
     wanted: int, start: int | None, child: dict[str, Any] | None, sent: int | None
 ) -> None:
-    """One row of the table in MC-3.6 per case."""
+    """One case per row of the table in MC-3.6."""
     assert desired_replicas(wanted, start, None if child is None else observed(child)) == sent
 
 
@@ -132,12 +132,12 @@ EDITED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("record", EDITED.values(), ids=list(EDITED))
 def test_an_edited_record_still_names_its_child(record: dict[str, Any]) -> None:
-    """It is an annotation, and an answer that names another object, or holds a null, is never sent."""
+    """Anyone can edit the annotation; an answer never has another object's name, or a null."""
     assert keep_child(observed(deployment(record, 2))) == RECORD
 
 
 def test_a_record_without_a_namespace_gets_none() -> None:
-    """It was so when it was applied, and a field more would be a change."""
+    """It was applied without one, so a namespace would be a change."""
     record = {**RECORD, "metadata": {"name": "d"}}
     assert keep_child(observed(deployment(record, 2))) == record
 
@@ -165,7 +165,7 @@ def test_what_no_answer_has_does_not_come_from_a_record(metadata: dict[str, Any]
 
 
 def test_labels_and_annotations_of_a_record_stay() -> None:
-    """They are ours, and leaving them out would take them away."""
+    """They are ours, and would be removed if they were left out."""
     metadata = {**RECORD["metadata"], "labels": {"app": "d"}, "annotations": {"example.com/a": "b"}}
     record = {**RECORD, "metadata": {**metadata, "labels": {"app": "d", "controller-uid": "u"}}}
     assert keep_child(observed(deployment(record, 2)))["metadata"] == metadata
@@ -188,11 +188,11 @@ def test_labels_and_annotations_of_a_record_stay() -> None:
     ],
 )
 def test_ignores_a_foreign_record(record: Any) -> None:
-    """Its child is named, and nothing of what somebody wrote there is sent."""
+    """The child is sent by its name, without anything from the record."""
     assert keep_child(observed(deployment(record, 2))) == NAMED
 
 
 @pytest.mark.parametrize("text", ['{"kind":' * 5000, '{"kind":"Deployment","spec":{"a":1e400}}', "[" * 300 + "]" * 300])
 def test_ignores_an_unreadable_record(text: str) -> None:
-    """However deep it is, and whatever numbers it has."""
+    """It may be nested deeply, or have any numbers."""
     assert keep_child(observed(deployment(None, 2, **{LAST_APPLIED: text}))) == NAMED

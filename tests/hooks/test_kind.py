@@ -1,4 +1,4 @@
-"""The hooks' generic part: malformed requests are refused, invalid parents keep their children."""
+"""The generic part of hooks: malformed requests are refused, and invalid parents keep their children."""
 
 from dataclasses import replace
 from typing import Any
@@ -35,7 +35,7 @@ def sync(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_valid_parent_gets_its_children() -> None:
-    """And a status with a time that came from the clock argument."""
+    """The time in the status is the clock argument's."""
     answer = sync(request())
     assert [child["kind"] for child in answer["children"]] == ["Deployment"]
     assert answer["status"]["conditions"][0]["lastTransitionTime"] == NOW_TEXT
@@ -45,7 +45,7 @@ def test_a_valid_parent_gets_its_children() -> None:
     "spec", [{"size": "x"}, {"size": "small", "minimum": 5}, {}, [], "x", None, {"size": "small", "env": [{"name": 5}]}]
 )
 def test_an_invalid_parent_keeps_its_children(spec: Any) -> None:
-    """200, every observed child as last applied, Ready=False with reason InvalidSpec."""
+    """The status is 200, every observed child is sent as last applied, and Ready is False with reason InvalidSpec."""
     parent = {**widget(), "spec": spec}
     answer = sync(request(parent=parent, children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}}))
     assert answer["children"] == [RECORD]
@@ -57,7 +57,7 @@ def test_an_invalid_parent_keeps_its_children(spec: Any) -> None:
 
 @pytest.mark.parametrize(("stopped", "children"), [(False, [RECORD]), (True, [])])
 def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: list[dict[str, Any]]) -> None:
-    """Where a kind knows a way to stop that does not depend on the spec."""
+    """This applies to kinds that can be stopped independently of the spec."""
     hooks = replace(WIDGET.hooks, invalid_children=lambda request: [] if stopped else keep(request.children))
     kind = replace(WIDGET, hooks=hooks)
     body = request(parent=widget({"size": "x"}), children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}})
@@ -83,14 +83,14 @@ def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: l
     ],
 )
 def test_malformed_requests_are_refused(over: dict[str, Any]) -> None:
-    """Never a 200 with fewer children."""
+    """They never get a 200 with fewer children."""
     with pytest.raises(ProtocolError):
         sync(request(**over))
 
 
 @pytest.mark.parametrize("missing", ["parent", "children"])
 def test_missing_keys_are_refused(missing: str) -> None:
-    """No children in the request does not mean that there are none."""
+    """A request without children does not mean that there are none."""
     body = request()
     del body[missing]
     with pytest.raises(ProtocolError):
@@ -98,7 +98,7 @@ def test_missing_keys_are_refused(missing: str) -> None:
 
 
 def test_every_truncation_is_refused() -> None:
-    """At each byte of a valid request."""
+    """A valid request is cut at each byte."""
     body = orjson.dumps(request(children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}}))
     for end in range(len(body)):
         with pytest.raises(ProtocolError):
@@ -114,7 +114,7 @@ def test_optional_keys_may_be_missing(missing: str) -> None:
 
 
 def test_unknown_child_kinds_and_garbage_status_are_ignored() -> None:
-    """They are not ours, and the status is written anew."""
+    """The status is written anew."""
     parent = {**widget(), "status": {"conditions": "garbage"}}
     answer = sync(request(parent=parent, children={"Deployment.apps/v1": {}, "Foo.example.dev/v1": {"ns/x": {}}}))
     assert answer["status"]["conditions"][0]["type"] == "Ready"
@@ -131,13 +131,13 @@ def test_the_answer_does_not_depend_on_the_order_of_children() -> None:
 
 @pytest.mark.parametrize("spec", [{"size": "small"}, {"size": "x"}, None, []])
 def test_customize_never_fails_for_a_users_mistake(spec: Any) -> None:
-    """Deletion waits for it too."""
+    """Deletion calls the hook too."""
     body = orjson.dumps({"controller": {}, "parent": {**widget(), "spec": spec}})
     assert "relatedResources" in orjson.loads(answer_customize(WIDGET, body, SETTINGS))
 
 
 def test_an_answer_that_would_be_too_large_is_refused() -> None:
-    """The children that are kept may be many: no fault of ours, and on 413 Metacontroller leaves them."""
+    """The kept children may be too many. The refusal is not an internal error, and on 413 Metacontroller keeps them."""
     records = [
         {**RECORD, "metadata": {"name": f"d{n}", "namespace": "ns"}, "spec": {"text": "x" * 100_000}}
         for n in range(MAX_ANSWER_BYTES // 100_000 + 1)

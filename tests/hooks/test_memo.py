@@ -1,4 +1,4 @@
-"""What is remembered is bounded with its value, and never shows in an answer (docs/decisions/0006)."""
+"""The memo is bounded in size, and never affects an answer (docs/decisions/0006)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def forget() -> None:
-    """As in a process that just started."""
+    """Clear the memo, as in a new process."""
     MEMO.__init__()  # type: ignore[misc]  # on purpose
 
 
@@ -42,7 +42,7 @@ def _fresh() -> Iterator[None]:
 
 
 def test_the_oldest_is_forgotten_first() -> None:
-    """Entries leave as soon as the sizes together exceed the budget."""
+    """Entries are removed as soon as the sizes together exceed the budget."""
     memo = Memo(budget=10)
     for key in "abc":
         memo.put(key, 1, 4)
@@ -50,7 +50,7 @@ def test_the_oldest_is_forgotten_first() -> None:
 
 
 def test_what_is_larger_than_the_budget_is_not_kept() -> None:
-    """And nothing makes room for it."""
+    """It evicts no other entry."""
     memo = Memo(budget=10)
     memo.put("small", 1, 1)
     memo.put("large", 2, 11)
@@ -58,7 +58,7 @@ def test_what_is_larger_than_the_budget_is_not_kept() -> None:
 
 
 def test_a_key_keeps_its_first_value() -> None:
-    """Two results for one input would not be a pure function's."""
+    """A pure function has one result per input."""
     memo = Memo()
     memo.put("key", 1, 1)
     memo.put("key", 2, 1)
@@ -66,7 +66,7 @@ def test_a_key_keeps_its_first_value() -> None:
 
 
 def test_threads_may_share_it() -> None:
-    """What is held stays what the entries count."""
+    """The total size remains the sum of the entries."""
     memo = Memo(budget=1000)
 
     def work(number: int) -> None:
@@ -83,7 +83,7 @@ def test_threads_may_share_it() -> None:
 
 
 def test_only_what_is_worth_it_is_remembered() -> None:
-    """A result that nobody asks for again takes no place."""
+    """A result that is not worth remembering takes no space."""
     made: list[int] = []
 
     def make() -> int:
@@ -106,9 +106,9 @@ def test_only_what_is_worth_it_is_remembered() -> None:
     ids=["small", "env", "lists", "maps", "text"],
 )
 def test_an_entry_counts_what_it_takes(spec: Json) -> None:
-    """Key and value, whatever they consist of: never less than the interpreter says, nor many times more."""
+    """The size includes key and value; it is at least what the interpreter measures, and not many times more."""
     raw = orjson.dumps(spec)
-    read_related(raw, WidgetSpec)  # builds what is built once
+    read_related(raw, WidgetSpec)  # creates what is created once
     forget()
     gc.collect()
     tracemalloc.start()
@@ -123,14 +123,14 @@ def test_an_entry_counts_what_it_takes(spec: Json) -> None:
 
 
 def test_distinct_requests_do_not_grow_it() -> None:
-    """Ever new specs, of which each is asked about once."""
+    """Each of many specs is read once."""
     for number in range(4000):
         read_related(orjson.dumps({"size": "small", "name": "a", "other": "x" * 4000, "n": number}), WidgetSpec)
     assert MEMO_BYTES * 0.9 < MEMO.held <= MEMO_BYTES
     assert footprint(MEMO._entries) <= 1.6 * MEMO_BYTES
 
 
-# Nothing but time depends on it.
+# The memo affects only time.
 
 LLM = "serving.kserve.io/LLMInferenceService"
 SEES_METADATA = [
@@ -146,7 +146,7 @@ SEES_METADATA = [
 
 
 def specs(kind: Kind[Any, Any]) -> Iterator[Json]:
-    """Valid ones, and those of which the verdict hangs on metadata."""
+    """Yield valid specs, and specs whose verdict depends on metadata."""
     valid = VALID[name_of(kind)]
     yield valid
     yield {**valid, "unknown": True}
@@ -173,7 +173,7 @@ METADATA: list[Json] = [
 
 
 def requests(kind: Kind[Any, Any]) -> Iterator[bytes]:
-    """Sync requests that differ in one input each: of the parent, and of each related object."""
+    """Yield sync requests that each differ in one input: of the parent, or of a related object."""
     cluster = cluster_of_all()
     for spec in specs(kind):
         plain = orjson.loads(cluster.request(kind, parent(kind, spec)))
@@ -191,7 +191,7 @@ def requests(kind: Kind[Any, Any]) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_every_input_counts(kind: Kind[Any, Any]) -> None:
-    """Requests that differ in one input, in both orders, with two settings, after and without all the others."""
+    """Each of these requests has one answer: in both orders, and with or without the memo. There are two settings."""
     everything = list(requests(kind))
     variants = [Settings(), Settings(llmkube_allowed_source_hosts=(), kserve_config_prefix="other-")]
 
@@ -211,7 +211,7 @@ def test_every_input_counts(kind: Kind[Any, Any]) -> None:
 
 @pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
 def test_answers_are_the_same_bytes_with_and_without(family: str) -> None:
-    """For what is shipped as examples, with all their children there."""
+    """For the shipped examples with all their children."""
     files = [str(f) for f in sorted((ROOT / "examples" / family).glob("*.yaml"))]
     cluster = settled(read([*files, str(ROOT / "manifests" / "llmaz-runtimes")]), "default")
     settings = Settings()

@@ -1,4 +1,4 @@
-"""One reader for parents, reviews and related objects: whatever the bytes are, it says what is wrong with them."""
+"""One reader for parents, reviews and related objects, which reports what is wrong with any bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def errors(raw: bytes) -> list[str]:
 
 
 def test_a_sound_spec() -> None:
-    """Document and typed spec, and a line for what is in neither's type."""
+    """The result has document and typed spec, and a warning for each unknown field."""
     found = read(b'{"size":"small","sise":1,"env":[{"name":"A","vlaue":"x"}]}', WidgetSpec)
     assert found.spec is not None
     assert isinstance(found.document, dict)
@@ -45,7 +45,7 @@ def test_a_sound_spec() -> None:
 
 
 def test_an_absent_spec() -> None:
-    """An error, or nothing set, as the kind has it."""
+    """It is an error or an empty spec, depending on the kind."""
     assert errors(b"null") == ["spec: Required value"]
     assert read(b"null", WidgetSpec, needed=False).errors[0].path.segments == ("spec", "size")
 
@@ -55,7 +55,7 @@ def nested(depth: int) -> bytes:
 
 
 def test_depth() -> None:
-    """Up to the limit it is read, beyond it the field that holds it is named, however deep it is."""
+    """Beyond the limit the field that is too deep is named, at any depth."""
     assert errors(nested(MAX_DEPTH - 1)) == []
     for depth in (MAX_DEPTH, 1000, 5000):
         found = read(nested(depth), WidgetSpec)
@@ -65,7 +65,7 @@ def test_depth() -> None:
 
 @pytest.mark.parametrize("nested", ["[" * 201 + "]" * 201, "- " * 201 + "x", "[" * 5000 + "]" * 5000], ids=len)
 def test_depth_of_yaml(nested: str) -> None:
-    """It is checked before PyYAML, whose time for nested brackets is quadratic, builds anything."""
+    """It is checked before PyYAML, which takes quadratic time for nested brackets, builds anything."""
     assert read_yaml("[" * MAX_DOCUMENT_DEPTH + "]" * MAX_DOCUMENT_DEPTH, lambda document: str(type(document))) == LIST
     assert str(read_yaml(f"a: {nested}", repr)).startswith("is not valid YAML")
 
@@ -75,7 +75,7 @@ LIST = str(list)
 
 @pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_STRING_BYTES + b'\\ud800"'])
 def test_what_no_json_has(value: bytes) -> None:
-    """A decoder that skips it does not see it; the reader does."""
+    """The decoder skips such values in unknown fields, but the reader finds them."""
     found = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
     assert (found.fault, found.spec) == (ReadFault.JSON, None)
     assert "not valid JSON" in str(found.errors[0])
@@ -90,12 +90,12 @@ def test_what_no_json_has(value: bytes) -> None:
     ],
 )
 def test_too_much(other: bytes, words: str) -> None:
-    """Named at the field that makes it so."""
+    """The field that makes the document too large is named."""
     assert errors(b'{"size":"small","other":' + other + b"}")[0].startswith(words)
 
 
 def test_control_characters() -> None:
-    """In a value, whether or not the type knows its field."""
+    """They are found in known and unknown fields."""
     assert "control characters" in errors(b'{"size":"small","other":["\\u001b"]}')[0]
 
 
@@ -112,7 +112,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("raw", HOSTILE.values(), ids=list(HOSTILE))
 def test_reading_anything_ends_soon(raw: bytes) -> None:
-    """With no more findings than anybody looks at; what it costs, ``make bench`` says."""
+    """The number of findings is limited; ``make bench`` measures the cost."""
     found = read(raw, WidgetSpec)
     assert len(found.warnings) <= 200
     assert len(found.errors) <= 1100
@@ -121,7 +121,7 @@ def test_reading_anything_ends_soon(raw: bytes) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 @pytest.mark.parametrize("bad", ["\x1b[31m", "a" * (MAX_STRING_BYTES + 1)], ids=["control", "long"])
 def test_everybody_finds_the_same(kind: Kind[Any, Any], bad: str) -> None:
-    """A spec that admission refuses is refused as a related object too."""
+    """A spec that admission refuses is also refused as a related object."""
     raw = orjson.dumps({**VALID[name_of(kind)], "other": bad})
     verdict = judge(kind, ObjectMeta(name="x"), ReviewedObject(spec=msgspec.Raw(raw)), None, SETTINGS)
     related = read_related(raw, kind.resource.spec)

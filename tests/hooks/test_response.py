@@ -1,4 +1,4 @@
-"""No answer leaves that Metacontroller was seen to choke or loop on (MC-0, MC-1.2, MC-3.2)."""
+"""Answers that crash Metacontroller or make it loop are not sent (MC-0, MC-1.2, MC-3.2)."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def child(**over: Any) -> dict[str, Any]:
 
 
 def test_status_and_children_are_always_there() -> None:
-    """An answer without them would delete every child."""
+    """An answer without children would delete every child."""
     assert orjson.loads(encode(SyncResponse({}, []), "ns").body) == {"status": {}, "children": []}
 
 
@@ -43,7 +43,7 @@ def test_status_and_children_are_always_there() -> None:
     ],
 )
 def test_what_is_refused(children: list[Any]) -> None:
-    """A null, a duplicate, a foreign namespace, values of the wrong kind, a clash of merge keys."""
+    """A null, a duplicate, another namespace, values of the wrong type, duplicate merge keys."""
     with pytest.raises(ResponseError):
         encode(SyncResponse({}, children), "ns")
 
@@ -61,7 +61,7 @@ def test_what_is_refused(children: list[Any]) -> None:
     ids=["terminal", "direction", "invisible", "line ends", "long", "long when escaped"],
 )
 def test_strings_of_a_status_can_be_shown(text: str, shown: str) -> None:
-    """Names and messages of other objects are in it, and `kubectl` prints them as they are."""
+    """A status has names and messages of other objects, and `kubectl` prints them unescaped."""
     status = {"conditions": [{"message": text}], "url": text}
     assert orjson.loads(encode(SyncResponse(status, []), "ns").body)["status"] == {
         "conditions": [{"message": shown}],
@@ -70,13 +70,13 @@ def test_strings_of_a_status_can_be_shown(text: str, shown: str) -> None:
 
 
 def test_a_null_in_status_is_refused() -> None:
-    """The API server would prune it, and the comparison would fail for ever."""
+    """The API server would prune it, and every comparison would find a difference."""
     with pytest.raises(ResponseError):
         encode(SyncResponse({"a": None}, []), "ns")
 
 
 def test_the_same_answer_has_the_same_bytes() -> None:
-    """Key order of maps does not matter."""
+    """The order of keys in maps does not matter."""
     one = encode(SyncResponse({"a": 1, "b": 2}, [child()]), "ns").body
     assert one == encode(SyncResponse({"b": 2, "a": 1}, [child()]), "ns").body
 
@@ -92,12 +92,12 @@ def test_the_same_answer_has_the_same_bytes() -> None:
     ],
 )
 def test_the_merge_key_is_guessed_as_metacontroller_does(items: list[Any], clash: object) -> None:
-    """The first key that all items have, compared as text."""
+    """It is the first key that all items have; values are compared as strings."""
     assert merge_key_clash(items) == clash
 
 
 def test_a_child_that_could_not_be_stored_is_named() -> None:
-    """Metacontroller keeps a copy of it in an annotation, and all of these together have a limit."""
+    """Metacontroller keeps a copy of it in an annotation, and all annotations together have a limit."""
     large = child(spec={"text": "x" * ANNOTATIONS_MAX})
     (error,) = unstorable(SyncResponse({}, [child(), large]))
     assert "Service a would have" in str(error)
@@ -105,6 +105,6 @@ def test_a_child_that_could_not_be_stored_is_named() -> None:
 
 
 def test_an_answer_has_a_largest_size() -> None:
-    """Whoever made it."""
+    """The limit applies to any answer."""
     with pytest.raises(TooLarge):
         encode(SyncResponse({}, [child(spec={"text": "x" * MAX_ANSWER_BYTES})]), "ns")

@@ -1,4 +1,4 @@
-"""Lists that Metacontroller merges item by item, and what it would mix up there."""
+"""Lists that Metacontroller merges item by item, and values that this merge would mix up."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ SPEC = Path("spec")
     ],
 )
 def test_the_key_is_the_first_that_all_items_have(items: list[Any], key: str | None) -> None:
-    """In Metacontroller's own order of trying."""
+    """Keys are tried in Metacontroller's order."""
     assert merge_key(items) == key
 
 
 def test_two_items_with_one_value_clash() -> None:
-    """Numbers and texts of the same digits are the same to Metacontroller."""
+    """Metacontroller does not distinguish numbers from strings with the same digits."""
     assert merge_key_clash([{"port": 1}, {"port": "1"}]) == ("port", "1")
     assert merge_key_clash([{"port": 1}, {"port": 2}]) is None
     assert merge_key_clash([{"port": 1}]) is None
@@ -50,7 +50,7 @@ def test_a_clash_is_found_with_its_place() -> None:
 
 
 def test_nothing_clashes_in_a_list_that_is_replaced_as_a_whole() -> None:
-    """Canary backends of one port are fine in rules without names, and not in rules with names."""
+    """Canary backends with one port are allowed in rules without names, and refused in rules with names."""
     assert not list(clashes({"rules": [{"backendRefs": BACKENDS}]}, SPEC))
     assert len(list(clashes({"rules": [{"name": "r", "backendRefs": BACKENDS}]}, SPEC))) == 1
 
@@ -65,6 +65,6 @@ values = st.recursive(
 
 @given(values)
 def test_the_short_answer_agrees_with_the_long_one(value: Any) -> None:
-    """Whether something can be sent is asked often; what is wrong with it only then."""
+    """The fast check runs often; the errors are only collected if it fails."""
     value = without_nulls(value)
     assert is_sendable(value) == (not check(value, SPEC))

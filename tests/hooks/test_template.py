@@ -1,4 +1,4 @@
-"""Pod templates that another operator or an earlier release wrote stay until the user changes something."""
+"""Pod templates of another operator or an earlier release are kept until the user changes something."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS = Settings()
 
 
 def synced(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Settings = SETTINGS) -> Json:
-    """One sync's answer."""
+    """Return the answer of one sync."""
     observed = {f"ns/{child['metadata']['name']}": child for child in children}
     body = {"parent": parent, "children": {"Deployment.apps/v1": observed}, "related": {}, "finalizing": False}
     answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW))
@@ -36,14 +36,14 @@ def synced(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Sett
 
 
 def answered(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Settings = SETTINGS) -> Json:
-    """The Deployment of one sync's answer."""
+    """Return the Deployment in the answer of one sync."""
     answer = synced(parent, *children, kind=kind, settings=settings)
     (deployment,) = [child for child in answer["children"] if child["kind"] == "Deployment"]
     return dict(deployment)
 
 
 def foreign(change: Callable[[Json], None] = lambda _: None, *, record: str | None = None) -> Json:
-    """The Deployment as another operator made it: mostly without a record, its template differs from ours."""
+    """Return the Deployment of another operator: by default without a record, and its template differs from ours."""
     deployment = copy.deepcopy(answered(widget()))
     deployment["metadata"] |= {"uid": "d", "annotations": {} if record is None else {LAST_APPLIED: record}}
     deployment["spec"]["template"]["metadata"].setdefault("annotations", {})["other.io/hash"] = "1"
@@ -57,12 +57,12 @@ def template(deployment: Json) -> Json:
 
 
 def after(parent: Json, before: Json, kind: Widgets = WIDGET, settings: Settings = SETTINGS) -> Json:
-    """The Deployment once Metacontroller has applied the answer."""
+    """Return the Deployment after Metacontroller has applied the answer."""
     return apply.updated(before, answered(parent, before, kind=kind, settings=settings))
 
 
 def settled(parent: Json, before: Json, kind: Widgets = WIDGET) -> Json:
-    """The Deployment once no answer changes it any more."""
+    """Return the Deployment when answers do not change it any more."""
     for _ in range(4):
         found = after(parent, before, kind)
         if found == before:
@@ -80,7 +80,7 @@ def test_a_template_without_a_record_stays() -> None:
 
 
 def test_what_is_equal_needs_no_keeping() -> None:
-    """Fields besides ours, such as the API server's defaults, are nobody's to take away."""
+    """Fields besides ours, such as the API server's defaults, are not removed."""
 
     def equal(pods: Json) -> None:
         pods["spec"] = {**template(answered(widget()))["spec"], "dnsPolicy": "ClusterFirst"}
@@ -92,7 +92,7 @@ def test_what_is_equal_needs_no_keeping() -> None:
 
 
 def test_a_change_by_the_user_ends_it() -> None:
-    """With nothing of the other operator's left behind."""
+    """Nothing of the other operator's template is left."""
     changed = widget(annotations={"image": "mine"})
     last = settled(changed, settled(widget(), foreign()))
     assert template(last) == template(answered(changed))
@@ -126,7 +126,7 @@ def test_a_status_that_does_not_say_keeps(status: Json) -> None:
 
 
 def test_a_template_of_ours_is_set_right() -> None:
-    """What is on record is ours: somebody's edit of it is undone."""
+    """An edit of a recorded template is undone."""
     ours = after(widget(), answered(widget()))
     ours["spec"]["template"]["spec"]["containers"][0]["image"] = "edited"
     assert template(answered(widget(), ours)) == template(answered(widget()))
@@ -150,7 +150,7 @@ def test_nulls_of_the_api_server_are_not_sent() -> None:
 
 
 def test_a_template_that_the_merge_would_change_is_left_out() -> None:
-    """Two variables of one name would become one. A change then claims one of them first, so that it can go."""
+    """Two variables of one name would become one. A change takes ownership of one first, so that it can be removed."""
 
     def twice(pods: Json) -> None:
         first, second = {"name": "A", "value": "1"}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}
@@ -167,11 +167,11 @@ def test_a_template_that_the_merge_would_change_is_left_out() -> None:
     assert template(last) == template(answered(changed))
 
 
-# A release that writes other templates.
+# A release with other templates.
 
 
 def _another(widget: Any, request: Any, settings: Settings, now: datetime) -> SyncResponse:
-    """The same, with a template that differs in what no user asked for."""
+    """Sync with a template that differs in a field that the user does not set."""
     answer = WIDGET.hooks.sync(widget, request, settings, now)
     (deployment,) = answer.children
     deployment["spec"]["template"]["spec"]["containers"][0]["args"] = ["--new-default"]
@@ -208,7 +208,7 @@ def test_bounds_the_message_about_pending_changes(length: int) -> None:
 
 
 def test_what_does_not_reach_the_pods_brings_nothing_along() -> None:
-    """More replicas are of the template that the others have."""
+    """Additional replicas have the same template as the others."""
     upgraded = after(widget(), after(widget(), answered(widget())), NEXT)
     scaled = after(widget({"size": "small", "replicas": 3}), upgraded, NEXT)
     assert (scaled["spec"]["replicas"], template(scaled)) == (3, template(upgraded))
@@ -246,7 +246,7 @@ def test_it_rolls_out_at_once_where_that_is_asked_for(parent: Json, settings: Se
 
 
 def unnoted(deployment: Json) -> Json:
-    """As a release wrote it that took no note of inputs."""
+    """Return a Deployment of a release that wrote no digest of inputs."""
     found = copy.deepcopy(deployment)
     record = orjson.loads(found["metadata"]["annotations"][LAST_APPLIED])
     for one in (found, record):
@@ -272,7 +272,7 @@ def test_a_change_that_a_release_did_not_see_that_noted_nothing_is_made() -> Non
 
 
 def test_a_release_may_look_at_more_than_the_one_before() -> None:
-    """As long as there is nothing to see, nothing is another input."""
+    """Inputs that are empty do not change the digest."""
     empty: Json = {"accounts": {}, "claims": [], "tls": None}
     hooks = replace(NEXT.hooks, template_inputs=lambda *given: {**WIDGET.hooks.template_inputs(*given), **empty})
     more = replace(NEXT, hooks=hooks)
@@ -281,7 +281,7 @@ def test_a_release_may_look_at_more_than_the_one_before() -> None:
 
 
 def test_a_fix_that_must_not_wait_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it waits already, for the release before did not know that it must not."""
+    """This includes a template that already waits, because the earlier release did not know of the fix."""
     before = after(widget(), answered(widget()))
     waiting = after(widget(), before, NEXT)
     monkeypatch.setattr("app.hooks.template.MUST_NOT_WAIT", ("MH-2030-01",))
@@ -290,7 +290,7 @@ def test_a_fix_that_must_not_wait_does_not(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_while_nothing_is_known_the_inputs_are_those_of_the_template() -> None:
-    """A user's change that cannot be made yet is not taken for a release's once it can be."""
+    """A user's change to an invalid spec is applied once the spec is valid, and not kept as a release's."""
     before = after(widget(), answered(widget()))
     invalid = widget({"size": "tiny"}, annotations={"image": "mine"})
     kept = after(invalid, before)
@@ -310,6 +310,6 @@ def test_process_settings_are_not_template_inputs() -> None:
 
 @pytest.mark.parametrize("running", [{"workerTemplate": "x"}, {"workerTemplate": {"spec": ["x"]}}, {}])
 def test_a_template_that_others_wrote_in_another_form_has_no_rights(running: Json) -> None:
-    """The schema of a workload may be open, and sync gets what the API server stored."""
+    """The schema of a workload may be open, so the API server stores any value."""
     planned: Json = {"workerTemplate": {"spec": {"containers": []}}}
     assert without_rights(planned, running) == planned

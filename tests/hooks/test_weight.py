@@ -1,4 +1,4 @@
-"""A large request that would take too much is refused, so that its resource keeps what it has; ordinary ones pass."""
+"""A large request that would take too long is refused, so that its resource keeps its children; ordinary ones pass."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SETTINGS = Settings()
 
 
 def padded(body: dict[str, Any]) -> bytes:
-    """With so much that nobody reads that it is looked through."""
+    """Return a request with so much unread data that its weight is checked."""
     return orjson.dumps({**body, "controller": {"metadata": {"managedFields": ["x" * LARGE_REQUEST_BYTES]}}})
 
 
@@ -64,12 +64,12 @@ def refusal(body: bytes) -> str:
     ],
 )
 def test_too_much(over: dict[str, Any], words: str) -> None:
-    """413, which changes nothing."""
+    """The status is 413, after which nothing changes."""
     assert words in refusal(padded(request(**over)))
 
 
 def test_does_not_count_unread_values() -> None:
-    """Field ownership, what pods are made of, and the parent's spec, which has bounds of its own."""
+    """Managed fields, the content of pod specs, and the parent's spec, which has its own limits, do not count."""
     many: list[Any] = [{}] * MAX_READ_VALUES
     pods = group(1, spec={"containers": many})
     pods["Pod.v1"]["ns/p0"]["metadata"]["managedFields"] = many
@@ -77,7 +77,7 @@ def test_does_not_count_unread_values() -> None:
 
 
 def test_all_that_is_read_is_weighed() -> None:
-    """A field of an object that a type reads, and that is not weighed, could hold any number of values."""
+    """A field that is read but not weighed could have any number of values."""
     weighed = {info.encode_name for info in msgspec.structs.fields(Weighed)}
     read = {
         info.encode_name
@@ -92,12 +92,12 @@ def test_all_that_is_read_is_weighed() -> None:
 
 
 def described(shape: msgspec.inspect.Type) -> msgspec.inspect.Type:
-    """The type without its description."""
+    """Return the type without its description."""
     return shape.type if isinstance(shape, msgspec.inspect.Metadata) else shape
 
 
 def structs(shape: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]:
-    """The types of the objects in a group of them by name."""
+    """Yield the types of the objects in a group by name."""
     if isinstance(shape, msgspec.inspect.UnionType):
         for one in shape.types:
             yield from structs(one)
@@ -108,14 +108,14 @@ def structs(shape: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]
 
 
 def test_a_large_service_passes() -> None:
-    """With a thousand pods as a cluster sends them."""
+    """It has a thousand pods as a cluster reports them."""
     body = inference_service_sync(1000)
     assert len(body) > 10 * LARGE_REQUEST_BYTES
     check_weight(body)
 
 
 def test_more_than_an_answer_can_keep() -> None:
-    """Fewer children would be deletions, and less of them a change: nothing is answered, and nothing happens."""
+    """Sending fewer children would delete some, and shortening them would change some, so nothing is answered."""
     record = {**RECORD, "spec": {"text": "x" * 250_000}}
     children = {f"ns/d{n}": deployment({**record, "metadata": {"name": f"d{n}"}}, 2, f"d{n}") for n in range(30)}
     body = orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": children}))
@@ -129,7 +129,7 @@ def test_more_than_an_answer_can_keep() -> None:
 @pytest.mark.parametrize("item", [b"[],", b"[[]],", b"{},", b"1,", rb"\u005b\u005d\u002c"])
 @pytest.mark.parametrize("parent", [widget({}), widget()], ids=["invalid", "valid"])
 def test_records_with_more_values_than_an_answer_has(parent: dict[str, Any], item: bytes) -> None:
-    """A small text of empty lists is work in every sync: as much as a record may be is read, however it is escaped."""
+    """Short text such as many empty lists takes time in every sync; records are read up to a limit, in any escaping."""
     record = b'{\\"kind\\":\\"Deployment\\",\\"spec\\":{\\"a\\":[%b1]}}' % (
         item * (MAX_RECORDED_VALUES // item.count(b",") if b"," in item else MAX_RECORDED_VALUES // 3)
     )
@@ -139,7 +139,7 @@ def test_records_with_more_values_than_an_answer_has(parent: dict[str, Any], ite
 
 
 def test_weighs_a_large_request_with_an_invalid_object() -> None:
-    """It cannot be weighed, so it is not read, not even where nobody asks for that kind."""
+    """It cannot be weighed, so it is not read, even if its kind is not requested."""
     with pytest.raises(ProtocolError, match="not a v2 hook request") as caught:
         answer_sync(WIDGET, padded(request(related={"X.v1": {"x": []}})), SETTINGS, NOW)
     assert caught.value.status == 400

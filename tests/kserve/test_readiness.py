@@ -77,7 +77,7 @@ def test_available_pods_have_to_be_new(numbers: Json, ok: bool) -> None:
     state = deployment_state(seen(ObservedDeployment, status, {"replicas": 2}))
     assert (state.ok, state.reason) == (ok, "" if ok else "RollingOut")
     groups = {**status, "availableReplicas": None, "readyReplicas": numbers.get("availableReplicas", 2)}
-    believed = not groups["updatedReplicas"]  # older versions report 0, and set Available to false during a rollout
+    believed = not groups["updatedReplicas"]  # older versions do not report it; Available is false during a rollout
     state = leader_worker_set_state(seen(ObservedLeaderWorkerSet, groups, {"replicas": 2}))
     assert state.ok == (ok or believed)
 

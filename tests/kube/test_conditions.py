@@ -1,4 +1,4 @@
-"""A transition time moves with the status and with nothing else."""
+"""A transition time changes only with the status."""
 
 from datetime import timedelta
 
@@ -10,14 +10,14 @@ OLD = "2020-01-01T00:00:00Z"
 
 
 def test_time_stays_while_the_status_does() -> None:
-    """A new reason and message do not move it."""
+    """A new reason and message do not change it."""
     conditions = Conditions([Condition("Ready", "False", "A", "a", OLD, 1)], 2, NOW)
     conditions.set("Ready", False, "B", "b")
     assert conditions.list() == [Condition("Ready", "False", "B", "b", OLD, 2)]
 
 
 def test_time_moves_with_the_status() -> None:
-    """False to True is a transition, and Unknown is a third value."""
+    """A change from False to True and a new condition have the present time."""
     conditions = Conditions([Condition("Ready", "False", "A", "a", OLD, 1)], 1, NOW)
     conditions.set("Ready", True, "A")
     conditions.set("Other", "Unknown", "A")
@@ -25,7 +25,7 @@ def test_time_moves_with_the_status() -> None:
 
 
 def test_foreign_conditions_stay() -> None:
-    """What others wrote survives, in its place."""
+    """Conditions of others are kept, in their place."""
     foreign = Condition("MemoryPressure", "True", "Warning", "", OLD)
     conditions = Conditions([foreign], 1, NOW + timedelta(days=1))
     conditions.set("Ready", True, "A")
@@ -34,7 +34,7 @@ def test_foreign_conditions_stay() -> None:
 
 
 def test_a_message_is_cut_to_the_schemas_limit() -> None:
-    """A longer one would cost the whole status."""
+    """A longer message would cause the whole status to be refused."""
     conditions = Conditions(None, 1, NOW)
     conditions.set("Ready", False, "A", "x" * (MESSAGE_MAX + 1))
     assert len(conditions.list()[0].message) == MESSAGE_MAX

@@ -1,4 +1,4 @@
-"""What a message proposes instead of a wrong value."""
+"""Suggestions in messages about invalid values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENV = Members(("name", "value", "valueFrom"), ("name",))
     ],
 )
 def test_a_correction(value: Any, wanted: str, words: str) -> None:
-    """The value is shown as it was written, and so is what to write."""
+    """The message has the value and the correction."""
     error = wrong_type(field.Path("x"), value, wanted)
     assert words in error.body
     assert error.body.startswith(f"Invalid value: {field.render(value)}: must be ")
@@ -66,7 +66,7 @@ def test_a_correction_names_the_fields(value: Any, wanted: str, words: str) -> N
     ],
 )
 def test_what_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
-    """By case and signs, then by distance."""
+    """Names that differ in case or punctuation come first, then the closest ones."""
     assert nearest(word, known) == meant
 
 
@@ -103,7 +103,7 @@ def patterns(node: Any) -> set[str]:
 
 
 def test_every_pattern_has_words() -> None:
-    """No message shows a regular expression."""
+    """Messages show descriptions instead of regular expressions."""
     used = set().union(*(patterns(structural_schema(resource)["properties"]["spec"]) for resource in RESOURCES))
     assert used
     assert used <= FORMS.keys()
@@ -120,7 +120,7 @@ def test_every_pattern_has_words() -> None:
     ],
 )
 def test_the_fields_of_what_belongs_there_are_known(kind: str, spec: dict[str, Any], words: str) -> None:
-    """Of our own types and of those that are embedded."""
+    """Fields of our own types and of embedded ones are suggested."""
     resource = next(one for one in RESOURCES if one.kind == kind)
     _, errors = decode_document(spec, resource.spec)
     unknown = unknown_fields(spec, resource.spec, field.Path("spec"))
@@ -145,5 +145,5 @@ def test_the_fields_of_what_belongs_there_are_known(kind: str, spec: dict[str, A
     ],
 )
 def test_names_of_users_are_suggested_within_a_typing_error(name: str, meant: str) -> None:
-    """A name that differs in its digits is another model."""
+    """A name with other digits is another model and is not suggested."""
     assert closest_name(name, ("llama-8b", "llama3-8b", "qwen-instruct", "chat")) == meant

@@ -1,4 +1,4 @@
-"""Specs: strict as the API server, all errors at once, in Kubernetes' grammar."""
+"""Decoding specs: as strict as the API server, with all errors at once, in Kubernetes' format."""
 
 from typing import Any
 
@@ -40,18 +40,17 @@ def errors_of(spec: Any) -> list[str]:
     ],
 )
 def test_wording(spec: Any, error: str) -> None:
-    """Each mistake says what to write instead; the path and the kind of mistake read as the API server's do."""
+    """A message has path and type as the API server writes them, and says what to write instead."""
     assert errors_of(spec) == [error]
 
 
 def test_all_errors_at_once() -> None:
-    """Nobody has to fix a manifest one mistake at a time."""
     assert len(errors_of({"size": "x", "replicas": -1, "name": 5})) == 3
 
 
 @pytest.mark.parametrize("spec", [{"size": "small", "replicas": 5.0}, {"size": "small", "replicas": 5, "name": None}])
 def test_null_is_absent_and_a_whole_float_is_an_integer(spec: dict[str, Any]) -> None:
-    """JSON has one kind of number, and the API server drops nulls."""
+    """JSON has one number type, and the API server drops nulls."""
     decoded, errors = decode_document(spec, WidgetSpec)
     assert errors == []
     assert decoded is not None
@@ -59,19 +58,19 @@ def test_null_is_absent_and_a_whole_float_is_an_integer(spec: dict[str, Any]) ->
 
 
 def test_null_for_a_field_with_a_default_is_the_default() -> None:
-    """The API server prunes the null, then defaults."""
+    """The API server prunes the null, then applies the default."""
     decoded, _ = decode_document({"size": "small", "replicas": None}, WidgetSpec)
     assert decoded == WidgetSpec(size="small")
 
 
 def test_embedded_types_are_passed_on_whole() -> None:
-    """A field newer than us survives."""
+    """Fields of newer Kubernetes releases are kept."""
     decoded, _ = decode_document({"size": "small", "env": [{"name": "A", "newer": {"x": 1}}]}, WidgetSpec)
     assert decoded is not None
     assert decoded.env == [{"name": "A", "newer": {"x": 1}}]
 
 
 def test_paths_have_segments() -> None:
-    """An error's path leads to the value in the document."""
+    """The segments lead to the value in the document."""
     (error,) = decode_document({"size": "small", "ports": [{"number": 1}, {"number": 99999}]}, WidgetSpec)[1]
     assert error.path.segments == ("spec", "ports", 1, "number")

@@ -1,4 +1,4 @@
-"""What users embed, judged by the table of Kubernetes' own types."""
+"""Embedded Kubernetes types, checked with the table of their fields."""
 
 from collections.abc import Collection
 from typing import Any
@@ -251,7 +251,7 @@ def test_no_json_at_all_raises(value: Any, type_name: str) -> None:
 
 
 def test_errors_have_an_end() -> None:
-    """Far more are found than anybody is shown, and then no more are looked for."""
+    """The check stops after more errors than are shown."""
     for value, type_name in (
         ([{"x": 1}] * 5000, "EnvVar"),
         ([{"name": 1}] * 5000, "EnvVar"),

@@ -1,4 +1,4 @@
-"""Paths and messages are Kubernetes' own, letter for letter."""
+"""Paths and messages are exactly those of Kubernetes."""
 
 import pytest
 
@@ -18,7 +18,7 @@ SPEC = Path("spec")
     ],
 )
 def test_a_path_reads_as_in_kubectl(path: Path, text: str) -> None:
-    """Fields are joined by dots, positions and map keys stand in brackets."""
+    """Fields are joined by dots; indexes and map keys are in brackets."""
     assert str(path) == text
 
 
@@ -39,7 +39,7 @@ def test_a_path_reads_as_in_kubectl(path: Path, text: str) -> None:
     ],
 )
 def test_an_error_reads_as_in_kubernetes(error: field.Error, text: str) -> None:
-    """Each type has its own body (HTTP-1.7)."""
+    """Each type of error has its own message (HTTP-1.7)."""
     assert str(error) == text
 
 
@@ -53,7 +53,7 @@ def test_an_error_reads_as_in_kubernetes(error: field.Error, text: str) -> None:
     ],
 )
 def test_quoting_is_gos(text: str, quoted: str) -> None:
-    """Invisible characters never reach a terminal as they are."""
+    """Invisible characters are escaped."""
     assert field.go_quote(text) == quoted
 
 
@@ -66,19 +66,19 @@ def test_numbers_are_rendered_as_go_does(value: object, text: str) -> None:
 
 
 def test_a_long_value_is_cut() -> None:
-    """A message is for reading, not for carrying megabytes."""
+    """Messages stay readable."""
     assert len(field.render("x" * 10_000)) < 300
 
 
 def test_several_errors_become_a_list_without_duplicates() -> None:
-    """One error stands alone, several in brackets."""
+    """One error is written alone, several in brackets."""
     error, other = field.required(SPEC), field.forbidden(SPEC, "no")
     assert field.aggregate([error, error]) == "spec: Required value"
     assert field.aggregate([error, other]) == "[spec: Required value, spec: Forbidden: no]"
 
 
 def test_beyond_a_number_errors_are_counted() -> None:
-    """So that a message stays one that somebody reads."""
+    """The message stays readable."""
     errors = [field.required(SPEC.child("a").index(n)) for n in range(250)]
     text = field.aggregate(errors)
     assert text.count("Required value") == MAX_SHOWN_ERRORS
@@ -86,12 +86,12 @@ def test_beyond_a_number_errors_are_counted() -> None:
 
 
 def test_a_long_key_is_cut_in_a_path() -> None:
-    """Keys are the user's own, and may have a megabyte."""
+    """A user's key may have a megabyte."""
     for path in (SPEC.child("k" * 1_000_000), SPEC.key("k" * 1_000_000)):
         assert len(str(path)) < 300
         assert path.segments[-1] == "k" * 1_000_000
 
 
 def test_a_number_beyond_64_bits_in_a_value() -> None:
-    """It is printed, inside of a map too."""
+    """It is printed, also inside a map."""
     assert field.render({"a": [2**70]}) == '{"a":[1180591620717411303424]}'

@@ -1,4 +1,4 @@
-"""What becomes of a field: from the type to the warning and to the page of the documentation."""
+"""Field classes: from the type to the warning and to the documentation."""
 
 from typing import Annotated
 
@@ -58,7 +58,7 @@ def test_a_class_holds_for_what_is_below_until_a_field_says_otherwise() -> None:
 
 
 def test_what_a_user_wrote_without_effect_is_warned_of() -> None:
-    """With its path; a default may have been written by the API server, so it says nothing."""
+    """The warning has the path. A default has none, because the API server may have written it."""
     spec = Whole(name="x", parts=[Part(), Part(size=3)], spare=Part())
     assert [(str(a.path), str(a)) for a in without_effect(spec, Path("spec"))] == [
         ("spec.parts[1].size", "spec.parts[1].size: accepted, no effect; parts have no size"),
@@ -68,7 +68,7 @@ def test_what_a_user_wrote_without_effect_is_warned_of() -> None:
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
 def test_the_types_and_the_schema_have_the_same_fields(resource: CustomResource) -> None:
-    """The classes are found along the types, the rows along the schema."""
+    """Classes are read from the types, and rows from the schema."""
     assert list(classes(resource.spec)) == list(leaves(resource))
 
 

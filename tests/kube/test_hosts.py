@@ -1,4 +1,4 @@
-"""Hosts that nothing may be fetched from, in every spelling that some downloader understands; all families ask here."""
+"""Hosts that must not be contacted, in every spelling that some downloader accepts; all families use this check."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_other_hosts_pass(name: str) -> None:
 
 @pytest.mark.parametrize("name", REFUSED + UNREADABLE)
 def test_every_family_that_fetches_by_address_asks(name: str) -> None:
-    """The same host, written into each family's kind of address."""
+    """The host is written into each family's kind of address."""
     authority = f"[{name}]" if ":" in name else name
     url = f"http://{authority}/m.gguf"
     assert problem(parse(url)) or is_metadata_host(host(url))

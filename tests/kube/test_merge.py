@@ -1,4 +1,4 @@
-"""Kubernetes' strategic merge of plain JSON."""
+"""Kubernetes' strategic merge on plain JSON."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def named(*names: str) -> list[Json]:
     ],
 )
 def test_order_of_keyed_lists(base: str, override: str, result: str) -> None:
-    """The override's items keep their order; a base item comes before the first override item that stood behind it."""
+    """The override's items keep their order; a base item comes before the first override item that followed it."""
     merged = merge_lists(named(*base), named(*override), "name")
     assert "".join(item["name"] for item in merged) == result
 
 
 def test_items_of_one_key_merge_field_by_field() -> None:
-    """An env entry of the override changes the base's entry of that name, in its place."""
+    """An environment variable of the override changes the base's variable of that name, in its place."""
     base = {"env": [{"name": "A", "value": "1"}, {"name": "Z", "value": "42"}]}
     shape = MergeRules(lists={"env": ("name", OPEN)})
     assert merge(base, {"env": [{"name": "Z", "value": "7"}]}, shape) == {
@@ -60,12 +60,12 @@ def test_items_of_one_key_merge_field_by_field() -> None:
     ],
 )
 def test_maps_merge_and_other_lists_are_replaced(base: Json, override: Json, result: Json) -> None:
-    """Objects merge key by key, scalars and lists without a merge key are replaced."""
+    """Maps merge by key; scalars and lists without a merge key are replaced."""
     assert merge(base, override) == result
 
 
 def test_last_writer_of_a_one_of_wins() -> None:
-    """A probe that is overridden by another handler has only that one, and keeps its numbers."""
+    """A probe with another handler has only that one, and keeps its numbers."""
     base = {"containers": [{"name": "main", "livenessProbe": {"httpGet": {"port": 8000}, "periodSeconds": 10}}]}
     override = {"containers": [{"name": "main", "livenessProbe": {"exec": {"command": ["true"]}}}]}
     merged = merge(base, override, POD)
@@ -86,7 +86,7 @@ def test_a_volume_has_one_source(override: Json, result: Json) -> None:
 
 
 def test_env_value_and_source_exclude_each_other() -> None:
-    """A variable that gets a source loses the base's value."""
+    """A variable with a source loses the base's value."""
     base = {"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}]}
     source = {"secretKeyRef": {"name": "s", "key": "k"}}
     override = {"containers": [{"name": "main", "env": [{"name": "A", "valueFrom": source}]}]}
@@ -94,7 +94,7 @@ def test_env_value_and_source_exclude_each_other() -> None:
 
 
 def test_whole_objects_are_replaced() -> None:
-    """An object that is marked as whole does not merge."""
+    """An object marked as atomic does not merge."""
     assert merge({"x": {"a": 1}}, {"x": {"b": 2}}, MergeRules(atomic=frozenset({"x"}))) == {"x": {"b": 2}}
 
 
@@ -117,12 +117,12 @@ SHAPE = MergeRules(lists={"items": ("name", OPEN)})
     ],
 )
 def test_directives(override: Json, result: Json) -> None:
-    """``$patch`` takes away or replaces what stands below it."""
+    """``$patch`` deletes or replaces its object or item."""
     assert merge({"a": {"b": 1}, "items": named("x", "y")}, override, SHAPE) == result
 
 
 def test_find_follows_merge_keys() -> None:
-    """A path names list items by their merge key."""
+    """A path selects list items by their merge key."""
     document = {"containers": [{"name": "a"}, {"name": "main", "image": "i"}]}
     assert find(document, ["containers", ("name", "main"), "image"]) == "i"
     assert find(document, ["containers", ("name", "none"), "image"]) is None
@@ -149,7 +149,7 @@ def test_find_follows_merge_keys() -> None:
     ],
 )
 def test_normalised_as_the_api_server_stores_it(value: Json, result: Json) -> None:
-    """Zero values that mean "not set" go, quantities become canonical, and pointers to zero stay."""
+    """Zero values that mean "not set" are removed, quantities become canonical, and pointers to zero stay."""
     assert normalised(value) == result
 
 
@@ -190,7 +190,7 @@ def pods(draw: st.DrawFn) -> Json:
 
 @given(pods(), pods())
 def test_merging_changes_neither_side(base: Json, override: Json) -> None:
-    """Results may share parts with their inputs, but nothing is written in place."""
+    """Results may share parts with their inputs, but inputs are not changed."""
     before = copy.deepcopy((base, override))
     merge(base, override, POD)
     assert (base, override) == before
@@ -198,7 +198,7 @@ def test_merging_changes_neither_side(base: Json, override: Json) -> None:
 
 @given(pods(), pods())
 def test_the_override_is_in_the_result(base: Json, override: Json) -> None:
-    """Merging the override a second time changes nothing, and both neutral elements are neutral."""
+    """Merging the override again changes nothing, and merging with an empty object has no effect."""
     once = merge(base, override, POD)
     assert merge(once, override, POD) == once
     assert merge({}, override, POD) == override
@@ -207,7 +207,7 @@ def test_the_override_is_in_the_result(base: Json, override: Json) -> None:
 
 @given(pods(), pods(), pods())
 def test_values_merge_associatively(first: Json, second: Json, third: Json) -> None:
-    """However three layers are bracketed, every container has the same fields; only the order of items may differ."""
+    """The grouping of three layers does not affect the fields of a container, only the order of items."""
 
     def values(pod: Json) -> Json:
         return {
@@ -234,19 +234,19 @@ def test_no_item_is_lost_or_doubled(base: list[Json], override: list[Json]) -> N
 
 @given(json_objects, json_objects)
 def test_any_normalised_json_merges(base: Json, override: Json) -> None:
-    """Wrong types do not break the merge: they are replaced, and reported elsewhere. Nothing is lost or added."""
+    """Values of the wrong type are replaced, and reported elsewhere."""
     known = normalised(base).keys() | normalised(override).keys()
     assert merge(normalised(base), normalised(override), POD).keys() <= known
 
 
 @given(pods(), pods())
 def test_directives_switched_off_give_the_same(base: Json, override: Json) -> None:
-    """Where no ``$patch`` stands, the fast path is the same merge."""
+    """Without ``$patch`` the fast path has the same result."""
     assert merge(base, override, POD, directives=False) == merge(base, override, POD)
 
 
 def test_merge_keys_are_kubernetes_own() -> None:
-    """The keys of Kubernetes' patchMergeKey tags."""
+    """The keys are those of Kubernetes' patchMergeKey tags."""
     assert MERGE_KEYS["env"] == "name"
     assert MERGE_KEYS["ports"] == "containerPort"
     assert MERGE_KEYS["volumeMounts"] == "mountPath"

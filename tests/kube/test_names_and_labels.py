@@ -9,7 +9,7 @@ from app.kube import field, names
 
 @given(st.text("abc-.", min_size=1, max_size=200), st.text("abc-.", min_size=1, max_size=200))
 def test_cutting_keeps_names_apart(one: str, other: str) -> None:
-    """Two names give one result only when they are the same."""
+    """Results are equal only for equal names."""
     assert len(names.fit(one)) <= names.LABEL_MAX
     assert (names.fit(one) == names.fit(other)) == (one == other)
 
@@ -26,18 +26,18 @@ def test_cutting_keeps_names_apart(one: str, other: str) -> None:
     ],
 )
 def test_keys_that_are_refused(key: str, type_: field.ErrorType) -> None:
-    """Metacontroller's keys are not for users, and the grammar is Kubernetes'."""
+    """Metacontroller's keys are reserved, and the syntax is Kubernetes'."""
     assert type_ in {error.type for error in names.validate_labels({key: "v"}, field.Path("metadata").child("labels"))}
 
 
 def test_ordinary_labels_pass() -> None:
-    """Prefixes, dots and empty values are fine."""
+    """Prefixes, dots and empty values are allowed."""
     given_labels = {"app.kubernetes.io/name": "x", "tier": "", "a.b_c-d": "X.y_Z-1"}
     assert list(names.validate_labels(given_labels, field.Path("metadata").child("labels"))) == []
 
 
 def test_the_case_of_an_annotations_key_does_not_matter() -> None:
-    """A prefix in capitals is refused for labels only, as the API server does."""
+    """Uppercase letters in a prefix are refused for labels only, as in the API server."""
     keys, path = {"Example.COM/Note": "x"}, field.Path("metadata").child("annotations")
     assert list(names.validate_annotation_keys(keys, path)) == []
     assert list(names.validate_labels(keys, path)) != []

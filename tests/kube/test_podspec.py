@@ -1,4 +1,4 @@
-"""Pod specs in the form in which the API server would store them: what differs from it looks like a change for ever."""
+"""Pod specs as the API server stores them; any difference would look like a change in every sync."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from app.kube.podspec import normalised
     ],
 )
 def test_zero_values(given: Json, stored: Json) -> None:
-    """What Go leaves out is left out, what has a meaning of its own stays, quantities are canonical."""
+    """Values that Go omits are removed, zero values with a meaning stay, and quantities are canonical."""
     assert normalised(given) == stored
 
 
 @pytest.mark.parametrize("name", ["httpHeaders", "sysctls"])
 def test_values_that_are_required_stay(name: str) -> None:
-    """A header's value may be empty and may not be missing, as LeaderWorkerSet's schema has it."""
+    """In LeaderWorkerSet's schema a header's value may be empty, but is required."""
     items = [{"name": "A", "value": ""}, {"name": "B", "value": "b"}]
     assert normalised({name: items}) == {name: items}
 
 
 def test_selectors_that_name_nothing() -> None:
-    """An empty selector selects everything; the map in it is not stored."""
+    """An empty selector selects everything; its empty map is not stored."""
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {}}}
     assert normalised({"terms": [term]}) == {"terms": [{"topologyKey": "zone", "labelSelector": {}}]}
 
 
 def test_sources_of_projected_volumes_are_complete() -> None:
-    """Their list is replaced as a whole, so what the API server adds to an item would be taken away at every sync."""
+    """Their list is replaced as a whole, so each sync would remove what the API server adds to an item."""
     field = {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}
     cpu = {"path": "cpu", "resourceFieldRef": {"containerName": "main", "resource": "limits.cpu"}}
     sources = [

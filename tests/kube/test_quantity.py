@@ -1,4 +1,4 @@
-"""Quantities: the API server's canonical form, or an error, for any text."""
+"""Quantities: any string is parsed to the API server's canonical form, or is an error."""
 
 import pytest
 from hypothesis import given
@@ -25,20 +25,19 @@ from app.kube import quantity
     ],
 )
 def test_canonical_form(text: str, canonical: str) -> None:
-    """What is sent must be what is stored, or Metacontroller sees a difference at every sync."""
+    """Otherwise Metacontroller would see a difference at every sync."""
     assert quantity.canonical(text) == canonical
 
 
 @pytest.mark.parametrize("text", ["", "1.5.2", "1 Gi", "∞", "1gi", "Gi", "1e9999", "--1", "1Gi ", "\u0661"])
 def test_rejects_invalid_quantities(text: str) -> None:
-    """Every other text is refused with one exception type."""
     with pytest.raises(quantity.QuantityError):
         quantity.parse(text)
 
 
 @given(st.text(max_size=12))
 def test_any_string_parses_or_raises(text: str) -> None:
-    """No other exception, and the canonical form is a fixed point of the same value."""
+    """No other exception is raised, and the canonical form has the same value."""
     try:
         value = quantity.parse(text)
     except quantity.QuantityError:
@@ -50,5 +49,4 @@ def test_any_string_parses_or_raises(text: str) -> None:
 
 @given(st.from_regex(r"\A[0-9]{1,6}(\.[0-9]{1,3})?(m|k|M|G|Ki|Mi|Gi)?\Z"))
 def test_canonical_is_stable(text: str) -> None:
-    """Canonical text is canonical."""
     assert quantity.canonical(quantity.canonical(text)) == quantity.canonical(text)

@@ -36,13 +36,12 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     ],
 )
 def test_cleaning(value: Any, cleaned: Any) -> None:
-    """Nulls and meaningless empties go, values that mean something stay."""
+    """Nulls and meaningless empty values are removed; values with a meaning stay."""
     assert clean(value) == cleaned
 
 
 @given(JSON)
 def test_cleaning_is_idempotent(value: Any) -> None:
-    """A second pass finds nothing."""
     once = clean(value)
     assert clean(once) == once
 
@@ -50,19 +49,19 @@ def test_cleaning_is_idempotent(value: Any) -> None:
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
 @pytest.mark.parametrize(("depth", "deep"), [(64, False), (65, True), (5000, True)])
 def test_depth(brackets: tuple[str, str], depth: int, deep: bool) -> None:
-    """64 levels pass, 65 do not."""
+    """64 levels are accepted, 65 are not."""
     text = brackets[0] * depth + "1" + brackets[1] * depth
     assert rawchecks.depth_exceeds(text.encode()) is deep
 
 
 def test_brackets_in_strings_do_not_count() -> None:
-    """However many, and behind escaped quotes too."""
+    """There may be many, also after escaped quotes."""
     assert not rawchecks.depth_exceeds(orjson.dumps({"a": "[{" * 100, 'b"\\': ['"' + "[" * 100]}))
 
 
 @given(JSON)
 def test_depth_is_exact(value: Any) -> None:
-    """The bound agrees with a plain walk."""
+    """The result agrees with a recursive count."""
 
     def depth(item: Any) -> int:
         inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else None
@@ -74,7 +73,7 @@ def test_depth_is_exact(value: Any) -> None:
 
 
 def test_control_characters_are_found_anywhere() -> None:
-    """With their path; line ends and tabs are text."""
+    """The error has their path; newlines and tabs are allowed."""
     found = list(rawchecks.control_characters({"a": ["x", {"b": "\x1b[31m"}], "c": "a\n\tb"}, field.Path("spec")))
     assert [str(error.path) for error in found] == ["spec.a[1].b"]
 
@@ -93,7 +92,7 @@ EXCESSIVE = {
 
 @pytest.mark.parametrize(("text", "path", "type_"), EXCESSIVE.values(), ids=list(EXCESSIVE))
 def test_too_much_is_named_where_it_is(text: bytes, path: str, type_: str) -> None:
-    """At the innermost field that alone is too large, without its value."""
+    """The innermost field that alone is too large is named, without its value."""
     (error,) = rawchecks.excess(text, field.Path("spec"))
     assert (str(error.path), error.type) == (path, f"FieldValue{type_}")
     assert len(str(error)) < 200
@@ -103,13 +102,13 @@ def test_too_much_is_named_where_it_is(text: bytes, path: str, type_: str) -> No
     "text", [b"{}", b'{"a": "%b"}' % (b"," * 2 * MAX_SPEC_VALUES), b"[%b1]" % (b"1," * (MAX_SPEC_VALUES - 1))]
 )
 def test_what_is_not_too_much(text: bytes) -> None:
-    """Commas inside a text separate nothing."""
+    """Commas inside a string are not separators."""
     assert rawchecks.excess(text, field.Path("spec")) == []
 
 
 @given(st.text(max_size=8))
 def test_no_control_character_is_overlooked(text: str) -> None:
-    """Whether it was escaped or not: the quick look never says no where the thorough one finds something."""
+    """Escaped or not: if the fast check finds none, neither does the thorough one."""
     found = list(rawchecks.control_characters(text, field.Path("spec")))
     for ascii_only in (True, False):
         written = json.dumps(text, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
@@ -118,7 +117,7 @@ def test_no_control_character_is_overlooked(text: str) -> None:
 
 @pytest.mark.parametrize("character", [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))])
 def test_each_control_character_is_seen(character: str) -> None:
-    """Except that a tab or a line end is none."""
+    """Tabs and newlines are allowed."""
     text = f"a{character}b"
     assert rawchecks.may_have_controls(orjson.dumps(text)) or character in "\t\n\r"
     assert bool(list(rawchecks.control_characters(text, field.Path("spec")))) == (character not in "\t\n\r")
@@ -126,6 +125,6 @@ def test_each_control_character_is_seen(character: str) -> None:
 
 @given(JSON)
 def test_the_walk_is_left_out_only_where_it_would_find_nothing(value: Any) -> None:
-    """However the text is encoded."""
+    """The fast check may skip the traversal in any encoding of the string."""
     found = list(rawchecks.control_characters({"a": value}, field.Path("spec")))
     assert not found or rawchecks.may_have_controls(orjson.dumps({"a": value}))

@@ -1,4 +1,4 @@
-"""The CRDs that come from our types, and the linter that stands in for the API server's own."""
+"""The CRDs of our types, and the linter that replaces the API server's checks."""
 
 from typing import Annotated, Any
 
@@ -161,11 +161,11 @@ def test_what_a_crd_cannot_say_is_refused_with_its_place(changes: dict[str, Any]
         structural_schema(widget(**changes))
 
 
-# The linter
+# The linter.
 
 
 def lint(field: dict[str, Any], place: str = "spec") -> list[str]:
-    """Findings about one field of an otherwise correct definition."""
+    """Return the findings about one field of a valid CRD."""
     crd = custom_resource_definition(widget())
     root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     root["properties"][place]["properties"]["odd"] = {"description": "Odd.", **field}
@@ -237,5 +237,5 @@ def test_the_linter_wants_a_status_subresource() -> None:
 
 
 def test_the_status_type_used_here_is_readable() -> None:
-    """A schema of a type that cannot be decoded would be worth nothing."""
+    """Otherwise the tests of its schema would mean nothing."""
     assert msgspec.json.decode(b'{"phase":"Ready","replicas":2}', type=Status).replicas == 2

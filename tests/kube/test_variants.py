@@ -1,4 +1,4 @@
-"""Variants of a type: the base's fields with other types, in the base's order."""
+"""Variants of a type: the base's fields, some with other types, in the base's order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_variant_is_a_subtype_with_its_name() -> None:
 
 
 def test_a_field_with_another_type_is_optional_and_keeps_its_bounds() -> None:
-    """The base stays as it is."""
+    """The base does not change."""
     assert PartialRoute.model_validate({}).name is None
     assert PartialRoute.model_fields["name"].description == "Name of the route."
     with pytest.raises(ValidationError, match="at most 3 characters"):

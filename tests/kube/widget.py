@@ -1,4 +1,4 @@
-"""A kind that exists in no cluster: one field of every sort that a real kind may have."""
+"""A kind for tests, with one field of every sort that a real kind may have."""
 
 from typing import Annotated, Any, Literal
 
@@ -59,7 +59,7 @@ class Status(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 def widget(**changes: Any) -> CustomResource:
-    """The kind, valid unless the test changes something."""
+    """Return the kind, which is valid unless the test changes something."""
     given: dict[str, Any] = {
         "family": "toys",
         "group": "toys.example.dev",

@@ -1,4 +1,4 @@
-"""GGUF files of any kind of sense and nonsense, of header and tensor descriptions alone."""
+"""GGUF files, valid or not, with only the header and the tensor descriptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def text(value: str | bytes) -> bytes:
 
 
 def value(kind: int, content: Any) -> bytes:
-    """A value: for an array, the kind of its items and the items."""
+    """Encode a value; for an array, ``content`` is the type of its items and the items."""
     if kind == STRING:
         return text(content)
     if kind == ARRAY:
@@ -35,7 +35,7 @@ def gguf(
     magic: bytes = b"GGUF",
     count: int | None = None,
 ) -> bytes:
-    """The file. ``count``: how many tensors it says that it has."""
+    """Encode a file; ``count`` overrides the number of tensors in its header."""
     written, tensors = list(pairs), tensors or {}
     head = magic + struct.pack("<IQQ", version, len(tensors) if count is None else count, len(written))
     body = b"".join(text(key) + struct.pack("<I", kind) + value(kind, content) for key, kind, content in written)
@@ -47,7 +47,7 @@ def gguf(
 
 
 def llama(**changes: tuple[int, Any]) -> list[tuple[str, int, Any]]:
-    """What a usual file says, with keys replaced: ``general__file_type=(U32, 7)``."""
+    """Return the metadata of a typical file, with some keys replaced: ``general__file_type=(U32, 7)``."""
     usual: dict[str, tuple[int, Any]] = {
         "general.architecture": (STRING, "llama"),
         "general.name": (STRING, "Tiny Llama"),

@@ -1,4 +1,4 @@
-"""Objects of the family for tests: as little as each test needs to say."""
+"""Objects and hook calls for tests of the family."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.builders import NOW
 
 URL = "https://example.com/model.gguf"
 ALL_PATHS = Settings(llmkube_allowed_host_paths=("/",))
-"""What tests get that say nothing of settings: any file of a node may be a model."""
+"""Default settings of tests: any file of a node may be a model."""
 KEY = "8cc5f1f83d631cc0"
 """Cache key of :data:`URL`, from the spec's table."""
 
@@ -45,12 +45,12 @@ def kind_of(document: Json) -> Kind[Any, Any]:
 
 
 def admit(document: Json, settings: Settings | None = None) -> Verdict:
-    """What admission says of a new object."""
+    """Return the verdict on a new object."""
     return hookcalls.admit(kind_of(document), document, None, settings or ALL_PATHS)
 
 
 def verdict_of_update(before: Json, after: Json, settings: Settings) -> Verdict:
-    """What admission says of a change."""
+    """Return the verdict on an update."""
     return hookcalls.admit(kind_of(after), after, before, settings)
 
 
@@ -69,19 +69,19 @@ def sync(
     settings: Settings | None = None,
     now: datetime = NOW,
 ) -> Json:
-    """A sync hook's answer. Every child and related kind that the family declares is there, empty where it has none."""
+    """Call the sync hook; kinds without objects are present and empty, and optional kinds are absent."""
     kind = kind_of(document)
     without, given = hookcalls.optional_kinds(kind), settings or ALL_PATHS
     return hookcalls.sync(kind, document, related or (), children or (), without=without, settings=given, now=now)
 
 
 def customize(document: Json, settings: Settings | None = None) -> list[Json]:
-    """The rules of a customize hook's answer."""
+    """Return the rules of the customize hook."""
     return hookcalls.customize(kind_of(document), document, settings=settings)
 
 
 def child(answer: Json, kind: str) -> Json | None:
-    """The only child of that kind, if there is one."""
+    """Return the only child of that kind, or None."""
     found: list[Json] = [item for item in answer["children"] if item["kind"] == kind]
     assert len(found) <= 1
     return found[0] if found else None
@@ -92,5 +92,5 @@ def condition(answer: Json, type_: str) -> Json | None:
 
 
 def observed(answered: Json, status: Json | None = None) -> Json:
-    """A child as the cluster shows it after it was applied: with Metacontroller's record of what we sent."""
+    """Return a child as observed after it was applied, with Metacontroller's record."""
     return hookcalls.observed(answered, status=status or {})

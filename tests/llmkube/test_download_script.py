@@ -1,4 +1,4 @@
-"""The downloader's script, run as the container runs it: a process with an environment, against a real HTTP server."""
+"""The downloader's script, run as in its container: as a process, against a real HTTP server."""
 
 import hashlib
 import hmac
@@ -37,25 +37,25 @@ WEIGHTS = bytes(range(256)) * 4096
 
 @dataclass
 class Served:
-    """What the server offers, and what it was asked."""
+    """The server's responses, and the requests that it received."""
 
     body: bytes = WEIGHTS
     etag: str = '"v1"'
     ranges: bool = True
     stop_after: int = 0
-    """Break the connection after so many bytes, once."""
+    """Close the connection after this many bytes, once."""
     hang_after: int = 0
-    """Stop sending after so many bytes, for as long as the client waits."""
+    """Stop sending after this many bytes, while the client waits."""
     fail_with: list[int] = field(default_factory=list)
-    """Statuses of the next answers, before it goes well."""
+    """Statuses of the next responses, before they succeed."""
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, path and Range of each request."""
     headers: list[dict[str, str]] = field(default_factory=list)
-    """The headers of each, with names in lower case."""
+    """Headers of each request, with names in lower case."""
     files: dict[str, bytes] = field(default_factory=dict)
-    """Bodies by path; other paths have ``body``."""
+    """Bodies by path; other paths return ``body``."""
     elsewhere: str = ""
-    """Where ``/away`` redirects to."""
+    """The target of the redirect ``/away``."""
     released: threading.Event = field(default_factory=threading.Event)
 
 
@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
     served: Served
 
     def log_message(self, *_: object) -> None:
-        """A test's output is its own."""
+        """Log nothing."""
 
     def do_HEAD(self) -> None:
         self._answer(head=True)
@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @dataclass
 class Pod:
-    """A container's world: its directory, and the environment of the download."""
+    """The directory and environment of a downloader's container."""
 
     directory: Path
     server: ThreadingHTTPServer
@@ -190,7 +190,7 @@ def sha256(data: bytes) -> str:
 
 
 def test_it_downloads_and_reports(pod: Pod) -> None:
-    """The file is there under its name, nothing temporary is, and the termination message says what it is."""
+    """The file has its final name, no temporary file is left, and the termination message describes the file."""
     done = pod.run()
     assert done.returncode == 0, done.stderr
     assert pod.path.read_bytes() == WEIGHTS
@@ -199,7 +199,7 @@ def test_it_downloads_and_reports(pod: Pod) -> None:
 
 
 def test_a_file_that_is_there_costs_no_request(pod: Pod) -> None:
-    """IfNotPresent never asks the server about a file it has (LK-2.9.5)."""
+    """With IfNotPresent a file that exists causes no request (LK-2.9.5)."""
     pod.run()
     pod.served.asked.clear()
     assert pod.run().returncode == 0
@@ -208,7 +208,7 @@ def test_a_file_that_is_there_costs_no_request(pod: Pod) -> None:
 
 
 def killed_after(pod: Pod, size: int) -> None:
-    """A pod that is killed when it has written so many bytes (a multiple of 4096: what curl writes at once)."""
+    """Run a pod and kill it after ``size`` bytes (a multiple of 4096, which curl writes at once)."""
     pod.served.hang_after = size
     process = subprocess.Popen(
         ["sh", "-c", pod.script], env=pod.environment(), stderr=subprocess.DEVNULL, start_new_session=True
@@ -225,7 +225,7 @@ def killed_after(pod: Pod, size: int) -> None:
 
 
 def test_it_resumes_after_being_killed(pod: Pod) -> None:
-    """Killed half-way, the next pod goes on after the bytes that are there."""
+    """If a pod is killed half-way, the next one resumes after the bytes on disk."""
     half = len(WEIGHTS) // 2
     killed_after(pod, half)
     done = pod.run()
@@ -243,7 +243,7 @@ def test_a_broken_connection_is_resumed_by_the_same_pod(pod: Pod) -> None:
 
 
 def test_bytes_of_an_older_file_are_not_continued(pod: Pod) -> None:
-    """When the file changed between two attempts, the server's validator says so and everything comes anew."""
+    """If the ETag changed between two attempts, the whole file is downloaded again."""
     killed_after(pod, 8192)
     pod.served.body, pod.served.etag = WEIGHTS[::-1], '"v2"'
     done = pod.run()
@@ -259,7 +259,7 @@ def test_a_server_without_ranges_sends_everything_again(pod: Pod) -> None:
 
 
 def test_a_wrong_sha256_is_refused(pod: Pod) -> None:
-    """A file that is not the one demanded never gets its name, and the exit code says why."""
+    """A file with a wrong checksum is removed, and the exit code indicates the reason."""
     done = pod.run(MODEL_SHA256="0" * 64)
     assert done.returncode == EXIT_WRONG_SHA256
     assert list(pod.path.parent.glob("m.gguf*")) == []
@@ -274,7 +274,7 @@ def test_the_right_sha256_passes_in_any_case(pod: Pod) -> None:
 
 
 def test_a_spliced_file_is_fetched_again(pod: Pod) -> None:
-    """A resumed file with the wrong checksum gets one more chance from the beginning."""
+    """A resumed file with a wrong checksum is downloaded once more from the beginning."""
     pod.path.parent.mkdir(parents=True)
     pod.partial.write_bytes(b"x" * 5000)
     done = pod.run(MODEL_SHA256=sha256(WEIGHTS))
@@ -299,7 +299,7 @@ def test_an_empty_file_does_not_count(pod: Pod) -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
 def test_a_refusal_is_final(pod: Pod, status: int) -> None:
-    """What the server will refuse again is not asked again."""
+    """These statuses are not retried, because the response would be the same."""
     pod.served.fail_with = [status] * 9
     done = pod.run()
     assert done.returncode == EXIT_USELESS
@@ -316,7 +316,7 @@ def test_a_passing_trouble_is_tried_again(pod: Pod, status: int) -> None:
 
 
 def test_it_gives_up_in_the_end(pod: Pod) -> None:
-    """A lasting trouble ends the pod, so that the Job's own back-off takes over."""
+    """After five attempts the pod ends, so that the Job's back-off takes over."""
     pod.served.fail_with = [503] * 99
     done = pod.run()
     assert done.returncode == 1
@@ -324,7 +324,7 @@ def test_it_gives_up_in_the_end(pod: Pod) -> None:
 
 
 def test_on_change_keeps_an_unchanged_file(pod: Pod) -> None:
-    """The ETag is that of the last hop: a redirect's own never matches (LK-T-13)."""
+    """The ETag of the final response is compared; the ETag of a redirect never matches (LK-T-13)."""
     pod.run("moved")
     pod.served.asked.clear()
     assert pod.run("moved", REFRESH_POLICY="OnChange").returncode == 0
@@ -352,7 +352,7 @@ def test_on_change_compares_lengths_without_etag(pod: Pod) -> None:
 
 
 def test_on_change_keeps_what_it_has_when_the_server_is_gone(pod: Pod) -> None:
-    """A pod that restarts while the server is down serves the file it has."""
+    """A pod that restarts while the server is down keeps the existing file."""
     pod.run()
     pod.served.fail_with = [503] * 99
     assert pod.run(REFRESH_POLICY="OnChange").returncode == 0
@@ -360,7 +360,7 @@ def test_on_change_keeps_what_it_has_when_the_server_is_gone(pod: Pod) -> None:
 
 
 def test_on_change_does_not_ask_about_a_pinned_file(pod: Pod) -> None:
-    """A checksum leaves nothing that could change."""
+    """A file with a checksum cannot change, so no request is sent."""
     pod.run(MODEL_SHA256=sha256(WEIGHTS))
     pod.served.asked.clear()
     assert pod.run(MODEL_SHA256=sha256(WEIGHTS), REFRESH_POLICY="OnChange").returncode == 0
@@ -368,14 +368,14 @@ def test_on_change_does_not_ask_about_a_pinned_file(pod: Pod) -> None:
 
 
 def test_a_redirect_cannot_leave_http(pod: Pod) -> None:
-    """A server cannot make the downloader read the node's files."""
+    """A redirect cannot make the downloader read local files."""
     done = pod.run("elsewhere")
     assert done.returncode == EXIT_USELESS
     assert not pod.path.exists()
 
 
 def test_the_source_is_never_shell_code(pod: Pod, tmp_path: Path) -> None:
-    """What a shell would run, a URL that curl would expand, and a blank, are all only text."""
+    """Shell commands and curl's URL patterns in a source are not interpreted."""
     marker = tmp_path / "marker"
     assert pod.run(f"model.gguf?$(touch%20{marker})`touch {marker}`;[1-3]{{a,b}}").returncode == 0
     assert not marker.exists()
@@ -402,7 +402,7 @@ def test_a_local_file_without_a_cache_says_what_is_wrong(pod: Pod) -> None:
 
 
 def test_two_pods_download_once(pod: Pod) -> None:
-    """Pods that start together share the directory: one fetches, the other waits and finds the file."""
+    """If two pods start together, one downloads and the other waits for the file."""
     both = [
         subprocess.Popen(["sh", "-c", pod.script], env=pod.environment(), stderr=subprocess.DEVNULL) for _ in range(2)
     ]
@@ -412,7 +412,7 @@ def test_two_pods_download_once(pod: Pod) -> None:
 
 
 def test_certificates_are_trusted_besides_the_systems(pod: Pod, tmp_path: Path) -> None:
-    """The bundle handed to curl begins with the image's own (LK-T-15)."""
+    """curl's CA bundle begins with the image's certificates (LK-T-15)."""
     system, certificates = tmp_path / "system.pem", tmp_path / "certs"
     certificates.mkdir()
     system.write_text("SYSTEM\n")
@@ -439,13 +439,13 @@ def test_certificates_are_trusted_besides_the_systems(pod: Pod, tmp_path: Path) 
     ],
 )
 def test_a_source_reaches_the_script_as_it_is(source: str, sent: str) -> None:
-    """Only what the kubelet would expand is written for it; variables of Services are in capitals, as ours."""
+    """Only ``$$`` and references in capitals are escaped; the variables of Services have such names."""
     made = container(download(ModelSpec(source=source), parse(source), "ns", "m", Settings()), Settings())
     assert (made.env or [])[0] == {"name": "MODEL_SOURCE", "value": sent}
 
 
 def test_the_kubelet_leaves_the_script_as_it_is() -> None:
-    """The kubelet shortens ``$$`` and replaces ``$(NAME)`` of the container's variables in commands."""
+    """In commands, the kubelet replaces ``$$`` by ``$`` and expands ``$(NAME)``; the script has neither."""
     spec = ModelSpec(source="https://h/a$$b$(MODEL_PATH)", sha256="a" * 64, refresh_policy="OnChange")
     fetched = download(spec, parse(spec.source), "ns", "m", Settings(llmkube_ca_cert_configmap="ca"))
     made = container(fetched, Settings(llmkube_ca_cert_configmap="ca"))
@@ -456,19 +456,19 @@ def test_the_kubelet_leaves_the_script_as_it_is() -> None:
     assert list(variables)[:3] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]
 
 
-# What the Job alone does.
+# Only in the Job's script.
 
 
 job_only = pytest.mark.parametrize("pod", [JOB_SCRIPT], indirect=True, ids=["job"])
 
 
 def test_what_serving_pods_run_does_not_change() -> None:
-    """The script is in their template: with another text, all pods that download restart."""
+    """The script is part of the pod template: a change to it would restart all pods that download."""
     assert sha256(SCRIPT.encode()) == "62ad4a6e33535b97072aa1f315a57256f2a16205280f6a167ed50f1f6c2e9bae"
 
 
 def tool(directory: Path, name: str, text: str) -> str:
-    """A PATH on which a program is another one."""
+    """Return a PATH on which this program is replaced."""
     tools = directory / "bin"
     tools.mkdir(exist_ok=True)
     (tools / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -482,7 +482,7 @@ def room(directory: Path, kibibytes: int) -> str:
 
 @job_only
 def test_a_file_larger_than_the_room_is_not_begun(pod: Pod, tmp_path: Path) -> None:
-    """The length is known from the first answer; trying again ends the same way until somebody makes room."""
+    """The length is known from the response, and a retry would fail until space is freed."""
     done = pod.run(PATH=room(tmp_path, 1023))
     assert done.returncode == EXIT_USELESS
     assert f"the volume is full: 0 of {len(WEIGHTS)} bytes are there, and {1023 * 1024} more have room" in done.stderr
@@ -492,7 +492,7 @@ def test_a_file_larger_than_the_room_is_not_begun(pod: Pod, tmp_path: Path) -> N
 
 @job_only
 def test_a_part_that_is_there_needs_no_room(pod: Pod, tmp_path: Path) -> None:
-    """Only what is still to come has to fit; after the volume grew, the download goes on where it was."""
+    """Only the remaining bytes must fit; after the volume has grown, the download resumes."""
     killed_after(pod, len(WEIGHTS) // 2)
     short = pod.run(PATH=room(tmp_path, 511))
     assert short.returncode == EXIT_USELESS
@@ -504,7 +504,7 @@ def test_a_part_that_is_there_needs_no_room(pod: Pod, tmp_path: Path) -> None:
 
 @job_only
 def test_a_volume_that_fills_up_meanwhile_ends_the_download(pod: Pod, tmp_path: Path) -> None:
-    """Somebody else wrote there too: curl cannot write, and there is no room."""
+    """curl fails to write because another process filled the volume."""
     tool(tmp_path, "curl", f'{shutil.which("curl")} "$@"; exit 23')
     path = room(tmp_path, 0)
     done = pod.run(PATH=path)
@@ -526,7 +526,7 @@ OURS, OLD, SERVED = "8cc5f1f83d631cc0", "0123456789abcdef", "fedcba9876543210"
 
 
 def with_files_of_others(pod: Pod) -> tuple[dict[str, str], Path]:
-    """A claim as a Model uses it, with files of two earlier sources, and what is none of ours beside them."""
+    """Create a Model's volume with files of two earlier sources and unrelated files; return variables and mount."""
     mount = pod.directory / "claim"
     others = ["lost+found", "notes", "0123456789ABCDEF", OLD[:15], OLD + "0", f".{OLD[1:]}", "g" + OLD[1:]]
     for name in (OLD, SERVED, *others, f"notes/{OLD}", f"{OURS}/{OLD}"):
@@ -544,7 +544,7 @@ def everything_below(mount: Path) -> set[str]:
 
 @job_only
 def test_files_of_earlier_sources_go_when_the_new_one_is_there(pod: Pod) -> None:
-    """Directories that are named as cache keys are, and only those that nothing was seen to use."""
+    """Only directories whose name is a cache key and not in KEEP_KEYS are removed."""
     paths, mount = with_files_of_others(pod)
     before = everything_below(mount)
     done = pod.run(**paths, KEEP_KEYS=f"{SERVED} 3333333333333333")
@@ -560,7 +560,7 @@ def test_files_of_earlier_sources_go_when_the_new_one_is_there(pod: Pod) -> None
 
 
 def test_keeps_files_of_earlier_sources_by_default(pod: Pod) -> None:
-    """No variable, no removal; and a serving pod never removes anything."""
+    """Nothing is removed without KEEP_KEYS; a serving pod never removes files."""
     paths, mount = with_files_of_others(pod)
     before = everything_below(mount)
     assert pod.run(**paths, **({"KEEP_KEYS": ""} if pod.script == SCRIPT else {})).returncode == 0
@@ -569,7 +569,7 @@ def test_keeps_files_of_earlier_sources_by_default(pod: Pod) -> None:
 
 @job_only
 def test_a_failed_download_removes_nothing(pod: Pod) -> None:
-    """The files that are there may be all there ever will be."""
+    """A later download may fail too, so the existing files are kept."""
     paths, mount = with_files_of_others(pod)
     before = everything_below(mount)
     assert pod.run(**paths, KEEP_KEYS="", MODEL_SHA256="0" * 64).returncode == EXIT_WRONG_SHA256
@@ -580,7 +580,7 @@ def test_a_failed_download_removes_nothing(pod: Pod) -> None:
 
 @job_only
 def test_what_cannot_be_removed_fails_no_download(pod: Pod, tmp_path: Path) -> None:
-    """Another user may have written it."""
+    """The directory may belong to another user."""
     paths, mount = with_files_of_others(pod)
     path = tool(tmp_path, "rm", f'case "$*" in *{OLD}) exit 1 ;; esac; exec {shutil.which("rm")} "$@"')
     done = pod.run(**paths, KEEP_KEYS="", PATH=path)
@@ -593,7 +593,7 @@ def test_what_cannot_be_removed_fails_no_download(pod: Pod, tmp_path: Path) -> N
 
 @job_only
 def test_fails_fast_if_the_server_is_unreachable(pod: Pod) -> None:
-    """Its last words reach the Model's status; the Job tries again by itself."""
+    """The message names the failure, and the Job's back-off retries it."""
     pod.server.shutdown()
     pod.server.server_close()
     done = pod.run(RETRY_SECONDS="30")
@@ -601,14 +601,14 @@ def test_fails_fast_if_the_server_is_unreachable(pod: Pod) -> None:
     assert "cannot connect (curl 7)" in done.stderr
 
 
-# What the Job reads in a GGUF file's header.
+# The header of a GGUF file, as read by the Job.
 
 BUSYBOX = shutil.which("busybox")
 
 
 @pytest.fixture(params=["system", pytest.param("busybox", marks=pytest.mark.skipif(not BUSYBOX, reason="no busybox"))])
 def tools(tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """A PATH: the machine's programs, or those of busybox, which the image of the Job has."""
+    """Return a PATH with the machine's programs, or with busybox as in the Job's image."""
     if request.param == "system":
         return os.environ["PATH"]
     applets = tmp_path / "applets"
@@ -619,7 +619,7 @@ def tools(tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 
 def described(directory: Path, tools: str, body: bytes) -> dict[str, object]:
-    """What the Job says of a file that is there."""
+    """Return the Job's report on an existing file."""
     path, log = directory / "cache" / "key" / "m.gguf", directory / "termination-log"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(body)
@@ -644,7 +644,7 @@ TENSORS = {"token_embd.weight": (64, 32000), "blk.0.attn_q.weight": (64, 64), "o
 
 
 def test_a_gguf_file_is_described(tmp_path: Path, tools: str) -> None:
-    """Everything that the status shows, and the parameters as the sum of all tensors' elements."""
+    """The report has all fields of the status; parameterCount is the sum of all tensors' elements."""
     assert described(tmp_path, tools, gguf(llama(), TENSORS) + WEIGHTS)["gguf"] == {
         "fileVersion": 3,
         "architecture": "llama",
@@ -662,7 +662,7 @@ def test_a_gguf_file_is_described(tmp_path: Path, tools: str) -> None:
 
 
 def test_a_long_vocabulary_is_passed_over(tmp_path: Path, tools: str) -> None:
-    """What stands after it counts as well."""
+    """Keys after the vocabulary are read as well."""
     words = (ARRAY, (STRING, [f"token {number}" for number in range(20_000)]))
     scores = (ARRAY, (F32, [0.5] * 20_000))
     pairs = llama(tokenizer__ggml__tokens=words, tokenizer__ggml__scores=scores)
@@ -685,7 +685,7 @@ def test_a_long_vocabulary_is_passed_over(tmp_path: Path, tools: str) -> None:
     ids=["empty", "magic alone", "text", "other magic", "version 1", "big-endian"],
 )
 def test_another_file_is_not(tmp_path: Path, tools: str, body: bytes) -> None:
-    """It is a model all the same."""
+    """Other formats and unsupported versions are accepted, without a header in the report."""
     if body:
         assert "gguf" not in described(tmp_path, tools, body)
 
@@ -709,7 +709,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_harmless(tmp_path: Path, tools: str, name: str) -> None:
-    """The message stays short and JSON, says nothing that is not a plain text or a number, and the Job succeeds."""
+    """The Job succeeds, and its message is short, valid JSON with only plain strings and numbers."""
     report = described(tmp_path, tools, HOSTILE[name])
     header = msgspec.json.decode(json.dumps(report.get("gguf", {})), type=Header, strict=True)
     assert set(report) <= {"size", "sha256", "etag", "gguf"}
@@ -718,7 +718,7 @@ def test_a_hostile_file_is_harmless(tmp_path: Path, tools: str, name: str) -> No
 
 
 def test_any_part_of_a_file_is_harmless(tmp_path: Path, tools: str) -> None:
-    """Cut anywhere, and with any byte changed; what stands before the fault is known."""
+    """The Job also succeeds if the file is truncated or a byte is changed."""
     whole, chance = gguf(llama(), TENSORS), random.Random(7)
     for _ in range(40):
         end, place = chance.randrange(1, len(whole)), chance.randrange(len(whole))
@@ -727,7 +727,7 @@ def test_any_part_of_a_file_is_harmless(tmp_path: Path, tools: str) -> None:
 
 
 def test_no_more_than_the_beginning_is_read(tmp_path: Path, tools: str) -> None:
-    """A header larger than 32 MiB has what stood before: the parameters would come after."""
+    """Only the first 32 MiB are read; the tensors after them are not counted."""
     padding = ("padding", ARRAY, (U8, b"\0" * (33 << 20)))
     found = described(tmp_path, tools, gguf([*llama(), padding], TENSORS))["gguf"]
     assert isinstance(found, dict)
@@ -736,17 +736,17 @@ def test_no_more_than_the_beginning_is_read(tmp_path: Path, tools: str) -> None:
 
 
 def test_serving_pods_do_not_read_it() -> None:
-    """Their script is part of a pod template, in which nothing may change."""
+    """The script of serving pods is part of their template, which must not change."""
     assert "describe" in JOB_SCRIPT
     assert "describe" not in SCRIPT
     assert sha256(SCRIPT.encode()) == "62ad4a6e33535b97072aa1f315a57256f2a16205280f6a167ed50f1f6c2e9bae"
 
 
-# Several files, and sources that need credentials.
+# Several files, and sources that require credentials.
 
 
 def script_of(source: str, *files: str, in_job: bool = True) -> str:
-    """What the downloader of a Model runs."""
+    """Return the script of a Model's downloader."""
     spec = ModelSpec(source=source, files=list(files))
     command = container(download(spec, source_of(spec), "ns1", "m", Settings()), Settings(), in_job=in_job).command
     assert command is not None
@@ -763,7 +763,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key-id", "AWS_SECRET_ACCESS_KEY": 'sec"ret\\+/', "
 
 
 def signed(request: dict[str, str], method: str, path: str) -> bool:
-    """Whether a request has the signature that a bucket of ``KEYS`` asks for (AWS Signature Version 4)."""
+    """Report whether a request is signed with ``KEYS`` (AWS Signature Version 4)."""
     match = re.fullmatch(
         r"AWS4-HMAC-SHA256 Credential=key-id/(\d{8})/eu-1/s3/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?"
         r"Signature=([0-9a-f]{64})",
@@ -783,7 +783,7 @@ def signed(request: dict[str, str], method: str, path: str) -> bool:
 
 
 def test_an_object_of_a_bucket_is_asked_for_with_a_signature(bucket: Pod) -> None:
-    """Path-style, with the endpoint and the keys of the Secret; also when it is compared later."""
+    """GET and HEAD are path-style and signed, with endpoint and keys of the Secret."""
     place = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{bucket.server.server_port}/"}
     source = {"MODEL_SOURCE": "s3://bucket/some dir/m.gguf"}
     done = bucket.run(**place, **source)
@@ -816,7 +816,7 @@ def test_reports_an_invalid_endpoint(bucket: Pod) -> None:
 
 
 def test_keys_stand_in_no_command_line(bucket: Pod, tmp_path: Path) -> None:
-    """Every process of a node can read the others' arguments."""
+    """Other processes of the node can read command lines."""
     seen = tmp_path / "arguments"
     recorder = tmp_path / "bin" / "curl"
     recorder.parent.mkdir()
@@ -832,7 +832,7 @@ def test_keys_stand_in_no_command_line(bucket: Pod, tmp_path: Path) -> None:
 def several(
     pod: Pod, *files: str, place: str = "org/name/resolve/main/", key: str = "key", hub: bool = True, **extra: str
 ) -> subprocess.CompletedProcess[str]:
-    """A Job or an init container that fetches several files; ``hub``: the server stands for the Hub."""
+    """Run a Job or init container that fetches several files; with ``hub`` the server acts as the Hub."""
     here, directory = f"http://127.0.0.1:{pod.server.server_port}/", pod.directory / "cache" / key
     script = script_of("hf://org/name", *files, in_job=pod.script == JOB_SCRIPT)
     assert script.count("https://huggingface.co/") == 1
@@ -848,7 +848,7 @@ def several(
 
 
 def test_a_token_goes_to_the_hub_alone(pod: Pod) -> None:
-    """Not to another server, and not to where the Hub redirects."""
+    """The token is not sent to another server or to the target of a redirect."""
     pod.served.elsewhere = f"http://localhost:{pod.server.server_port}/model.gguf"
     assert several(pod, "away", place="", HF_TOKEN="secret").returncode == 0
     assert [headers.get("authorization") for headers in pod.served.headers] == ["Bearer secret", None]
@@ -859,7 +859,7 @@ def test_a_token_goes_to_the_hub_alone(pod: Pod) -> None:
 
 
 def test_several_files_are_fetched_below_the_directory(pod: Pod) -> None:
-    """With their directories; the message has the size of all, and from a Job what the first says of itself."""
+    """Directories are created; the report has the total size and, from a Job, the first file's header."""
     header, prefix = gguf(llama(), TENSORS), "/org/name/resolve/main"
     names = ("q/one.gguf", "two #.gguf", "x/y/z")
     pod.served.files = {f"{prefix}/q/one.gguf": header, f"{prefix}/two%20%23.gguf": b"two", f"{prefix}/x/y/z": b"zzzz"}
@@ -884,7 +884,7 @@ def test_one_file_of_a_repository_has_its_checksum(pod: Pod) -> None:
 
 
 def test_a_file_that_is_missing_ends_it(pod: Pod) -> None:
-    """It is named, and what comes after it is not asked for."""
+    """The missing file is named, and the files after it are not requested."""
     pod.served.fail_with = [404]
     done = several(pod, "absent", "other")
     assert done.returncode == EXIT_USELESS
@@ -893,7 +893,7 @@ def test_a_file_that_is_missing_ends_it(pod: Pod) -> None:
 
 
 def test_files_of_earlier_sources_go_when_all_are_there(pod: Pod) -> None:
-    """Directories of the repository that look like a cache key stay."""
+    """Old directories are removed only after all files are there; the repository's directories are kept."""
     if pod.script != JOB_SCRIPT:
         pytest.skip("only the Job removes files")
     cache, own = pod.directory / "cache", "1" * 16

@@ -1,4 +1,4 @@
-"""Whether a model fits: the sums, against what others published, and only certain answers."""
+"""Estimates of the memory that a model needs, compared with published numbers; answers only if certain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def question(name: str, tokens: int = 4096, **known: Any) -> Question:
 
 
 def total(fit: Fit) -> tuple[float, float]:
-    """What is needed, in bytes, from the answer's own row; GiB with a decimal place."""
+    """Return the bounds of the memory needed, in bytes, from the answer's row in GiB."""
     text = next(amount for name, amount, _ in fit.rows if name == "needed")
     numbers = [float(number) * GIB for number in re.findall(r"[\d.]+", text)]
     return numbers[0], numbers[-1]
@@ -43,7 +43,7 @@ def total(fit: Fit) -> tuple[float, float]:
 def test_published_needs_lie_between_the_two_ends(
     name: str, tokens: str, here: str, published: str, source: str
 ) -> None:
-    """The table of the page, computed again. Published numbers are rounded, and some leave the cache out."""
+    """The table of docs/fit.md matches the code. Published numbers are rounded, and some exclude the cache."""
     least, most = total(judge(question(name, int(tokens))))
     assert here == f"{least / GIGABYTE:.1f} to {most / GIGABYTE:.1f} GB"
     without_cache = least if "with" in source else total(judge(question(name, 1)))[0]
@@ -67,7 +67,7 @@ NAMES = [
     ("org/Llama-3.3-70B-Instruct-AWQ", 70.6, 39.8),
     ("org/Llama-3.1-405B-Instruct-FP8", 405.9, 410.0),
 ]
-"""Files as they are published: parameters and bytes, both in thousands of millions."""
+"""Published files: name, parameters and bytes, both in billions."""
 
 
 @pytest.mark.parametrize(("name", "count", "size"), NAMES)
@@ -92,7 +92,7 @@ def test_shapes_by_name() -> None:
 
 
 def test_the_arithmetic_of_the_cache() -> None:
-    """2 x 32 layers x 8 heads x 128 values x 2 bytes: 128 KiB for a token of Llama 3.1 8B, as published."""
+    """2 x 32 layers x 8 heads x 128 values x 2 bytes are 128 KiB per token of Llama 3.1 8B, as published."""
     exact = question("x", 131072, size=GIB, shape=Shape(32, 8, 128))
     row = judge(exact).rows[1]
     assert row[1] == "16.0 GiB"
@@ -171,7 +171,7 @@ def test_a_model_that_is_too_large(runtime: str) -> None:
     ],
 )
 def test_nobody_can_know(spec: Json) -> None:
-    """Something of it may be elsewhere, or the server is one that nobody knows."""
+    """Part of the model may be outside GPU memory, or the server is unknown."""
     assert asked(**spec).answer is FitAnswer.CANNOT_KNOW
 
 
@@ -193,7 +193,7 @@ def test_what_the_model_says_of_itself_counts() -> None:
 
 
 def _staged_model() -> Fit:
-    """The size is of one file, and there are two."""
+    """Return the fit of a Model with two files whose status has the size of one."""
     related = model(source="org/repo", files=["a.gguf", "b.gguf"], hardware=CARD, status={"sourceContentLength": GIB})
     found = decode(_related(related))
     assert found is not None
@@ -201,7 +201,7 @@ def _staged_model() -> Fit:
 
 
 def test_the_header_of_a_plain_file_is_exact() -> None:
-    """Grouped heads and the number of weights are known, too."""
+    """The header has the number of key-value heads and of parameters."""
     told = {"architecture": "llama", "layerCount": 32, "headCount": 32, "headCountKv": 8, "embeddingSize": 4096}
     status = {"gguf": {**told, "parameterCount": 8_030_000_000, "quantization": "Q8_0"}}
     fit = asked("https://example.com/model.gguf", status, contextSize=8192)
@@ -209,7 +209,7 @@ def test_the_header_of_a_plain_file_is_exact() -> None:
 
 
 def test_models_that_are_clearly_too_large_are_warned_of_at_apply() -> None:
-    """By their names alone; not where layers are kept in main memory, and not without a number of GPUs."""
+    """The name is enough; layers in host memory and an absent number of GPUs cause no warning."""
     assert too_large((LARGE,), (LARGE,), gguf=True, gpus=1, memory=24 * GIB)
     assert too_large((LARGE,), (LARGE,), gguf=True, gpus=2, memory=24 * GIB) == ""
     assert too_large(("x",), ("x",), gguf=True, gpus=1, memory=1) == ""
@@ -227,7 +227,7 @@ def test_who_says_how_large_a_gpu_is() -> None:
 
 
 def test_every_upstream_sample_fits() -> None:
-    """They run: an answer that is certain must not be wrong."""
+    """Upstream's samples do run, so none may be reported as too large."""
     for case in cases("llmkube"):
         if case["class"] != "a":
             continue

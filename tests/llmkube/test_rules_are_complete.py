@@ -1,4 +1,4 @@
-"""Every field without effect has a warning, and what users of the Go operator have is admitted."""
+"""Every field without effect has a warning, and manifests for the Go operator are admitted."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ EXAMPLES: dict[str, Any] = {
     "maxPodLifetimeSeconds": 3600,
     "maxPodLifetimeIdleTimeoutSeconds": 60,
 }
-"""A value for each field without effect, or for the one that holds it."""
+"""A value for each field without effect, or for its parent field."""
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_a_field_without_effect_is_warned_of(make: Any, path: str) -> None:
 
 
 def parents(case: Json) -> list[Json]:
-    """The objects of a recorded case that are of our kinds."""
+    """Return the Models and InferenceServices of a recorded case."""
     return [document for document in case["objects"] if document["apiVersion"] == MODEL.api_version]
 
 
 def test_every_sample_of_upstream_is_admitted() -> None:
-    """A user of the Go operator changes nothing in their manifests."""
+    """Users of the Go operator need not change their manifests."""
     samples = [document for case in cases("llmkube") if case["class"] == "a" for document in parents(case)]
     assert len(samples) > 30
     for document in samples:
@@ -62,7 +62,7 @@ def test_every_sample_of_upstream_is_admitted() -> None:
 
 
 def test_what_the_recordings_call_a_mistake_is_one() -> None:
-    """Each recorded case that the design refuses breaks a rule here, and no other case does."""
+    """Recorded cases that the design rejects break a rule, and no other case does."""
     for case in cases("llmkube"):
         broken = any(errors(document) for document in parents(case))
         assert broken == case.get("designRejects", "").startswith("V-"), case["name"]

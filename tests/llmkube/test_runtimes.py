@@ -1,4 +1,4 @@
-"""A runtime is one file: adding one touches its module, the registry and the enum, and nothing else names one."""
+"""A runtime is added with its module, the registry and the enum; no other code refers to a runtime by name."""
 
 import ast
 import json
@@ -68,7 +68,7 @@ print(json.dumps({
 
 
 def added(tree: Path) -> None:
-    """Adds a runtime to a copy of the project, as a contributor would."""
+    """Add a runtime to a copy of the project, as a contributor would."""
     shutil.copytree(ROOT / "app", tree / "app", ignore=shutil.ignore_patterns("__pycache__"))
     runtimes, types = tree / "app/llmkube/runtimes", tree / "app/llmkube/inferenceservice/types.py"
     (runtimes / "omlx.py").write_text(MODULE)
@@ -112,7 +112,7 @@ NAMED = re.compile(rf"(?<![\w./-])(?:{'|'.join(RUNTIMES)})(?![\w./:-])")
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_else_names_a_runtime(path: Path) -> None:
-    """The kind's types do, for their enum and their descriptions, which the CRD has."""
+    """Only the kind's types may, in the enum and in descriptions for the CRD."""
     tree = ast.parse(path.read_text())
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = [

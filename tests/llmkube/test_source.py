@@ -1,4 +1,4 @@
-"""What a source is, and where its file lies (LK-2.1 and LK-2.2)."""
+"""Classes of sources, and the paths of their files (LK-2.1 and LK-2.2)."""
 
 import pytest
 
@@ -23,7 +23,7 @@ KEYS = {
 
 @pytest.mark.parametrize(("source", "key"), KEYS.items())
 def test_cache_keys_are_upstreams(source: str, key: str) -> None:
-    """A cache that the Go operator filled is found again."""
+    """The keys match those of the Go operator, so that its cache is reused."""
     assert parse(source).cache_key == key
 
 
@@ -59,7 +59,7 @@ def test_only_the_first_slash_divides_a_claim_from_its_path() -> None:
 
 
 def test_a_repository_has_no_cache() -> None:
-    """The runtime fetches it, so nothing of ours lies anywhere."""
+    """The runtime fetches the repository, so it needs no cache key."""
     assert parse("owner/repo").cache_key == ""
 
 
@@ -79,7 +79,7 @@ def test_slugs(text: str, expected: str) -> None:
 
 
 def test_paths() -> None:
-    """Directory from the source, file name from the object: neither moves while the spec does not."""
+    """The directory comes from the source and the file name from the object, so both are stable."""
     source = parse("https://example.com/model.gguf")
     assert cached_path(source, "m") == "/models/8cc5f1f83d631cc0/m.gguf"
     assert ephemeral_path(source, "ns1", "m") == "/models/ns1-m.gguf"
@@ -110,13 +110,13 @@ def test_paths() -> None:
     ],
 )  # fmt: skip
 def test_newer_forms(text: str, kind: SourceClass, repository: str, revision: str, files: tuple[str, ...]) -> None:
-    """A file of a repository is what upstream's own pages write (LK-2.1)."""
+    """Upstream's documentation names files of repositories in this form (LK-2.1)."""
     source = parse(text)
     assert (source.kind, source.repository, source.revision, source.files) == (kind, repository, revision, files)
 
 
 def test_files_of_a_repository() -> None:
-    """Each once, the served one first; whichever way the repository is written."""
+    """Each file is listed once, the served one first, for any form of the repository."""
     for text in ("org/name", "hf://org/name", "https://huggingface.co/org/name"):
         source = source_of(ModelSpec(source=text, files=["a/b.gguf", "c", "a/b.gguf"], mmproj="p.gguf"))
         assert (source.kind, source.files) == (SourceClass.FILES, ("a/b.gguf", "c", "p.gguf"))
@@ -136,7 +136,7 @@ def test_objects_of_a_bucket() -> None:
 
 
 def test_other_sources_have_no_files() -> None:
-    """Admission refuses the field there; a stored one changes nothing."""
+    """Admission refuses ``files`` for other sources; a stored value has no effect."""
     source = source_of(ModelSpec(source="https://example.com/m.gguf", files=["x"]))
     assert source == parse("https://example.com/m.gguf")
 

@@ -1,4 +1,4 @@
-"""What ``make bench-cluster`` compares with, and how it compares."""
+"""The baseline of ``make bench-cluster``, and its comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.bench.fleet import FLEETS, Fleet
 def test_the_constant_hook_answers_what_ours_would(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same children under the name of whoever is asked about; it counts like the service."""
+    """It returns the same children under the name of the requested parent, and counts requests like the service."""
     answers = fleet.answers()
     file = tmp_path / "answers.json"
     file.write_bytes(orjson.dumps(answers))
@@ -61,7 +61,7 @@ def row(hook: Any, services: int, metacontroller_cpu: float) -> Row:
 
 
 def test_what_is_compared() -> None:
-    """Each hook with the first at the same number, and each number with the one before."""
+    """Each hook is compared with the first one at the same number, and each number with the previous one."""
     rows = [row("constant", 500, 4), row("ours", 500, 6), row("constant", 1000, 8), row("ours", 1000, 18)]
     ratios = [(entry["services"], entry["metacontroller_cpu"], entry["hook_cpu"]) for entry in compared(rows)]
     assert ratios == [(500, 1.5, 1.0), (1000, 2.25, 1.0)]

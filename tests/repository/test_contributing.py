@@ -1,4 +1,4 @@
-"""The map of CONTRIBUTING leads somewhere."""
+"""The map of CONTRIBUTING leads to files that exist."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ NEWCOMER = {
     "downloader's image": "DOWNLOADER",
     "restarts pods": "def keep_templates",
 }
-"""A word of each question that a newcomer asks, and one that a file of the answer must contain."""
+"""A phrase of each question, and a word that one of the files in the answer must contain."""
 
 
 def files(answer: str) -> list[str]:
-    """The paths that an answer names."""
+    """Return the paths that an answer names."""
     return re.findall(r"`((?:app|tools)/[^`]+)`", answer)
 
 
 def contents(pattern: str) -> str:
-    """All files that a path stands for; ``<family>`` and ``<kind>`` stand for any."""
+    """Return the contents of all files that match a path, in which ``<family>`` and ``<kind>`` match any name."""
     found = [path for path in ROOT.glob(re.sub(r"<\w+>", "*", pattern).rstrip("/")) if path.is_file()]
     return "\n".join(path.read_text() for path in found)
 
@@ -49,6 +49,6 @@ def test_an_answer_names_at_most_two_files_that_exist(question: str, answer: str
 
 @pytest.mark.parametrize(("asked", "word"), NEWCOMER.items(), ids=NEWCOMER)
 def test_a_newcomers_question_leads_to_the_code(asked: str, word: str) -> None:
-    """Exactly one row answers it, and the code is in one of its files."""
+    """Exactly one row answers it, and one of its files has the code."""
     (answer,) = (answer for question, answer in ROWS.items() if asked in question)
     assert any(word in contents(path) for path in files(answer))

@@ -1,4 +1,4 @@
-"""The examples of ``docs/cli.md``: each is run, and prints what the page says."""
+"""The examples of ``docs/cli.md``: each is run and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHELL = f'modelhooks() {{ "{sys.executable}" -m app.cli "$@"; }}; '
 
 
 def examples() -> Iterator[tuple[str, list[str]]]:
-    """Commands of the ``console`` blocks with the lines that follow them."""
+    """Yield the commands of the ``console`` blocks with the lines that follow them."""
     for block in re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
@@ -27,7 +27,7 @@ def examples() -> Iterator[tuple[str, list[str]]]:
 
 
 def pattern(lines: list[str]) -> re.Pattern[str]:
-    """The output as a pattern: ``…`` alone on a line is any lines, otherwise anything in that line."""
+    """Return a pattern of the output: ``…`` alone on a line matches any lines, otherwise any text in that line."""
     parts = []
     for line in lines:
         if line == LEFT_OUT:
@@ -39,7 +39,7 @@ def pattern(lines: list[str]) -> re.Pattern[str]:
 
 @pytest.mark.parametrize(("command", "lines"), list(examples()), ids=[command for command, _ in examples()])
 def test_an_example_prints_what_the_page_says(command: str, lines: list[str]) -> None:
-    """Standard output, then standard error."""
+    """The output is standard output followed by standard error."""
     done = subprocess.run(
         ["bash", "-c", SHELL + command],
         cwd=ROOT,
@@ -55,7 +55,7 @@ def test_an_example_prints_what_the_page_says(command: str, lines: list[str]) ->
 
 
 def test_every_command_has_a_section_with_an_example() -> None:
-    """A command that the page forgets is one that nobody finds."""
+    """Users would not find a command that the page lacks."""
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
     assert set(sections) == set(cli.COMMANDS)
     assert [name for name, text in sections.items() if f"modelhooks {name}" not in text] == []

@@ -1,4 +1,4 @@
-"""The page on troubles knows every reason that a condition of ours can have."""
+"""The troubleshooting page explains every reason of our conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT = re.compile(r"reason_word\([^()]*, \"([A-Z][A-Za-z]+)\"\)")
 
 
 def enumerations() -> Iterator[type[StrEnum]]:
-    """What the families call their reasons and conditions."""
+    """Yield the enumerations of reasons and conditions."""
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if module.name.startswith(("app.kserve.", "app.llmaz.", "app.llmkube.", "app.workload.")):
             found = vars(importlib.import_module(module.name))
@@ -30,7 +30,7 @@ def enumerations() -> Iterator[type[StrEnum]]:
 
 
 def reasons() -> Iterator[str]:
-    """Of enumerations, and those that stand in the code of causes."""
+    """Yield the values of the enumerations, and reasons in the code of causes."""
     for enum in enumerations():
         yield from (member.value for member in enum)
     yield from filter(None, (runtime.condition for runtime in RUNTIMES.values()))
@@ -42,5 +42,5 @@ def reasons() -> Iterator[str]:
 
 @pytest.mark.parametrize("reason", sorted({*reasons()}))
 def test_a_reason_is_explained(reason: str) -> None:
-    """Whoever searches the page for the word finds it."""
+    """A user who searches the page for the reason finds it."""
     assert f"`{reason}`" in PAGE

@@ -1,4 +1,4 @@
-"""The kustomize manifests: what has to agree between files, and the hardening that must not get lost."""
+"""The kustomize manifests: values that must agree between files, and hardening that must not be lost."""
 
 import json
 import os
@@ -100,7 +100,7 @@ def test_a_stopping_pod_is_given_the_time_it_takes() -> None:
 
 
 def test_metacontroller_may_read_the_secret_that_hooks_refer_to() -> None:
-    """With the small role alone, every controller would fail to start for want of a CA."""
+    """With the small role alone, every controller would fail to start without the CA."""
     (kustomization,) = objects(MANIFESTS / "overlays" / "cert-manager" / "kustomization.yaml")
     role = find("overlays/cert-manager/rbac.yaml", "ClusterRole", "modelhooks-metacontroller-cert-manager")
 
@@ -117,7 +117,7 @@ def test_the_lame_duck_outlasts_the_readiness_probe() -> None:
 
 
 def test_the_network_policy_admits_the_api_server_on_every_cluster() -> None:
-    """No peers match one on a host with every network; Metacontroller's rule is its own, so that the other can go."""
+    """No peers match an API server on the host network. Metacontroller has a separate rule, so that this one can go."""
     (policy,) = objects(ROOT / "manifests" / "base" / "networkpolicy.yaml")
     port = [{"protocol": "TCP", "port": "https"}]
     metacontroller = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "metacontroller"}}}
@@ -196,7 +196,7 @@ def test_the_scheduler_is_the_one_that_llmazs_pods_name() -> None:
 
 
 def test_prometheus_asks_the_engines_that_have_metrics() -> None:
-    """By the labels that the families' pods have."""
+    """They are selected by the labels of the families' pods."""
     monitors = {o["metadata"]["name"]: o["spec"] for o in objects(MANIFESTS / "components/prometheus/podmonitors.yaml")}
     (runtimes,) = monitors["llmkube"]["selector"]["matchExpressions"]
     picker = monitors["kserve-endpoint-picker"]["selector"]["matchLabels"]
@@ -226,11 +226,11 @@ def _selected(selector: Json, labels: dict[str, str]) -> bool:
 
 
 BY_HAND = {"llama-large", "phi-by-hand"}
-"""llmaz Services of the examples with pods of the user's own, whose port has to be called ``http`` to be found."""
+"""llmaz Services of the examples with the user's own pods, whose port must be called ``http``."""
 
 
 def test_prometheus_finds_a_port_and_its_labels_on_every_pod(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of all examples; a PodMonitor whose port a pod lacks asks nothing, and says nothing."""
+    """A PodMonitor silently skips a pod without its port. All examples are tested."""
     cli.main(["render", str(ROOT / "examples"), str(MANIFESTS / "llmaz-runtimes")])
     rendered = [found for found in yaml.load_all(capsys.readouterr().out, yaml.CSafeLoader) if found]
     pods = [(found["metadata"]["name"], pod) for found in rendered for pod in _pods(found)]
@@ -252,7 +252,7 @@ ADAPTER = "components/prometheus-adapter"
 
 
 def adapter_rules() -> tuple[list[set[str]], list[set[str]]]:
-    """The names of series of each rule of the metrics adapter: of pods' metrics, and of external ones."""
+    """Return the series names of each rule of the metrics adapter: for pods' metrics, and for external ones."""
     data = find(f"{ADAPTER}/rules.yaml", "ConfigMap", "prometheus-adapter")["data"]
     config = yaml.safe_load(data["config.yaml"])
     names = re.compile(r'__name__=~?"([^"]*)"')
@@ -264,7 +264,7 @@ def adapter_rules() -> tuple[list[set[str]], list[set[str]]]:
 
 
 def test_the_adapter_serves_metrics_that_engines_have() -> None:
-    """Of the catalogues; the third rule has an expression for all counters."""
+    """The metrics are in the catalogues; one rule with a pattern serves all counters."""
     exported = {metric for release in RELEASES for metric in release.metrics}
     (requests, shares, counters), _ = adapter_rules()
     assert requests | shares <= exported
@@ -366,7 +366,7 @@ def test_a_components_hook_has_the_scheme_of_the_others(tmp_path: Path, overlay:
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
 @pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
 def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
-    """The overlay quickstart without definitions, hooks, webhooks, rights and PriorityClasses of the others."""
+    """It equals the quickstart without definitions, hooks, webhooks, rights and PriorityClasses of other families."""
     overlay = MANIFESTS / "overlays" / family
     done = subprocess.run(["kubectl", "kustomize", overlay], capture_output=True, text=True, check=True)
     built = list(yaml.safe_load_all(done.stdout))
@@ -394,14 +394,14 @@ def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
 
 
 def _metacontroller_groups(manifests: list[Json]) -> set[str]:
-    """API groups on which Metacontroller has rights."""
+    """Return the API groups on which Metacontroller has rights."""
     label = "rbac.modelhooks.dev/aggregate-to-metacontroller"
     roles = [manifest for manifest in manifests if label in manifest["metadata"].get("labels", {})]
     return {group for role in roles for rule in role["rules"] for group in rule["apiGroups"]}
 
 
 def test_the_chart_links_to_what_kustomize_has() -> None:
-    """Decision 18; a checkout without symbolic links has text files in their place."""
+    """Decision 18. A checkout without symbolic links has text files instead."""
     links = {path.name: path.resolve() for path in (CHART / "files").iterdir()}
     there = {"base": MANIFESTS / "base", "overlays": MANIFESTS / "overlays"}
     assert links == {**there, "crds": ROOT / "crds", "metacontroller": ROOT / "metacontroller"}

@@ -1,4 +1,4 @@
-"""What a user installs is what lies here: data files, dependencies, the lists that pin them."""
+"""The installed package has everything of this tree: data files, dependencies, and their pinned lists."""
 
 import re
 import sys
@@ -14,9 +14,9 @@ LISTS = sorted((ROOT / "requirements").glob("*.txt"))
 
 
 def test_every_data_file_is_part_of_the_package() -> None:
-    """Otherwise the image lacks it, and a checkout does not show that."""
+    """Otherwise the image lacks the file, which a checkout does not show."""
     patterns = PROJECT["tool"]["setuptools"]["package-data"]["app"]
-    built_from = ROOT / "app" / "studio" / "page"  # what is installed is what is made of it
+    built_from = ROOT / "app" / "studio" / "page"  # the package has what is built from it
     data = [
         p.relative_to(ROOT / "app")
         for p in (ROOT / "app").rglob("*")
@@ -52,10 +52,10 @@ def test_every_pinned_package_has_hashes_and_no_list_names_an_index(path: Path) 
 
 
 def test_imports_are_dependencies() -> None:
-    """A package that only a dependency of a dependency brings may be gone with the next list."""
+    """An indirect dependency may disappear with the next lists."""
     requirements = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["cluster"]]
     declared = {_name(requirement).replace("-", "_") for requirement in requirements} | {"app", "yaml"}
-    declared |= {"prometheus_client", "pydantic_core"}  # whose versions their wrappers pin
+    declared |= {"prometheus_client", "pydantic_core"}  # the packages that wrap them pin their versions
     pattern = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
     sources = [p for p in (ROOT / "app").rglob("*.py") if "node_modules" not in p.parts]
     imported = {name for p in sources for name in pattern.findall(_code(p.read_text()))}
@@ -64,7 +64,7 @@ def test_imports_are_dependencies() -> None:
 
 
 def _code(text: str) -> str:
-    """Without texts in triple quotes, which may hold a line that looks like an import."""
+    """Return the code without strings in triple quotes, which may have a line like an import."""
     return re.sub(r'"""(?:.|\n)*?"""', "", text)
 
 

@@ -1,4 +1,4 @@
-"""Commands in the README and the docs: each one exists, names files that exist, and those of the README run in CI."""
+"""Commands in the README and the docs: each exists and names existing files. CI runs those of the README."""
 
 import json
 import os
@@ -26,13 +26,13 @@ LOCAL = re.compile(r"^(manifests|examples|crds|metacontroller|docs|tests)(/|$)")
 
 
 def commands(page: Path) -> Iterator[str]:
-    """The commands of a page's ``sh`` blocks."""
+    """Yield the commands of a page's ``sh`` blocks."""
     for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         yield from block_commands(block)
 
 
 def block_commands(block: str) -> Iterator[str]:
-    """The commands of a block, one per line; a quote that is open at a line's end goes on."""
+    """Yield the commands of a block, one per line; an open quote continues on the next line."""
     pending = ""
     for line in block.splitlines():
         pending = f"{pending}\n{line}" if pending else line
@@ -50,7 +50,7 @@ AMBIGUOUS = SHARED_NAMES | {name for resource in RESOURCES for name in resource.
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "examples").rglob("*.yaml"))], ids=lambda page: page.name)
 def test_kubectl_commands_name_resources_without_ambiguity(page: Path) -> None:
-    """Short names, and plurals that several groups have, may stand for another project's kind (decision 10)."""
+    """Short names and shared plurals may mean another project's kind (decision 10)."""
     for command in re.findall(r"kubectl ([^`\n|]*)", page.read_text()):
         resources = {part.partition("/")[0] for word in command.split() for part in word.split(",")}
         assert not resources & AMBIGUOUS, command
@@ -108,7 +108,7 @@ KUBECTL = {
 
 
 def _kubectl(arguments: list[str]) -> None:
-    """The verb is kubectl's, and each flag stands in a form that kubectl takes."""
+    """Check that the verb is one of kubectl's."""
     verb = next(a for i, a in enumerate(arguments) if not a.startswith("-") and not _is_value(arguments, i))
     assert verb in KUBECTL
 
@@ -118,20 +118,20 @@ def _is_value(arguments: list[str], index: int) -> bool:
 
 
 def _helm(arguments: list[str]) -> None:
-    """``tests/e2e/test_chart.py`` runs each."""
+    """Check the verb and the release's name; ``tests/e2e/test_chart.py`` runs the commands."""
     assert arguments[0] in {"install", "upgrade", "rollback", "uninstall"}
     assert arguments[1] == "modelhooks"
 
 
 def _docker(arguments: list[str]) -> None:
-    """The image's name is the one in the manifests, and the context is this tree."""
+    """Check that the image is the one in the manifests, built from this tree."""
     deployment = yaml.safe_load((ROOT / "manifests/base/deployment.yaml").read_text())
     image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
     assert arguments == ["build", "-t", image, "."]
 
 
 def _kind(arguments: list[str]) -> None:
-    """Of one cluster, which gets the image that was built."""
+    """Check that a cluster is created or deleted, or gets the built image."""
     assert arguments[-2:] == ["--name", "models"]
     if arguments[0] == "load":
         _docker(["build", "-t", arguments[2], "."])
@@ -140,7 +140,7 @@ def _kind(arguments: list[str]) -> None:
 
 
 def _curl(arguments: list[str]) -> None:
-    """A chat with an OpenAI-compatible server behind a forwarded port."""
+    """Check that it is a chat request to an OpenAI-compatible server behind a forwarded port."""
     *options, address, flag, body = arguments
     # The port may be forwarded a moment later.
     assert options == ["-sS", "--retry", "5", "--retry-connrefused"]
@@ -184,7 +184,7 @@ def test_the_actions_inputs_are_those_of_the_action(page: str) -> None:
 
 
 def test_metacontrollers_manifests_have_the_documented_release_and_flags() -> None:
-    """Those of ``docs/install.md``, which has the oldest release that is supported."""
+    """``docs/install.md`` has the oldest supported release."""
     overlay = yaml.safe_load((ROOT / "manifests/metacontroller/kustomization.yaml").read_text())
     install = (ROOT / "docs/install.md").read_text()
     (patch,) = overlay["patches"]
@@ -206,7 +206,7 @@ def test_every_how_to_page_is_two_clicks_from_the_readme() -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/howto").glob("*.md")), ids=lambda page: page.stem)
 def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path, tmp_path: Path) -> None:
-    """Its title is a question. Linked examples and manifests in it are accepted, with the settings that it names."""
+    """Linked examples and manifests in the page are valid with the settings that it names."""
     text = page.read_text()
     assert re.match(r"# How do I .*\?\n", text)
     manifests = {page.parent / link for link in re.findall(r"\]\((\S+\.yaml)\)", text) if "/examples/" in link}
@@ -230,7 +230,7 @@ def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path, tmp_pat
 
 def test_the_readmes_offline_commands_succeed() -> None:
     ours = [c for page, c in ALL if page.name == "README.md" and ".venv/bin/modelhooks" in c]
-    ours = [c for c in ours if shlex.split(c)[1] != "studio"]  # goes on until it is interrupted: tests/studio starts it
+    ours = [c for c in ours if shlex.split(c)[1] != "studio"]  # runs until it is interrupted: see tests/studio
 
     assert ours
     for command in ours:
@@ -242,7 +242,7 @@ def test_the_readmes_offline_commands_succeed() -> None:
 
 
 def test_the_readmes_table_has_every_kind() -> None:
-    """Group, version and children of each."""
+    """A row has kind, versions and children."""
     rows = re.findall(r"^\| (\w+) \| `(.+?)` \| (.+?) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert rows == [(r.kind, _versions(r), _children(r.children)) for r in RESOURCES]
 
@@ -268,7 +268,7 @@ def _children(children: Sequence[ChildKind]) -> str:
 
 
 def test_every_component_is_documented() -> None:
-    """With the kinds it adds."""
+    """A row has the kinds that the component adds."""
     section = (ROOT / "docs" / "install.md").read_text().partition("| Component |")[2].partition("###")[0]
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", section, re.MULTILINE))
     optional = [child for resource in RESOURCES for child in resource.children if child.optional]
@@ -280,7 +280,7 @@ def test_every_component_is_documented() -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    """Those of the service, and those of the component kube-state-metrics; no others."""
+    """The page has the metrics of the service and of the component kube-state-metrics, and no others."""
     text = (ROOT / "docs" / "operations" / "metrics.md").read_text()
     config = (ROOT / "manifests/components/kube-state-metrics/custom-resource-state.yaml").read_text()
     of_models = {f"modelhooks_{name}" for name in re.findall(r"- name: (\w+)", config)}
@@ -291,17 +291,17 @@ def test_every_metric_is_documented() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names by which a page's headings can be linked to."""
+    """Return the anchors of a page's headings."""
     return {anchor(heading) for heading in re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)}
 
 
 def anchor(heading: str) -> str:
-    """The name of one heading."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def test_every_alert_is_documented() -> None:
-    """With its severity."""
+    """The row has its severity."""
     (rule,) = yaml.safe_load_all((ROOT / "manifests/overlays/monitoring/prometheusrule.yaml").read_text())
     alerts = [(one["alert"], one["labels"]["severity"]) for group in rule["spec"]["groups"] for one in group["rules"]]
     text = (ROOT / "docs" / "operations" / "metrics.md").read_text()
@@ -309,7 +309,7 @@ def test_every_alert_is_documented() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    """To a file, and to a heading of it where one is named."""
+    """They lead to a file, and to an existing heading."""
     for page in PAGES:
         for target, name in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
             there = page.parent / target if target else page
@@ -319,7 +319,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("page", ["compatibility", "operations", "reference/kserve", "reference/llmkube"])
 def test_a_page_in_parts_lists_their_sections(page: str) -> None:
-    """Under the anchors that they had on that page, so that links from elsewhere still lead there."""
+    """The page keeps the anchors of sections that moved to its parts, so that links from elsewhere still work."""
     index = ROOT / "docs" / f"{page}.md"
     folder = ROOT / "docs" / page
     parts = sorted(folder.glob("*.md") if folder.is_dir() else folder.parent.glob(f"{folder.name}-*.md"))
@@ -332,12 +332,12 @@ def test_a_page_in_parts_lists_their_sections(page: str) -> None:
 
 OF_THE_TREE = re.compile(r"`((?:app|crds|examples|manifests|metacontroller|tests|tools)/[\w./<>*-]*)`")
 BUILT = {"app/studio/static"}
-"""Made by ``make studio``."""
+"""Built by ``make studio``."""
 
 
 @pytest.mark.parametrize("page", [ROOT / "SECURITY.md", *PAGES], ids=lambda page: page.name)
 def test_the_files_that_a_page_names_exist(page: Path) -> None:
-    """``<family>`` and ``<kind>`` stand for any."""
+    """``<family>`` and ``<kind>`` match any name."""
     named = {*OF_THE_TREE.findall(page.read_text())} - BUILT
     missing = {path for path in named if not list(ROOT.glob(re.sub(r"<\w+>", "*", path).rstrip("/")))}
     assert not missing

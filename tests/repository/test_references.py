@@ -1,4 +1,4 @@
-"""What comments and docstrings refer to exists: rules, decisions, pages, and names in the code."""
+"""References in comments and docstrings exist: rules, decisions, pages, and names in the code."""
 
 from __future__ import annotations
 

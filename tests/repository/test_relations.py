@@ -1,4 +1,4 @@
-"""Every rule of a customize answer is declared on its kind, with the way in which it selects."""
+"""Every rule of a customize answer is declared on its kind, with its way of selecting."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _selection(rule: Json) -> Selection:
 
 
 def _group(api_version: str) -> str:
-    """An object in an older version asks in that version."""
+    """Return the API group. An object in an older version requests related objects in that version."""
     return api_version.rpartition("/")[0]
 
 

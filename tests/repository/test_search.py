@@ -1,4 +1,4 @@
-"""The search for work of ``make bench``, for a moment: what it finds wrong would be a fault of ours."""
+"""The search of ``make bench`` for expensive requests, run briefly; an error that it finds is a bug."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.corpus.kinds import name_of
 
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=name_of)
 def test_a_search_finds_no_fault(kind: Kind[Any, Any]) -> None:
-    """Some requests of a kind; the same ones each time, and no two the same."""
+    """A few requests of a kind, which are the same in each run and all different."""
     found = search.search(kind, 12)
     assert (found.requests, found.faults) == (12, [])
     assert found.cpu.what
 
 
 def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever an answer raises but a refusal."""
+    """Every exception except a refusal is reported."""
 
     def fail(*_: object) -> bytes:
         raise RecursionError

@@ -1,4 +1,4 @@
-"""The application as other ASGI servers get it."""
+"""The application as ASGI servers call it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.settings import Settings
 
 
 def get(path: str, settings: Settings | None = None) -> httpx.Response:
-    """What a fresh application answers."""
+    """Return a new application's answer."""
 
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app=Service(settings or Settings()))
@@ -33,13 +33,13 @@ def get(path: str, settings: Settings | None = None) -> httpx.Response:
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 def test_it_says_how_it_is(path: str) -> None:
-    """Also with a query string, as everywhere."""
+    """A query string has no effect."""
     assert get(path).status_code == get(f"{path}?verbose").status_code == 200
 
 
 @pytest.mark.parametrize(("broken", "status"), [("", 200), ("llmaz/services", 503)])
 def test_a_process_that_cannot_answer_is_not_ready(broken: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One kind is enough; whoever asks meanwhile waits for the result."""
+    """One failing kind is enough; requests during the check wait for its result."""
 
     def check(kind: Kind[Any, Any], settings: Settings, now: datetime) -> None:
         if kind.resource.hook_path == f"/{broken}":
@@ -71,7 +71,7 @@ HOOKS = {CONVERSION_PATH, *(f"{decorator.hook_path}/sync" for decorator in DECOR
 
 
 def test_every_hook_is_a_route_that_is_counted() -> None:
-    """Found by FastAPI, counted by the instrumentator, whatever the answer is."""
+    """FastAPI knows the route, and the instrumentator counts it for any answer."""
 
     async def ask() -> None:
         transport = httpx.ASGITransport(app=Service(Settings()))
@@ -86,7 +86,7 @@ def test_every_hook_is_a_route_that_is_counted() -> None:
 
 
 def counted(path: str) -> tuple[float, float]:
-    """Requests of a path that were malformed, and those by another method."""
+    """Return how many requests of a path were malformed, and how many had another method."""
     labels = ({"method": "POST", "status": "400"}, {"method": "other", "status": "405"})
     found = [REGISTRY.get_sample_value("http_requests_total", {"handler": path, **more}) or 0.0 for more in labels]
     return found[0], found[1]
@@ -106,7 +106,7 @@ def test_conversion_never_runs_on_the_event_loop(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_the_document_is_there_for_those_who_want_it(wanted: bool) -> None:
-    """And nothing of it where it is not wanted."""
+    """It is served only if the setting enables it."""
     for path in ("/openapi.json", "/docs"):
         assert get(path, Settings(openapi=wanted)).status_code == (200 if wanted else 404)
 
@@ -127,12 +127,12 @@ def test_the_document_describes_every_hook() -> None:
 
 
 def resolve(schemas: Any, reference: Any) -> Any:
-    """Return the properties of the schema that is referred to."""
+    """Return the properties of the referenced schema."""
     return schemas[reference["$ref"].rpartition("/")[2]]["properties"]
 
 
 def references(value: Any) -> set[str]:
-    """Every ``$ref`` in a document."""
+    """Return every ``$ref`` in a document."""
     if isinstance(value, list):
         return set().union(*map(references, value))
     if not isinstance(value, dict):
@@ -142,6 +142,6 @@ def references(value: Any) -> set[str]:
 
 
 def test_an_endpoint_takes_posts_only() -> None:
-    """Whoever asks otherwise is told so."""
+    """Other methods get 405."""
     assert get(f"{RESOURCES[0].hook_path}/sync").status_code == 405
     assert get("/nothing").status_code == 404

@@ -1,4 +1,4 @@
-"""The transport's rules, over real HTTP semantics but without a network."""
+"""The transport's rules, with real HTTP semantics and without a network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ask(
     log: Log | None = None,
     report: Report[Any] | None = None,
 ) -> tuple[int, dict[str, str], Any]:
-    """One request through an application with one endpoint: status, headers, decoded body."""
+    """Send one request to an application with one endpoint; return status, headers and decoded body."""
     load, log = load or Load(), log or Log()
     app = FastAPI(openapi_url=None, exception_handlers=cast("Any", handlers(load, log)))
     app.router.route_class = HookRoute
@@ -63,7 +63,7 @@ def ask(
 
 
 def test_an_answer_has_a_length_and_a_type() -> None:
-    """And says nothing about the server."""
+    """No header identifies the server."""
     status, headers, body = ask()
     assert (status, body) == (200, {})
     assert headers == {"content-type": "application/json", "content-length": "2"}
@@ -84,7 +84,7 @@ def test_an_answer_has_a_length_and_a_type() -> None:
     ],
 )
 def test_refusals(given: dict[str, Any], status: int) -> None:
-    """Each before anything is parsed, with a reason."""
+    """Each has a reason and precedes any parsing."""
     answered, headers, body = ask(**given)
     assert answered == status
     assert status == 200 or (body["error"] and headers["connection"] == "close")
@@ -94,7 +94,7 @@ def test_refusals(given: dict[str, Any], status: int) -> None:
     ("fault", "status"), [(ProtocolError("no", 400), 400), (ResponseError("secret"), 500), (KeyError("secret"), 500)]
 )
 def test_faults(fault: Exception, status: int) -> None:
-    """Ours is a 500 that names nothing but an id."""
+    """An internal error is a 500 with only an id."""
 
     def fail(body: bytes) -> bytes:
         raise fault
@@ -106,7 +106,7 @@ def test_faults(fault: Exception, status: int) -> None:
 
 
 def test_overload_is_429_with_an_integer_retry_after() -> None:
-    """Without it Metacontroller would ask again at once, for ever."""
+    """Without the header, Metacontroller would retry at once."""
     busy = Load()
     busy.in_flight = MAX_IN_FLIGHT
     status, headers, _ = ask(load=busy)
@@ -115,7 +115,7 @@ def test_overload_is_429_with_an_integer_retry_after() -> None:
 
 
 class Client:
-    """Sends a body in parts, as the test says."""
+    """Sends a body in parts."""
 
     def __init__(self, load: Load, headers: dict[str, str] | None = None) -> None:
         self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -125,13 +125,13 @@ class Client:
         self.task = asyncio.create_task(self.reader.read(scope, self.sent.get))
 
     async def send(self, size: int, *, more: bool = True) -> None:
-        """So many bytes, and let them be read."""
+        """Send a part of that size, and let the reader run."""
         self.sent.put_nowait({"type": "http.request", "body": b" " * size, "more_body": more})
         for _ in range(3):
             await asyncio.sleep(0)
 
     async def outcome(self) -> int:
-        """The length of what was read, or the status of the refusal."""
+        """Return the length of the body, or the status of the refusal."""
         try:
             return len(await self.task)
         except Refusal as refusal:
@@ -139,7 +139,7 @@ class Client:
 
 
 def test_a_declared_length_takes_nothing_from_anybody() -> None:
-    """Only what has arrived counts, and a small body not at all: two idle clients held the whole budget."""
+    """Only received bytes count, and a small body does not count at all: two idle clients used the whole budget."""
 
     async def main() -> None:
         load = Load(budget=LIMIT)
@@ -161,7 +161,7 @@ def test_a_declared_length_takes_nothing_from_anybody() -> None:
 
 
 def test_the_slowest_incomplete_body_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By bytes per second; what it had sent is let go at once, and it is told 429 when it sends more."""
+    """The slowest in bytes per second is dropped and freed; it gets 429 when it sends more."""
     now = [100.0]
     monkeypatch.setattr("app.server.body.time.monotonic", lambda: now[0])
 
@@ -188,7 +188,7 @@ def test_the_slowest_incomplete_body_gives_way(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(("size", "outcome"), [(SMALL_BODY_BYTES, SMALL_BODY_BYTES), (SMALL_BODY_BYTES + 1, 429)])
 @pytest.mark.parametrize("parts", [1, 2])
 def test_reads_a_small_body_beside_large_ones(size: int, outcome: int, parts: int) -> None:
-    """Bodies that wait to be worked on may hold everything, and give no way."""
+    """Complete bodies that wait for work may use the whole budget, and are not dropped."""
 
     async def main() -> None:
         load = Load(budget=LIMIT)
@@ -204,7 +204,7 @@ def test_reads_a_small_body_beside_large_ones(size: int, outcome: int, parts: in
 
 
 def test_large_bodies_leave_a_quarter_to_the_others() -> None:
-    """So that twenty of them do not send every ordinary sync away."""
+    """Twenty of them do not cause every ordinary sync to be refused."""
 
     async def main() -> None:
         load = Load(budget=LIMIT)
@@ -218,7 +218,7 @@ def test_large_bodies_leave_a_quarter_to_the_others() -> None:
 
 
 def test_a_client_that_goes_lets_go() -> None:
-    """Of all that it had sent."""
+    """All that it had sent is released."""
 
     async def main() -> None:
         load = Load(budget=LIMIT)
@@ -235,7 +235,7 @@ def test_a_client_that_goes_lets_go() -> None:
 
 
 def test_the_log_names_whom_a_fault_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names and uid, and nothing else that was sent."""
+    """The log has names and uid, and nothing else of the request."""
     written: list[dict[str, Any]] = []
     monkeypatch.setattr(Log, "write", lambda _self, _level, _message, **fields: written.append(fields))
     parent = orjson.dumps({"parent": {"metadata": {"name": "n", "namespace": "ns"}, "spec": {"x": "secret"}}})
@@ -253,7 +253,7 @@ def test_the_log_names_whom_a_fault_is_about(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_denial_is_counted_by_its_reasons_and_logged_with_its_uid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them, while successes are sampled."""
+    """Every denial is logged; successes are sampled."""
     written: list[dict[str, Any]] = []
     monkeypatch.setattr(Log, "write", lambda _self, _level, _message, **fields: written.append(fields))
     path, request = field.Path("spec"), protocol.AdmissionRequest(uid="u\x9f" * 100)
@@ -277,7 +277,7 @@ def counted(name: str, **labels: str) -> float:
 
 @pytest.mark.parametrize("size", [1, WRITE_BUFFER_BYTES, WRITE_BUFFER_BYTES + 1, 4 * WRITE_BUFFER_BYTES])
 def test_an_answer_counts_until_it_is_sent(size: int) -> None:
-    """Of any size, and in parts of which each waits for the one before."""
+    """An answer of any size is sent in parts, each of which waits for the previous one."""
 
     async def main() -> list[int]:
         load, held, parts = Load(), [], []
@@ -303,7 +303,7 @@ def test_the_answer_that_is_read_most_slowly_gives_way(monkeypatch: pytest.Monke
         load = Load(budget=LIMIT)
 
         async def begin(name: str, parts: int) -> asyncio.Event:
-            """Send an answer to a client that reads so many parts of it, until the event is set."""
+            """Send an answer to a client that reads this many parts and then waits for the event."""
             end, sent = asyncio.Event(), iter(range(parts + 1))
 
             async def send(_message: Any) -> None:
@@ -338,14 +338,13 @@ def test_the_answer_that_is_read_most_slowly_gives_way(monkeypatch: pytest.Monke
 
 
 def test_a_lame_duck_says_goodbye() -> None:
-    """The connection is not kept."""
     load = Load()
     load.draining = True
     assert ask(load=load)[1]["connection"] == "close"
 
 
 def test_a_client_that_left_is_not_answered() -> None:
-    """And nothing is counted as in flight afterwards."""
+    """Afterwards no request is in flight."""
     load = Load()
     assert ask(chunks=(), load=load)[0] == CLIENT_GONE
     assert load.in_flight == 0

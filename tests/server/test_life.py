@@ -1,4 +1,4 @@
-"""A process from its start to its end: soon ready, no request lost on the way out, no word to anybody else."""
+"""A process from start to end: it becomes ready soon, answers all requests until it ends, and opens no connections."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.service import NEVER, ROOT, Service, ask, running, start, stop
 
 
 def test_it_is_ready_once_it_answers() -> None:
-    """Its own test included."""
+    """Its self-test is part of readiness."""
     with running() as service:
         assert service.ask("GET", "/readyz").status == 200
 
 
 def test_nothing_is_lost_while_a_process_stops() -> None:
-    """It turns not ready, says goodbye on each connection, and answers all the same until it is forgotten."""
+    """It becomes not ready, closes connections after their next answer, and answers until no client uses it."""
     service = start(environment={"MODELHOOKS_LAMEDUCK_SECONDS": "2"})
     try:
         connection = service.connect()
@@ -46,7 +46,7 @@ def test_nothing_is_lost_while_a_process_stops() -> None:
 
 
 def test_a_process_that_is_still_asked_stays_a_little() -> None:
-    """Not every caller learns in time that it goes: it ends when they are quiet, and soon after."""
+    """Some callers learn late that it stops, so it ends a short time after the last request."""
     service = start(environment={"MODELHOOKS_LAMEDUCK_SECONDS": "0.5"})
     try:
         service.process.send_signal(signal.SIGTERM)
@@ -60,10 +60,9 @@ def test_a_process_that_is_still_asked_stays_a_little() -> None:
 
 
 def answers_until_refused(service: Service, connection: http.client.HTTPConnection) -> list[tuple[int, str]]:
-    """Status and ``Connection`` header of one request after the other, until no connection is taken any more.
+    """Send requests until connections are refused; return status and ``Connection`` header of each answer.
 
-    A request that was sent and not answered fails the test. As its clients do, a new connection replaces one on which
-    the service said goodbye.
+    A request without an answer fails the test. A new connection replaces one that the service closes.
     """
     wait_for_drain(service)
     answers: list[tuple[int, str]] = []
@@ -77,7 +76,7 @@ def answers_until_refused(service: Service, connection: http.client.HTTPConnecti
         try:
             answer = ask(connection, "POST", REVIEW, review_body(), JSON_HEADERS)
         except ConnectionResetError:
-            service.process.wait(NEVER)  # the kernel took a connection in the instant in which the process ended
+            service.process.wait(NEVER)  # the kernel accepted a connection just as the process ended
             return answers
         answers.append((answer.status, answer.headers.get("connection", "")))
         time.sleep(0.05)
@@ -85,7 +84,7 @@ def answers_until_refused(service: Service, connection: http.client.HTTPConnecti
 
 
 def wait_for_drain(service: Service) -> None:
-    """Until the process says that it is stopping."""
+    """Wait until the process reports that it is stopping."""
     deadline = time.monotonic() + NEVER
     while time.monotonic() < deadline:
         answer = service.ask("GET", "/readyz")
@@ -101,7 +100,7 @@ def review_body() -> bytes:
 
 
 def test_a_second_signal_ends_the_wait() -> None:
-    """Somebody is in a hurry."""
+    """It ends at once."""
     service = start(environment={"MODELHOOKS_LAMEDUCK_SECONDS": "600"})
     service.process.send_signal(signal.SIGTERM)
     wait_for_drain(service)
@@ -111,10 +110,10 @@ def test_a_second_signal_ends_the_wait() -> None:
 
 
 def test_serves_while_the_log_is_not_read() -> None:
-    """Lines are dropped and counted; answers go on (HTTP-F19)."""
+    """Lines are dropped and counted, and requests are answered (HTTP-F19)."""
     refused = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\nx"
     batch = refused % REVIEW.encode() * (MAX_PIPELINED + 1)
-    with running(environment={"MODELHOOKS_LOG_LEVEL": "debug"}) as service:  # every line, however many
+    with running(environment={"MODELHOOKS_LOG_LEVEL": "debug"}) as service:  # logs every request
         with service.socket(30) as connection:
             for _ in range(6500):
                 connection.sendall(batch)
@@ -163,7 +162,7 @@ for document in (r.service(), bad, labelled):
 
 
 def answers_with(seed: int) -> dict[str, bytes]:
-    """What a process with that seed answers to a few requests, as functions: their clock can be held."""
+    """Return the answers of a process with that seed, called as functions, so that the clock is fixed."""
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     result = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, capture_output=True, check=True)
     lines = result.stdout.splitlines()
@@ -172,7 +171,7 @@ def answers_with(seed: int) -> dict[str, bytes]:
 
 
 def test_opens_no_outgoing_connections() -> None:
-    """Its only sockets are those that others opened (HTTP-F21)."""
+    """It has only the sockets that clients opened (HTTP-F21)."""
     with running() as service:
         for path, document in ((REVIEW, review()), (SYNC, sync())):
             assert service.post(path, document).status == 200
@@ -181,7 +180,7 @@ def test_opens_no_outgoing_connections() -> None:
 
 
 def outgoing(pid: int, port: int) -> list[str]:
-    """Remote addresses of the process' TCP and UDP sockets whose local port is not the one it listens on."""
+    """Return the remote addresses of the process' TCP and UDP sockets, except for its listening port."""
     inodes = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -198,7 +197,7 @@ def outgoing(pid: int, port: int) -> list[str]:
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
-    """With a line that says so, and no traceback."""
+    """The message is one line, without a traceback."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

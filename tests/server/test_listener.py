@@ -36,7 +36,7 @@ class Connection:
 
 
 def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
-    """The names of the connections that stay open when more come, of which each sends nothing."""
+    """Return the names of the connections that stay open when newcomers, which send nothing, connect."""
     first = next(iter(connections.values())).opened
     for _ in range(MAX_CONNECTIONS - len(first)):
         Connection(first, f"address {next(NUMBERS)}", Activity.ANSWERING, 0)
@@ -67,7 +67,7 @@ async def opened(_accepted: Any, _address: str) -> None:
 
 @pytest.mark.parametrize("stage", Activity)
 def test_the_address_with_the_most_gives_way(stage: Activity) -> None:
-    """Whatever it sent, and whatever the others did not."""
+    """It does not matter what its connections or others have sent."""
     connections: set[Connection] = set()
     crowd = {f"crowd {n}": Connection(connections, "10.0.0.1", stage, n) for n in range(5)}
     others = {f"other {n}": Connection(connections, "10.0.0.2", Activity.SILENT, 100 + n) for n in range(4)}
@@ -75,7 +75,7 @@ def test_the_address_with_the_most_gives_way(stage: Activity) -> None:
 
 
 def test_newcomers_count_for_their_address() -> None:
-    """An address that has as many as another, and opens one more, makes room for it by itself."""
+    """An address with as many connections as another loses one of its own when it opens another."""
     connections: set[Connection] = set()
     found = {
         f"{address} {n}": Connection(connections, address, Activity.RESTING, n) for address in "ab" for n in range(4)
@@ -84,7 +84,7 @@ def test_newcomers_count_for_their_address() -> None:
 
 
 def test_in_a_crowd_the_newest_and_the_busiest_stay() -> None:
-    """First those that sent nothing go, then those at rest, then incomplete requests; newcomers are the last."""
+    """Silent connections are closed first, then idle ones, then incomplete requests, and new ones last."""
     connections: set[Connection] = set()
     found = {stage.name: Connection(connections, "10.0.0.1", stage, 100 - stage) for stage in Activity}
     found["NEW"] = Connection(connections, "10.0.0.1", Activity.SILENT, NEWCOMER_SECONDS / 2, new=True)
@@ -94,7 +94,7 @@ def test_in_a_crowd_the_newest_and_the_busiest_stay() -> None:
 
 
 def test_while_the_worker_is_crowded_nothing_is_opened_nor_tried_all_the_time() -> None:
-    """The event loop has its turns for the answers that are waited for."""
+    """The event loop has time for the pending answers."""
 
     class Crowded(Worker):
         asked = 0

@@ -1,4 +1,4 @@
-"""Which lines are written: few of what goes well, not too many of anything."""
+"""Log lines: successes are sampled, and the number per second is limited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Lines = list[dict[str, object]]
 
 
 class Written:
-    """A log whose lines go to a file."""
+    """A log that writes to a file."""
 
     def __init__(self, path: Path, level: str) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class Written:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Stands still; its one item is the time."""
+    """A stopped clock; its one item is the time."""
     now = [1000.0]
     monkeypatch.setattr("app.server.logs.time.monotonic", lambda: now[0])
     return now
@@ -42,7 +42,7 @@ def dropped() -> float:
 
 
 def test_a_flood_is_cut_and_counted(tmp_path: Path, clock: list[float]) -> None:
-    """The next second has its lines again."""
+    """The limit applies to each second."""
     written, before = Written(tmp_path / "log", "info"), dropped()
     for _ in range(MAX_LINES_PER_SECOND + 50):
         written.log.request("/x", 400, 0.001, 1, "bad")
@@ -54,7 +54,7 @@ def test_a_flood_is_cut_and_counted(tmp_path: Path, clock: list[float]) -> None:
 
 
 def test_debug_has_every_line(tmp_path: Path) -> None:
-    """Whoever asks for it gets it."""
+    """The level debug has neither sampling nor a limit."""
     written = Written(tmp_path / "log", "debug")
     for _ in range(MAX_LINES_PER_SECOND + 50):
         written.log.request("/x", 200, 0.001, 1, "")
@@ -62,7 +62,7 @@ def test_debug_has_every_line(tmp_path: Path) -> None:
 
 
 def test_successes_are_sampled_and_denials_are_not(tmp_path: Path) -> None:
-    """A denial has its uid, as the API server's log has it."""
+    """A denial is logged with its uid, which the API server's log has too."""
     written = Written(tmp_path / "log", "info")
     for _ in range(SAMPLE):
         written.log.request("/x", 200, 0.001, 1, "")

@@ -1,4 +1,4 @@
-"""What one caller takes from the others, on the real process: counted in bytes and connections."""
+"""Limits on what one client can take from others, on the real process: bytes and connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.service import NEVER, Service, running, statuses, stop
 HEAD = f"POST {SYNC} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 READ_AT_ONCE = 256 * 1024
-"""The most that the process takes from a socket before it looks at it."""
+"""Maximum number of bytes that the process reads from a socket at once."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def service() -> Iterator[Service]:
     ids=["many trailers", "one trailer", "an extension", "an extension of each chunk"],
 )
 def test_what_is_neither_head_nor_body_is_bounded(service: Service, first: bytes, again: bytes) -> None:
-    """Beyond the bound the connection ends, so that a client can send no more than what lies in buffers."""
+    """Beyond the limit the connection is closed, so a client can send no more than buffers hold."""
     sent = 0
     with service.socket(NEVER) as connection, contextlib.suppress(OSError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
@@ -54,15 +54,15 @@ def test_what_is_neither_head_nor_body_is_bounded(service: Service, first: bytes
 
 
 def test_accepts_small_chunks_and_a_trailer(service: Service) -> None:
-    """As many bytes around the body as there are in it, and some to spare."""
+    """The chunks' framing may be as large as the body, and somewhat larger."""
     body = b"{" + b" " * 20_000 + b"}"
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body[:4000]) + b"%x\r\n%s\r\n" % (len(body) - 4000, body[4000:])
     answer = service.raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\na: b\r\n\r\n")
-    assert statuses(answer) == [400]  # read to its end, and found to be no request of Metacontroller's
+    assert statuses(answer) == [400]  # read to its end, and not a request of Metacontroller
 
 
 def test_declared_lengths_do_not_exhaust_the_budget(service: Service) -> None:
-    """Each declares the largest body and sends a byte of it."""
+    """Each client declares the largest body and sends one byte."""
     with contextlib.ExitStack() as stack:
         for _ in range(40):
             idle = stack.enter_context(service.socket())
@@ -84,7 +84,7 @@ MORE = 100
 
 
 def test_silent_connections_give_way_to_new_ones(encrypted: Service) -> None:
-    """Never more than the bound, the oldest first, and whoever comes is served."""
+    """There are never more than the limit; the oldest is closed, and new ones are served."""
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(encrypted.socket(NEVER)) for _ in range(MAX_CONNECTIONS + MORE)]
         assert encrypted.ask("GET", "/healthz").status == 200
@@ -94,13 +94,13 @@ def test_silent_connections_give_way_to_new_ones(encrypted: Service) -> None:
 
 
 def test_a_handshake_has_a_deadline(encrypted: Service) -> None:
-    """The process ends the connection, not the client."""
+    """The process closes the connection."""
     with encrypted.socket(NEVER) as silent:
         assert silent.recv(1) == b""
 
 
 def test_idle_connections_give_way_and_busy_ones_do_not(service: Service) -> None:
-    """What has begun a request is answered, however many come after it."""
+    """A started request is answered, no matter how many connections follow."""
     with contextlib.ExitStack() as stack:
         for _ in range(MAX_CONNECTIONS):
             _rest(stack, service)
@@ -113,14 +113,14 @@ def test_idle_connections_give_way_and_busy_ones_do_not(service: Service) -> Non
 
 
 def _rest(stack: contextlib.ExitStack, service: Service) -> None:
-    """One more connection that had an answer and is kept."""
+    """Open a connection, and keep it after one answer."""
     idle = stack.enter_context(service.socket(NEVER))
     idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     assert idle.recv(12) == b"HTTP/1.1 200"
 
 
 def test_requests_that_are_not_complete_give_way(service: Service) -> None:
-    """A caller that begins as many as there may be connections, and ends none, keeps nobody out."""
+    """A client that starts as many requests as there may be connections, and completes none, blocks no other client."""
     begun = (HEAD, HEAD + b"Content-Length: 100\r\n\r\n{")
     with contextlib.ExitStack() as stack:
         for n in range(MAX_CONNECTIONS + MORE):
@@ -133,7 +133,7 @@ def test_requests_that_are_not_complete_give_way(service: Service) -> None:
 
 @pytest.mark.parametrize("started", ["service", "encrypted"])
 def test_a_crowd_closes_only_its_own_connections(started: str, request: pytest.FixtureRequest) -> None:
-    """The address with the most gives way, whatever it sent; others are served, and their idle connections stay."""
+    """The address with the most connections loses some; others are served, and their idle connections stay open."""
     service: Service = request.getfixturevalue(started)
     ask = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
     with contextlib.ExitStack() as stack:
@@ -160,7 +160,7 @@ def _has_ended(connection: socket.socket) -> bool:
 
 
 def test_a_disconnected_client_is_not_an_error() -> None:
-    """Neither in the middle of its request nor before it has read the answer; nothing of it stands in the log."""
+    """A client may leave during its request or before it reads the answer; the log has no error."""
     with running() as service:
         for path in ("/metrics", "/healthz", "/readyz", SYNC):
             for rude in (b"\1\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0"):
@@ -176,7 +176,7 @@ def test_a_disconnected_client_is_not_an_error() -> None:
 
 
 def test_answers_a_request_before_a_refused_one() -> None:
-    """It arrives together with the refused one and is not answered; nothing of it is in the log."""
+    """They arrive together; only the refusal is answered, and the log has no error."""
     head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
     with running() as service:
         answer = service.raw(head + b"\r\n" + head + b"x: " + b"x" * MAX_HEAD_BYTES + b"\r\n\r\n")
@@ -186,14 +186,14 @@ def test_answers_a_request_before_a_refused_one() -> None:
 
 
 def test_sighup_ends_nothing() -> None:
-    """There is no other configuration that is read again."""
+    """Without a certificate there is nothing to reload."""
     with running() as service:
         service.process.send_signal(signal.SIGHUP)
         assert is_allowed(service.post(REVIEW, review())) is not None
 
 
 def test_sighup_reads_the_certificate_again(tmp_path: Path) -> None:
-    """At once, and without harm where it is none: a file of 60 MB is not read to its end."""
+    """The file is read at once. An invalid file of 60 MB has no effect and is not read to its end."""
     files = Files(tmp_path)
     files.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
     with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as service:

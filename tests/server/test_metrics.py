@@ -1,4 +1,4 @@
-"""What is counted of syncs besides the HTTP requests."""
+"""Metrics of syncs besides those of HTTP requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def counted(value: str) -> float:
 
 
 def test_models_are_counted_by_quantization() -> None:
-    """Users may write anything there, and each value would be a series: what llama.cpp does not know is one."""
+    """Values that llama.cpp does not know are counted as one series, because users may write any value."""
     report = synced(MODEL)
     before = [counted(value) for value in ("Q4_K_M", "other")]
     for name in ("Q4_K_M", "our own", "another of ours", ""):
@@ -32,7 +32,6 @@ def test_a_kind_without_such_a_field_is_not() -> None:
 
 
 def test_kept_templates_are_counted_by_what_waits() -> None:
-    """Whatever words a status has."""
     name, labels = "modelhooks_kept_templates_total", {"kind": "InferenceService"}
     before = REGISTRY.get_sample_value(name, labels) or 0.0
     for waiting in ([], ["Deployment chat: spec.containers[vllm].args", "Deployment chat: spec.volumes"]):

@@ -1,4 +1,4 @@
-"""Clients that take their time: each is closed at its deadline, and nobody else waits."""
+"""Slow clients: each is closed at its deadline, and others do not wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WHOLE = HEAD + b"Content-Length: 0\r\n\r\n"
 
 
 def closed_after(service: Service, first: bytes, drop: bytes = b"") -> tuple[float, bytes]:
-    """Seconds until the service closes a connection on which ``first`` came, then ``drop`` every half second."""
+    """Send ``first``, then ``drop`` every half second; return the seconds until the service closes, and the answer."""
     begin, answer = time.monotonic(), b""
     with service.socket(0.5) as connection:
         connection.sendall(first)
@@ -57,7 +57,7 @@ CLIENTS: dict[str, tuple[bytes, bytes, float, set[tuple[int, ...]]]] = {
 
 
 def test_each_slow_client_is_closed_at_its_deadline(service: Service) -> None:
-    """All at once. A quick one is served beside them, and one that has asked before may rest between two requests."""
+    """All run at once. Others are served meanwhile, and a connection may be idle between two requests."""
     with concurrent.futures.ThreadPoolExecutor(len(CLIENTS) + 1) as pool:
         resting = pool.submit(rested, service)
         waiting = {
@@ -73,7 +73,7 @@ def test_each_slow_client_is_closed_at_its_deadline(service: Service) -> None:
 
 
 def test_a_client_that_does_not_read_is_dropped(service: Service) -> None:
-    """Its answers would wait for it for ever, and a plain close would too."""
+    """Otherwise its answers would be held without end, even after a normal close."""
     request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
     before = sockets(service)
     with service.socket(1) as connection:
@@ -81,24 +81,24 @@ def test_a_client_that_does_not_read_is_dropped(service: Service) -> None:
         with contextlib.suppress(TimeoutError, ConnectionError):
             while True:
                 connection.sendall(request)
-                is_allowed(service.post(REVIEW, review()))  # by then these are read
+                is_allowed(service.post(REVIEW, review()))  # these are read by then
         deadline = time.monotonic() + WRITE_SECONDS + NEVER
         while sockets(service) > before and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert sockets(service) <= before  # which may have counted one that was about to be closed
+        assert sockets(service) <= before  # a connection that was about to be closed may have been counted
 
 
 def sockets(service: Service) -> int:
-    """How many the process holds."""
+    """Return how many sockets the process has."""
     found = 0
     for descriptor in Path(f"/proc/{service.process.pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed in this moment
+        with contextlib.suppress(FileNotFoundError):  # closed just now
             found += str(descriptor.readlink()).startswith("socket:")
     return found
 
 
 def rested(service: Service) -> list[int]:
-    """Statuses of two requests on one connection, with more than a head's deadline between them."""
+    """Return the statuses of two requests on one connection, with a pause longer than a head's deadline."""
     found = []
     with contextlib.closing(service.connect()) as connection:
         for pause in (0.0, HEAD_SECONDS + 1):
@@ -108,7 +108,7 @@ def rested(service: Service) -> list[int]:
 
 
 def test_requests_that_do_not_wait_for_answers(service: Service) -> None:
-    """One may wait behind another. More of them, each 35 bytes and 8 KiB of memory, end their connection only."""
+    """Some may wait behind another. Further ones, each 35 bytes that take 8 KiB, close their connection only."""
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     with service.socket(NEVER) as connection:
         connection.sendall(request * (MAX_PIPELINED + 1))

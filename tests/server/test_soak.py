@@ -1,4 +1,4 @@
-"""The loads of ``make soak``, each for a moment: they have to know a right answer from a wrong one."""
+"""The loads of ``make soak``, each for a moment; they must distinguish correct from wrong answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def target() -> Iterator[Service]:
 
 @pytest.mark.parametrize("calls", [soak.ordinary, soak.all_protocols, soak.large_reviews, soak.large_syncs])
 def test_every_answer_is_right(target: Service, calls: Callable[[], Iterator[soak.Call]]) -> None:
-    """Over TLS, on connections that are kept and on new ones."""
+    """Over TLS, with connections that are reused and with new ones."""
     for reuse in (True, False):
         tally = soak.drive(target, calls(), 2, 4, 1, reuse=reuse)
         assert tally.latencies
@@ -28,7 +28,7 @@ def test_every_answer_is_right(target: Service, calls: Callable[[], Iterator[soa
 
 
 def test_ever_new_objects_of_all_kinds(target: Service) -> None:
-    """Every kind's reviews and syncs are right, and no two requests are the same."""
+    """Reviews and syncs of every kind are answered correctly, and all requests differ."""
     calls = list(soak.varied(64))
     assert len({call.body for call in calls}) == 64
     tally = soak.drive(target, iter(calls), 2, 0, 60)
@@ -36,7 +36,7 @@ def test_ever_new_objects_of_all_kinds(target: Service) -> None:
 
 
 def test_a_wrong_answer_is_seen(target: Service) -> None:
-    """A denial where the object is right, and an answer that is none."""
+    """The denial of a valid object, and a response that is not an answer, are reported."""
     right = soak.reviewed(1, valid=True)
     denied = soak.reviewed(1, valid=False)
     for call in (replace(denied, verdict=right.verdict), replace(right, path="/nowhere")):

@@ -1,4 +1,4 @@
-"""Which certificates are taken up, without waiting for the clock or for the poll."""
+"""Which certificates are loaded, tested with a fixed clock and without polling."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ends(pair: authority.KeyPair) -> float:
 
 
 def served() -> float | None:
-    """When the certificate ends that new connections get."""
+    """Return the expiry time of the certificate for new connections."""
     return REGISTRY.get_sample_value("modelhooks_certificate_expiry_seconds")
 
 
@@ -72,7 +72,7 @@ def test_a_certificate_outside_its_validity_does_not_replace_a_good_one(files: F
 def test_a_certificate_that_was_early_is_taken_up_later(
     files: Files, early: int, later: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When ours has ended, or as soon as it is valid: a clock may be behind."""
+    """It is loaded when the present one has expired or it becomes valid itself, because a clock may be behind."""
     certificate = files.open()
     new = issued(early)
     files.write(new)
@@ -85,7 +85,7 @@ def test_a_certificate_that_was_early_is_taken_up_later(
 
 
 def test_an_encrypted_key_is_an_error(files: Files) -> None:
-    """And no question on the terminal."""
+    """There is no prompt on the terminal."""
     key = load_pem_private_key(BUNDLE.leaf.key.encode(), None)
     sealed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
     files.write(authority.KeyPair(BUNDLE.leaf.certificate, sealed.decode()))
@@ -95,7 +95,7 @@ def test_an_encrypted_key_is_an_error(files: Files) -> None:
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_what_is_too_large_for_a_certificate_is_not_read(files: Files, place: int) -> None:
-    """The loop would stand still for it."""
+    """Reading it would block the event loop."""
     certificate, before = files.open(), served()
     files.paths[place].write_bytes(b"-" * (MAX_PEM_BYTES + 1))
     certificate.reload()
@@ -105,7 +105,7 @@ def test_what_is_too_large_for_a_certificate_is_not_read(files: Files, place: in
 
 
 def test_rejects_a_pipe_as_certificate(files: Files) -> None:
-    """Reading it would wait for somebody to write."""
+    """Reading it would block until something is written."""
     files.paths[0].unlink()
     os.mkfifo(files.paths[0])
     with pytest.raises(ValueError, match="not a file"):
@@ -113,7 +113,7 @@ def test_rejects_a_pipe_as_certificate(files: Files) -> None:
 
 
 def test_every_handshake_takes_the_newest_context(files: Files) -> None:
-    """With a server name and without one."""
+    """With and without a server name."""
     certificate = files.open()
     new = issued(0)
     files.write(new)
@@ -125,7 +125,7 @@ def test_every_handshake_takes_the_newest_context(files: Files) -> None:
 
 
 def handshake(context: ssl.SSLContext, name: str | None) -> bytes | None:
-    """The certificate that a client is given."""
+    """Return the certificate that a client gets."""
     trusting = ssl.create_default_context(cadata=BUNDLE.trusted)
     trusting.check_hostname = name is not None
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()

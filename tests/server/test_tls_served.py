@@ -1,4 +1,4 @@
-"""The serving certificate while the process runs: a new one is taken up, a bad one changes nothing."""
+"""Replacing the serving certificate while the process runs: a new one is loaded, an invalid one has no effect."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BUNDLE = authority.ensure(None, NAMES, datetime.now(UTC))
 
 
 def leaf(*, days_ago: int = 0) -> authority.KeyPair:
-    """A certificate of our CA, as it was issued so many days ago."""
+    """Return a certificate of our CA, issued this many days ago."""
     return authority.new_leaf(BUNDLE.ca, NAMES, datetime.now(UTC) - timedelta(days=days_ago))
 
 
 class Files:
-    """The two files, replaced one after the other as an editor or a slow volume would."""
+    """The two files, replaced one after the other as an editor or a slow volume does."""
 
     def __init__(self, directory: Path) -> None:
         self.certificate, self.key = directory / "tls.crt", directory / "tls.key"
@@ -52,7 +52,7 @@ def service(files: Files) -> Iterator[Service]:
 
 
 def served(service: Service) -> str:
-    """The certificate that a new connection gets, after a request on it was answered."""
+    """Return the certificate of a new connection, after a request on it was answered."""
     connection = service.connect()
     assert is_allowed(ask(connection, "POST", REVIEW, orjson.dumps(review()), JSON_HEADERS)) is not None
     assert isinstance(connection.sock, ssl.SSLSocket)
@@ -86,7 +86,7 @@ FAILURES = "modelhooks_certificate_reload_failures_total"
 
 
 def eventually_counted(service: Service, before: float) -> float:
-    """The number of failures, once it is more than before and at rest: two files are not replaced at once."""
+    """Return the number of failures after it has increased and settled: the files are not replaced at once."""
     deadline = time.monotonic() + NEVER
     while (found := metric(service, FAILURES)) <= before and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -96,7 +96,7 @@ def eventually_counted(service: Service, before: float) -> float:
 
 
 def test_a_new_pair_is_served_and_a_bad_one_is_not(service: Service, files: Files) -> None:
-    """Open connections live on; every bad pair leaves the last good one in place and is counted."""
+    """Open connections remain. Each invalid pair is counted, and the last valid one stays in use."""
     first, second = BUNDLE.leaf, leaf()
     old_connection = service.connect()
     assert ask(old_connection, "GET", "/readyz", None, {}).status == 200
@@ -123,14 +123,14 @@ def test_a_new_pair_is_served_and_a_bad_one_is_not(service: Service, files: File
     before = eventually_counted(service, before)
     assert same(served(service), second.certificate)
     time.sleep(POLL_SECONDS * 1.2)
-    assert metric(service, FAILURES) == before  # however long it lies there
+    assert metric(service, FAILURES) == before  # an unchanged file is counted once
 
     files.write(first.certificate, first.key)
     assert eventually_serves(service, first.certificate)
 
 
 def test_refuses_old_protocols_and_plaintext(service: Service) -> None:
-    """With an alert or an end, and others are served (HTTP-T29)."""
+    """They get an alert or a closed connection, and others are served (HTTP-T29)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
@@ -142,7 +142,7 @@ def test_refuses_old_protocols_and_plaintext(service: Service) -> None:
 
 
 def test_an_expired_certificate_makes_the_process_not_ready(tmp_path: Path) -> None:
-    """So that somebody notices; it goes on serving, as a client may not care."""
+    """The user sees it, and the service still answers clients that do not check."""
     files, old = Files(tmp_path), leaf(days_ago=4000)
     files.write(old.certificate, old.key)
     with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as service:

@@ -25,7 +25,7 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
 def test_an_unread_answer_stays_in_the_budget_and_out_of_the_transport(encrypted: bool, tmp_path: Path) -> None:
-    """What is neither on the wire nor counted is a few parts at most; an aborted connection gives all of it back."""
+    """At most a few parts are neither sent nor counted; an aborted connection releases everything."""
     context = serving(tmp_path) if encrypted else None
 
     async def main() -> None:
@@ -58,7 +58,7 @@ def test_an_unread_answer_stays_in_the_budget_and_out_of_the_transport(encrypted
 
 
 def serving(directory: Path) -> ssl.SSLContext:
-    """A server's context with the tests' certificate."""
+    """Return a server's context with the tests' certificate."""
     files = Files(directory)
     files.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -67,7 +67,7 @@ def serving(directory: Path) -> ssl.SSLContext:
 
 
 def asked(port: int, encrypted: bool) -> socket.socket:
-    """A connection on which a request was sent and nothing is read."""
+    """Return a connection on which a request was sent and nothing is read."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect(("127.0.0.1", port))

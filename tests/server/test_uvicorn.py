@@ -1,4 +1,4 @@
-"""What we override in uvicorn without a promise from it: one test per part, so that a release says what it broke."""
+"""Undocumented parts of uvicorn that the service overrides: one test each, to show what a new release broke."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REQUEST = b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r
 
 
 class Transport(asyncio.Transport):
-    """Takes what is written."""
+    """Accepts writes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,19 +49,19 @@ class Transport(asyncio.Transport):
 
 
 async def answer(scope: Any, receive: Any, send: Any) -> None:
-    """An application that reads its request."""
+    """Read a request and answer it."""
     assert (await receive())["body"] == b"{}"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})
 
 
 async def receive_only(_scope: Any, receive: Any, _send: Any) -> None:
-    """An application whose client left."""
+    """Read a request, and do not answer."""
     await receive()
 
 
 def callbacks(protocol_class: type[HttpToolsProtocol]) -> list[str]:
-    """The names of the methods that uvicorn or its parser calls for one request, in turn."""
+    """Return the names of the methods that uvicorn and its parser call for one request, in order."""
     called: list[str] = []
 
     class Recording(protocol_class):  # type: ignore[misc,valid-type]  # a class from a variable
@@ -106,7 +106,7 @@ OVERRIDDEN = (
 
 
 def test_the_protocols_methods_are_called_in_this_order() -> None:
-    """A trailer comes as another header: that is what its bound stands on."""
+    """A trailer arrives as another header, on which its limit depends."""
     expected = [
         "connection_made",
         "data_received",
@@ -125,7 +125,7 @@ def test_the_protocols_methods_are_called_in_this_order() -> None:
 
 @pytest.mark.parametrize("requests", [1, MAX_PIPELINED + 1, MAX_PIPELINED + 2])
 def test_a_lost_connection_is_freed_at_once(requests: int) -> None:
-    """Without the garbage collector, which would come hundreds of connections later, each with its TLS buffers."""
+    """The garbage collector would free it hundreds of connections later, each with its TLS buffers."""
 
     async def main() -> weakref.ref[LimitedProtocol]:
         config, state = uvicorn.Config(cast("Any", receive_only), ws="none", log_config=None), ServerState()
@@ -148,20 +148,20 @@ def test_a_lost_connection_is_freed_at_once(requests: int) -> None:
     "name", ["pause_writing", "resume_writing", "timeout_keep_alive_handler", "_start_asgi_task", *OVERRIDDEN]
 )
 def test_what_is_overridden_is_there(name: str) -> None:
-    """With the arguments that we pass on."""
+    """The arguments are those of uvicorn's methods."""
     theirs = inspect.signature(getattr(HttpToolsProtocol, name)).parameters
     assert list(inspect.signature(getattr(LimitedProtocol, name)).parameters) == list(theirs)
 
 
 def test_a_cycle_knows_whether_it_is_answered() -> None:
-    """Which decides whether a connection is idle."""
+    """The attribute shows whether a connection is idle."""
     assert "response_complete" in inspect.getsource(RequestResponseCycle.__init__)
     parameters = inspect.signature(HttpToolsProtocol.__init__).parameters
     assert list(parameters) == ["self", "config", "server_state", "app_state", "_loop"]
 
 
 def test_a_server_without_sockets_starts_and_stops() -> None:
-    """We accept connections ourselves; everything else of its start and stop is uvicorn's."""
+    """The service accepts connections itself; uvicorn does the rest of startup and shutdown."""
 
     async def main() -> uvicorn.Server:
         server = uvicorn.Server(uvicorn.Config(cast("Any", answer), lifespan="off", log_config=None))
@@ -174,6 +174,6 @@ def test_a_server_without_sockets_starts_and_stops() -> None:
 
 
 def test_signals_go_to_handle_exit() -> None:
-    """And SIGHUP, which is ours, is none of them."""
+    """SIGHUP is not among them; the service handles it itself."""
     assert {signal.name for signal in HANDLED_SIGNALS} == {"SIGINT", "SIGTERM"}
     assert list(inspect.signature(uvicorn.Server.handle_exit).parameters) == ["self", "sig", "frame"]

@@ -1,4 +1,4 @@
-"""Who is answered where, and that nothing keeps the loop: by what happens first, never by how long it takes."""
+"""Where requests are answered, and that nothing blocks the loop. The tests check order, never durations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def where(_body: bytes) -> bytes:
 
 
 def test_only_large_bodies_go_to_the_thread() -> None:
-    """A thread costs more than a small answer does."""
+    """A thread costs more than a small answer."""
 
     async def main() -> list[bytes]:
         worker = Worker()
@@ -33,12 +33,12 @@ def test_only_large_bodies_go_to_the_thread() -> None:
 
 
 def test_a_handler_may_always_need_the_thread() -> None:
-    """However small the body is."""
+    """The size of the body does not matter."""
     assert asyncio.run(Worker().answer(where, b"{}", Caller(), inline=False)) == b"worker"
 
 
 def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
-    """Whatever that costs: it ends only after the small one was answered."""
+    """The large request ends only after the small one is answered."""
     answered = threading.Event()
 
     def endless(_body: bytes) -> bytes:
@@ -57,7 +57,7 @@ def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
 
 
 def test_the_smallest_waits_least() -> None:
-    """Of what waits when the thread comes free."""
+    """The smallest waiting request is the thread's next one."""
     order: list[int] = []
     begun, go_on = threading.Event(), threading.Event()
 
@@ -84,7 +84,7 @@ def test_the_smallest_waits_least() -> None:
 
 
 def test_addresses_take_turns_and_newcomers_go_first() -> None:
-    """A client that has many requests delays its own, and of these not the first of a new connection."""
+    """A client with many requests delays its own, but not the first one of a new connection."""
     order: list[str] = []
 
     def note(body: bytes) -> bytes:
@@ -103,7 +103,7 @@ def test_addresses_take_turns_and_newcomers_go_first() -> None:
 
 @pytest.mark.parametrize("body", [b"{}", LARGE], ids=["small", "large"])
 def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
-    """Nor do they count as waiting any more."""
+    """They are not counted as waiting either."""
 
     async def main() -> None:
         worker, caller = Worker(), Caller()
@@ -118,7 +118,7 @@ def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
 
 
 def test_the_worker_is_crowded_by_newcomers_only() -> None:
-    """Neither old connections nor requests in the thread keep others from being opened."""
+    """Old connections and requests in the thread do not keep new connections from being opened."""
 
     async def main() -> list[bool]:
         found = []
@@ -136,7 +136,7 @@ def test_the_worker_is_crowded_by_newcomers_only() -> None:
 
 @pytest.mark.parametrize("fault", [KeyError("x"), RecursionError(), SystemExit(3)])
 def test_the_thread_survives_what_it_works_on(fault: BaseException) -> None:
-    """The fault is raised where the answer is waited for."""
+    """The caller gets the exception."""
 
     def fail(_body: bytes) -> bytes:
         raise fault
@@ -151,7 +151,7 @@ def test_the_thread_survives_what_it_works_on(fault: BaseException) -> None:
 
 
 def test_a_slow_small_request_sends_the_next_ones_to_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For ten times as long as it took, so that slow ones take a tenth of the loop at most."""
+    """They go there for ten times as long as it took, so slow requests use at most a tenth of the loop."""
     spent, now = [0.0], [1000.0]
     monkeypatch.setattr("app.server.worker.time.thread_time", lambda: spent[0])
     monkeypatch.setattr("app.server.worker.time.monotonic", lambda: now[0])
@@ -171,7 +171,7 @@ def test_a_slow_small_request_sends_the_next_ones_to_the_thread(monkeypatch: pyt
 
 
 def test_a_thread_that_does_not_come_back_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a thread at rest never is, however long."""
+    """An idle thread is never stuck."""
     now = [1000.0]
     monkeypatch.setattr("app.server.worker.time.monotonic", lambda: now[0])
     begun, go_on = threading.Event(), threading.Event()
@@ -196,7 +196,7 @@ def test_a_thread_that_does_not_come_back_is_stuck(monkeypatch: pytest.MonkeyPat
 
 
 def test_memos_are_shared_by_two_threads() -> None:
-    """Each put forgets others at the same time: nothing is lost of the count, nothing raised."""
+    """Both threads evict entries of the other: the count stays correct, and no exception is raised."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     memo = Memo(budget=50)

@@ -1,4 +1,4 @@
-"""How the stand-in decodes answers of hooks, and whom its rules select."""
+"""How the stand-in decodes answers of hooks, and which objects its rules select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The studio's application behind its guard, and ways to ask it."""
+"""The studio's application behind its guard, and requests to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ask = Callable[..., Any]
 
 
 def client_of(app: Any) -> TestClient:
-    """A browser that opened the printed address."""
+    """Return a client that opened the printed address."""
     return TestClient(Guard(app, "token", AUTHORITY), base_url=f"http://{AUTHORITY}/token/")
 
 
@@ -36,7 +36,7 @@ def client() -> TestClient:
 
 @pytest.fixture(scope="session")
 def ask(client: TestClient) -> Ask:
-    """POST to a path below api/ and return the answer, which must be one."""
+    """POST to a path below api/ and return the answer, which must have status 200."""
 
     def post(path: str, *texts: str, **fields: Any) -> Any:
         response = client.post(f"api/{path}", json={"documents": documents(*texts), **fields})

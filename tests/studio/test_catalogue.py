@@ -1,4 +1,4 @@
-"""What the page begins with: examples, settings, schemas."""
+"""The page's initial data: examples, settings, schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings have a range, and a correction that takes them away."""
+"""Findings have a range, and a fix that removes them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SLIPS = {
 
 
 def applied(text: str, fix: Json) -> str:
-    """The text after a fix, as an editor applies it: from the end, so that no place moves."""
+    """Return the text after a fix, applied from the end, so that no position moves."""
     lines = text.splitlines(keepends=True)
     for edit in sorted(fix["edits"], key=lambda one: (one["line"], one["column"]), reverse=True):
         starts = [sum(map(len, lines[: edit[line] - 1])) for line in ("line", "endLine")]

@@ -1,4 +1,4 @@
-"""``modelhooks studio``, and that the service knows nothing of it."""
+"""``modelhooks studio``, and that the service does not depend on it."""
 
 from __future__ import annotations
 

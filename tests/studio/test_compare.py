@@ -1,4 +1,4 @@
-"""What a change does to the children, in the words of its effect."""
+"""The effect of a change on the children, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of what manifests lead to: nodes with a state, and what they have to do with each other."""
+"""The graph of manifests and their children: nodes with a state, and their relations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.studio.conftest import EXAMPLES, Ask
 
 ALLOWED = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
 AT_REST = {"kserve/stopped", "llmkube/metal", "llmkube/stopped", "llmkube/suspended"}
-"""Examples of what does not run, on purpose."""
+"""Examples that do not become ready, on purpose."""
 RUNNING = sorted(name for name in EXAMPLES if "/rejected/" not in name and name not in AT_REST)
 MODEL, SERVICE = "Model.inference.llmkube.dev/v1alpha1", "InferenceService.inference.llmkube.dev/v1alpha1"
 

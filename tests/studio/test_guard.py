@@ -1,4 +1,4 @@
-"""Nobody but the page may ask, and the page may load nothing from elsewhere."""
+"""Only the page may send requests, and it may load nothing from other hosts."""
 
 from __future__ import annotations
 

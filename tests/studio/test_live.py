@@ -1,4 +1,4 @@
-"""Live mode over objects that a cluster could hold."""
+"""Live mode, with objects as a cluster could have them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Held:
 
 
 def cluster(text: str = TEXT) -> Held:
-    """Manifests and what they lead to, running, as a cluster has it."""
+    """Return a cluster in which the manifests and their children run."""
     documents = [*settled(parse(text, "a.yaml"), "team").objects.values()]
     for document in documents:
         document["metadata"] |= {"resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
@@ -164,7 +164,7 @@ def test_an_unreadable_secret_is_not_absent(live: TestClient) -> None:
 
 
 def test_a_model_that_is_not_there_is_absent_and_a_gateway_elsewhere_is_not() -> None:
-    """Objects of the namespace were read, and no others."""
+    """Only objects of the namespace were read."""
     _, service = TEXT.split("---\n")
     graph = get(client_of(create_app(live=Live(cluster(service)))), "graph", **WHERE)
     assert [n["kind"] for n in graph["nodes"] if n["state"] == "absent"] == ["Model"]

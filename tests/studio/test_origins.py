@@ -1,4 +1,4 @@
-"""Where values come from, with the line that set them."""
+"""Sources of values, with the line that set each."""
 
 from __future__ import annotations
 

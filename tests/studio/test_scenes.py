@@ -1,4 +1,4 @@
-"""What may happen, step by step, in the words that users would see."""
+"""Simulated events, step by step, with the messages that users would see."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_everything_at_once_is_answered(ask: Ask, example: str) -> None:
 
 @pytest.mark.parametrize("example", ONE_OF_EACH)
 def test_a_lost_node_opens_where_it_is_felt(ask: Ask, example: str) -> None:
-    """The last step is green again, and would show nothing."""
+    """In the last step everything is ready again, so the step that shows the failure is opened."""
     simulation = ask("simulate", EXAMPLES[example], scenes=["node-lost"])
     opened = simulation["steps"][simulation["opens"]]
     assert any(parent["ready"] != "True" for parent in opened["parents"])

@@ -1,4 +1,4 @@
-"""Answers that take long, for a page that asks anew with each change of a text."""
+"""Slow answers, for a page that sends a request for each change of a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BODY = orjson.dumps({"documents": []})
 
 
 class Busy:
-    """A graph that takes its time, and counts who asks for it at once."""
+    """A slow graph that counts its concurrent callers."""
 
     def __init__(self) -> None:
         self.asked = self.at_once = 0
@@ -64,7 +64,7 @@ JSON = {"content-type": "application/json"}
 
 
 def test_nothing_is_made_for_a_page_that_has_gone(busy: Busy) -> None:
-    """As a server tells it: the whole body, then that the client is gone."""
+    """As an ASGI server reports it: the whole body, then the disconnect."""
 
     async def told() -> AsyncIterator[dict[str, Any]]:
         yield {"type": "http.request", "body": BODY, "more_body": False}

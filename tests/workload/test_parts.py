@@ -1,4 +1,4 @@
-"""The account of pods that no longer name one."""
+"""The service account of pods whose spec no longer names one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.workload.parts import account_in_place
 
 
 def deployment(recorded: Json | None) -> ObservedObject:
-    """A Deployment whose pods were last asked for as ``recorded``; ``None`` for one without a record."""
+    """Return a Deployment with ``recorded`` as the pod spec in its record; ``None`` for one without a record."""
     record = {"kind": "Deployment", "spec": {"template": {"spec": recorded}}}
     annotations = {} if recorded is None else {LAST_APPLIED: json.dumps(record)}
     document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "annotations": annotations}}
@@ -33,5 +33,5 @@ def deployment(recorded: Json | None) -> ObservedObject:
     ],
 )
 def test_a_name_that_was_sent_is_replaced(observed: ObservedObject | None, running: str, sent: str) -> None:
-    """One that we never sent is left alone."""
+    """A name that is not in the record is left alone."""
     assert account_in_place(observed, running) == sent

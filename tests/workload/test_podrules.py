@@ -1,4 +1,4 @@
-"""The table of Kubernetes' rules for pods, and the walk over it."""
+"""The table of Kubernetes' rules for pods, and the traversal that applies it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def errors(place: str, value: Any) -> list[str]:
 
 
 def reachable(type_name: str) -> set[str]:
-    """The types and fields below a type that the walk visits."""
+    """Return the types and fields below a type that the traversal visits."""
     found = {type_name}
     for name, (type_, _) in embedded.fields(type_name).items():
         place = f"{type_name}.{name}"

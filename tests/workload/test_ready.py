@@ -1,4 +1,4 @@
-"""Why a workload is not ready: one test per kind of problem, and the form of the message."""
+"""Causes of a workload not being ready: one test per kind of problem, and the form of the message."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LOST: dict[str, Any] = {
     ],
     "containerStatuses": [container(state=RUNNING, ready=True, started=True)],
 }
-"""A pod as the control plane leaves it when its node does not report any more."""
+"""A pod after its node stopped reporting, as the control plane leaves it."""
 
 PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
     "no node has a GPU": (
@@ -262,7 +262,7 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
 
 @pytest.mark.parametrize(("status", "stage", "reason", "words"), PODS.values(), ids=PODS.keys())
 def test_one_pod(status: dict[str, Any], stage: Stage, reason: str, words: str) -> None:
-    """Each problem of a pod becomes one cause at its stage, in the cluster's own words."""
+    """The cause has its stage, its reason and the cluster's own words."""
     (cause,) = pod_causes([pod(**{"phase": "Pending", **status})])
     assert (cause.stage, cause.reason) == (stage, reason)
     assert words in cause.text
@@ -276,20 +276,20 @@ QUIET: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("status", QUIET.values(), ids=QUIET.keys())
 def test_nothing_to_say(status: dict[str, Any]) -> None:
-    """A pod that is ready or finished is no cause, whatever happened to it before."""
+    """Earlier failures of a ready or finished pod are ignored."""
     status = {**status, "containerStatuses": [container(state=RUNNING, last=terminated(1), ready=True)]}
     assert pod_causes([pod(**status)]) == []
 
 
 def test_deleted_pods_do_not_count() -> None:
-    """A pod on its way out keeps nobody from being ready."""
+    """A pod that is being deleted has no cause."""
     leaving = pod(conditions=unscheduled("no node"))
     leaving.metadata.deletion_timestamp = "2030-01-01T00:00:00Z"
     assert pod_causes([leaving]) == []
 
 
 def test_started_sidecar_holds_nothing_up() -> None:
-    """An init container that goes on running beside the others is no cause; the others are looked at."""
+    """A running sidecar has no cause; other containers can."""
     (cause,) = pod_causes(
         [
             pod(
@@ -303,7 +303,7 @@ def test_started_sidecar_holds_nothing_up() -> None:
 
 
 def test_equal_problems_become_one_cause() -> None:
-    """Pods with the same problem are counted, not listed."""
+    """The message has the number of pods instead of a list."""
     crash: dict[str, Any] = {
         "phase": "Running",
         "containerStatuses": [container(state=terminated(1, message="bad flag"))],
@@ -316,7 +316,7 @@ def test_equal_problems_become_one_cause() -> None:
 
 
 def test_quotes_the_end_of_a_termination_message() -> None:
-    """Of a long log the last line is quoted, where the error stands, on one line."""
+    """The last line of a long log is quoted, where the error usually is."""
     log = "loading weights\n" * 400 + "RuntimeError: CUDA out of memory"
     (cause,) = pod_causes([pod(phase="Running", containerStatuses=[container(state=terminated(1, message=log))])])
     assert cause.text.endswith("RuntimeError: CUDA out of memory")
@@ -325,7 +325,7 @@ def test_quotes_the_end_of_a_termination_message() -> None:
 
 
 def test_message_does_not_flicker_while_a_container_restarts() -> None:
-    """Dead, waiting and running again after the same crash give the same text: a message changes with the problem."""
+    """The message is the same while a container is terminated, waiting or running again after one crash."""
     ended = terminated(1, message="bad flag")
     states = [(ended, None), (waiting("CrashLoopBackOff", "back-off 20s"), ended), (RUNNING, ended)]
     texts = {
@@ -359,17 +359,16 @@ DEPLOYMENTS = {
 
 @pytest.mark.parametrize(("given_", "stage", "reason", "text"), DEPLOYMENTS.values(), ids=DEPLOYMENTS.keys())
 def test_deployment(given_: dict[str, Any], stage: Stage, reason: str, text: str) -> None:
-    """What a Deployment says of itself; the random name of a refused pod is left out."""
+    """The cause has the Deployment's own words, without the random name of a refused pod."""
     assert deployment_causes(deployment(given_)) == [Cause(stage, text, reason)]
 
 
 def test_healthy_deployment_says_nothing() -> None:
-    """A Deployment without a problem has no cause."""
     assert deployment_causes(deployment(condition("Available", "True"), condition("Progressing", "True"))) == []
 
 
 def test_claim() -> None:
-    """A claim is usable when it is bound; otherwise it says what is the matter."""
+    """A claim that is missing, unbound or lost is a cause."""
     assert claim_cause("models", claim("Bound")) is None
     reasons = [
         cause.reason for given_ in (None, claim("Pending"), claim("Lost")) if (cause := claim_cause("m", given_))
@@ -378,7 +377,7 @@ def test_claim() -> None:
 
 
 def test_failed_job_repeats_termination_messages() -> None:
-    """A Job that gave up says why: its own words and those of its containers."""
+    """The cause has the Job's message and those of its containers."""
     failed = job(condition("Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
     pods = [pod("p", "Failed", containerStatuses=[container("model-downloader", terminated(65, message="wrong SHA"))])]
     (cause,) = job_causes(failed, pods)
@@ -391,14 +390,14 @@ def test_failed_job_repeats_termination_messages() -> None:
 
 
 def test_running_job_is_held_up_by_its_pods() -> None:
-    """While a Job runs its pods say what they wait for; once it is complete nothing does."""
+    """Causes of a running Job are those of its pods; a complete Job has none."""
     stuck = [pod("p", conditions=unscheduled("no node"))]
     assert [cause.reason for cause in job_causes(job(), stuck)] == ["Unschedulable"]
     assert job_causes(job(condition("Complete", "True")), stuck) == []
 
 
 def test_order_is_that_of_a_pods_life() -> None:
-    """Causes stand in the order in which a pod lives, then by text, whatever order they were found in."""
+    """Causes are ordered by stage, then by text."""
     causes = [Cause(stage, f"{stage.name} {letter}", "R") for stage in reversed(Stage) for letter in "ba"]
     texts = [cause.text for cause in ordered(causes)]
     assert texts == [f"{stage.name} {letter}" for stage in Stage for letter in "ab"]
@@ -407,14 +406,14 @@ def test_order_is_that_of_a_pods_life() -> None:
 
 
 def test_message_is_bounded() -> None:
-    """A message spells out a few causes, each of limited length, and counts the others."""
+    """A few causes are listed, each cut to a limit, and the others are counted."""
     message = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 2000, "R") for number in range(20)])
     assert message.endswith(f"; and {20 - MAX_CAUSES} more")
     assert len(message) < MAX_CAUSES * (MAX_CAUSE_CHARACTERS + 2) + 20
 
 
 def test_hundreds_of_pods_are_quick() -> None:
-    """A thousand pods of which none is ready take a few milliseconds."""
+    """A thousand pods that are not ready take a few milliseconds."""
     crash: dict[str, Any] = {
         "phase": "Running",
         "containerStatuses": [container(state=terminated(1, message="x" * 2000))],
@@ -463,7 +462,7 @@ _PODS = st.lists(
 
 @given(_PODS)
 def test_any_pods_give_a_sound_message(pods: list[Any]) -> None:
-    """Whatever a cluster reports, the message is one line, its order does not depend on the list, reasons are legal."""
+    """For any pods the message is one line and does not depend on their order, and reasons are legal."""
     causes = pod_causes(pods)
     message = ready_message(causes)
     assert message == ready_message(pod_causes(reversed(pods)))
@@ -482,7 +481,7 @@ CRASHING: dict[str, Any] = {"conditions": scheduled(), "containerStatuses": [con
 
 @pytest.mark.parametrize("label", ["pod-template-hash", "leaderworkerset.sigs.k8s.io/template-revision-hash"])
 def test_pods_of_the_present_template_come_first(label: str) -> None:
-    """An old pod is on its way out, even one that was made anew after the update began."""
+    """Pods of an old template are about to be deleted, even if one was recreated during the update."""
     old = [
         pod("old-1", labels={label: "a"}, created="2030-01-01T00:00:00Z", conditions=[condition("Ready", "True")]),
         pod("old-2", labels={label: "a"}, created="2030-01-01T00:09:00Z", **CRASHING),
@@ -496,7 +495,7 @@ def test_pods_of_the_present_template_come_first(label: str) -> None:
 
 
 def test_a_refusal_is_named_before_anything_else() -> None:
-    """As long as pods are refused, whatever the ones that are there suffer from is no news."""
+    """Existing pods are less important while new ones are refused."""
     refused = deployment(
         condition("ReplicaFailure", "True", "FailedCreate", 'pods "x" is forbidden: exceeded quota: q')
     )
@@ -507,7 +506,7 @@ def test_a_refusal_is_named_before_anything_else() -> None:
 
 
 def test_the_reason_of_an_update_is_that_it_is_one() -> None:
-    """Whatever the new pods suffer from, the old ones may serve; only the user's own mistake comes before that."""
+    """The old pods may still serve, so only a mistake of the user takes precedence over RollingOut."""
     causes = pod_causes([pod(**BROKEN)])
     assert (ready_reason(causes), ready_reason(causes, replacing=True)) == ("ImagePullBackOff", "RollingOut")
     mistake = Cause(Stage.SPEC, "two fields contradict each other", "Contradiction")
@@ -515,7 +514,7 @@ def test_the_reason_of_an_update_is_that_it_is_one() -> None:
 
 
 def test_limits_the_problems_in_a_message() -> None:
-    """Each is looked at for itself, so those of thousands of pods would take longer than a sync may."""
+    """Each problem takes time, so those of thousands of pods would exceed a sync's deadline."""
     broken = [container(name=f"c{n}", state=waiting(f"Reason{n}")) for n in range(MAX_CONTAINERS + 1)]
     found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=broken) for n in range(100)])
     assert len(found) == MAX_CONTAINERS

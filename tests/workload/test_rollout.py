@@ -1,4 +1,4 @@
-"""How far a Deployment is, and children that are not there."""
+"""The progress of a Deployment, and children that do not exist."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def counts(number: int) -> dict[str, int]:
 
 
 def test_absent_deployment_has_nothing() -> None:
-    """Without a Deployment there are no pods, and nothing to distrust."""
+    """A missing Deployment has no pods, and counts as current."""
     assert rollout(None) == NOTHING
     assert NOTHING.current
 
 
 def test_status_behind_the_spec_is_not_current() -> None:
-    """A status is distrusted while its controller has not seen the last change."""
+    """A status is ignored until its controller has observed the last change."""
     assert not rollout(deployment(observedGeneration=1, **counts(1))).current
     assert rollout(deployment(observedGeneration=2, **counts(1))).current
     assert not rollout(deployment(**counts(1))).current
 
 
 def test_what_was_ready_stays_so_until_the_numbers_say_otherwise() -> None:
-    """A new generation that nobody has seen yet may be no more than another annotation."""
+    """A generation that is not observed yet may only have another annotation."""
     assert rollout(deployment(observedGeneration=1, **counts(1)), was_ready=True).current
     assert not rollout(deployment(observedGeneration=1, **counts(0)), was_ready=True).current
     replacing = {**counts(1), "replicas": 2}
@@ -54,7 +54,7 @@ STATES: dict[str, tuple[dict[str, int], bool, bool]] = {
 def test_a_deployment_is_current_when_all_its_pods_are_new_and_available(
     numbers: dict[str, int], current: bool, replacing: bool
 ) -> None:
-    """Otherwise an update that cannot work would look like success for as long as the old pods serve."""
+    """Otherwise a failing update would look successful while the old pods serve."""
     seen = rollout(deployment(observedGeneration=2, **{**counts(1), **numbers}))
     assert (seen.current, seen.replacing) == (current, replacing)
 
@@ -76,14 +76,14 @@ GROUPS: dict[str, tuple[dict[str, int], str, bool]] = {
 
 @pytest.mark.parametrize(("numbers", "available", "current"), GROUPS.values(), ids=GROUPS)
 def test_a_leader_worker_set_is_current_by_its_groups(numbers: dict[str, int], available: str, current: bool) -> None:
-    """And by its own word, which older versions give without any number of new groups."""
+    """The condition counts too: older versions have it, but no number of updated groups."""
     assert group_rollout(groups(condition("Available", available), **numbers)).current is current
     updating = groups(condition("Available", available), condition("UpdateInProgress", "True"), **numbers)
     assert not group_rollout(updating).current
 
 
 def test_absent_child_is_a_conflict_only_after_a_minute() -> None:
-    """A child that was only just asked for is on its way; one that does not come has a name that is taken."""
+    """A child that was just requested is being created; after a minute another object has its name."""
     for since, reason in (
         (None, "Creating"),
         ("2030-01-01T00:01:30Z", "Creating"),
@@ -94,7 +94,7 @@ def test_absent_child_is_a_conflict_only_after_a_minute() -> None:
 
 
 def test_gpu() -> None:
-    """GPUs tolerate their own taint, and the scheduler's message names what is short."""
+    """Pods with GPUs tolerate their taint; the string has resource and number."""
     request = GPURequest(2, "amd.com/gpu")
     assert str(request) == "amd.com/gpu: 2"
     assert toleration(request) == {
@@ -110,14 +110,14 @@ def test_gpu() -> None:
 
 
 def test_metrics_have_canonical_quantities() -> None:
-    """A quantity leaves as the API server stores it, or every sync would see a change."""
+    """Otherwise every sync would see a difference from what the API server stores."""
     assert pods_metric("queue", "1500m")["pods"]["target"] == {"type": "AverageValue", "averageValue": "1500m"}
     assert pods_metric("queue", "2000m")["pods"]["target"]["averageValue"] == "2"
     assert resource_metric("cpu", 80)["resource"]["target"] == {"type": "Utilization", "averageUtilization": 80}
 
 
 def test_loading_may_take_half_an_hour() -> None:
-    """The startup probe is the patient one."""
+    """The startup probe allows it."""
     three = probes(http_get("/health", 80))
     assert three.startup["periodSeconds"] * three.startup["failureThreshold"] == 1800
     assert {probe["httpGet"]["port"] for probe in (three.startup, three.liveness, three.readiness)} == {80}

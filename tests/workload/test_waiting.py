@@ -1,4 +1,4 @@
-"""What was asked for and is not there, or not made: Metacontroller's record on the child tells, and then time."""
+"""Children that were requested and do not exist, or did not change: detected by Metacontroller's record and by time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Children(msgspec.Struct, rename={"deployments": "Deployment.apps/v1", "rol
 
 
 def observed(record: Json | str | None) -> SyncRequest[Children, Any]:
-    """A Deployment with that record, as Go writes it: sorted, and without ``<``, ``>`` and ``&``."""
+    """Return a Deployment with that record, as Go writes it: sorted, with ``<``, ``>`` and ``&`` escaped."""
     text = (
         record
         if isinstance(record, str) or record is None
@@ -58,20 +58,20 @@ def request(children: Children) -> SyncRequest[Children, Any]:
 
 @pytest.mark.parametrize("text", ["a", "<b> & 'c'", "\\u003c", 'x"template":{', "ü"])
 def test_equal_pods(text: str) -> None:
-    """However it is written."""
+    """Escaped characters are no difference."""
     assert outstanding([child(text)], observed(child(text))) is NOTHING
     assert outstanding([child(text)], observed(child(text + "!"))).pending == ["Deployment chat"]
 
 
 def test_only_what_the_owner_writes_counts() -> None:
-    """The number of replicas may be an autoscaler's, labels and annotations are also Metacontroller's."""
+    """The number of replicas may be an autoscaler's; Metacontroller adds labels and annotations."""
     record = child(replicas=3)
     record["metadata"]["labels"] = {"controller-uid": "u"}
     assert outstanding([child(replicas=1)], observed(record)) is NOTHING
 
 
 def test_every_part_of_every_child_counts() -> None:
-    """Not only pods: a strategy, or the rules of a Role, which has no spec."""
+    """Other fields of a Deployment count, and so do the rules of a Role, which has no spec."""
     paused = child()
     paused["spec"]["paused"] = True
     assert outstanding([paused], observed(child())).pending == ["Deployment chat"]
@@ -83,25 +83,25 @@ def test_every_part_of_every_child_counts() -> None:
 
 
 def test_a_child_that_goes_is_not_asked_to_change() -> None:
-    """It is left out of the answer, which deletes it."""
+    """A child that the answer leaves out is deleted."""
     assert outstanding([], observed(child())) is NOTHING
 
 
 @pytest.mark.parametrize("record", [None, "", "{", "null", "[]", '{"kind": "Job"}'])
 def test_without_a_record_nothing_is_known(record: str | None) -> None:
-    """A Deployment that was just taken over, or that somebody wrote on."""
+    """The Deployment was just taken over, or has an invalid annotation."""
     assert outstanding([child()], observed(record)) is NOTHING
 
 
 def test_a_record_in_another_form() -> None:
-    """Blanks in it change nothing, and one that only names the child asked for no pods."""
+    """Whitespace is no difference; a record without a spec differs."""
     assert outstanding([child()], observed(json.dumps(child()))) is NOTHING
     assert outstanding([child("b")], observed(json.dumps(child()))).pending == ["Deployment chat"]
     assert outstanding([child()], observed('{"kind": "Deployment"}')).pending == ["Deployment chat"]
 
 
 def test_what_is_not_there() -> None:
-    """Absent, whatever else of its kind or name is there."""
+    """Only the missing child is absent, although another of the same name exists."""
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "chat"}, "spec": {}}
     found = outstanding([child(), service], observed(child()))
     assert (found.absent, found.pending) == (["Service chat"], [])
@@ -112,14 +112,14 @@ def since(seconds: float) -> str:
 
 
 def test_at_first_they_are_on_their_way() -> None:
-    """In the answer that asks for them, and for a minute after."""
+    """They are being created when requested, and for a minute after."""
     for asked in (None, since(1), since(CHILD_TIMEOUT_SECONDS)):
         (cause,) = absent_causes(["Service chat"], asked, NOW)
         assert (cause.reason, cause.text) == ("Creating", "Service chat is being created")
 
 
 def test_after_a_minute_both_reasons_are_named() -> None:
-    """A foreign object of that name, or a refusal of the API server, whose words are in an event."""
+    """The causes are another object of that name, and a refusal by the API server, which an event explains."""
     causes = absent_causes(["Service chat", "Deployment chat"], since(CHILD_TIMEOUT_SECONDS + 1), NOW)
     assert {cause.reason for cause in causes} == {"NameConflict"}
     assert causes[1].text.startswith("Deployment chat cannot be created: ")
@@ -128,7 +128,7 @@ def test_after_a_minute_both_reasons_are_named() -> None:
 
 
 def test_a_change_that_is_not_made_was_refused_after_a_minute() -> None:
-    """First it is under way; after a minute the API server must have refused it."""
+    """During the first minute the change is in progress."""
     now = datetime(2026, 1, 1, 12, 1, 1, tzinfo=UTC)
     assert CHILD_TIMEOUT_SECONDS == 60
     for since in (None, "2026-01-01T12:00:30Z"):

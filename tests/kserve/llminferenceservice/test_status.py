@@ -98,7 +98,7 @@ def test_truth_vectors(case: str) -> None:
 
 
 def test_shape() -> None:
-    """Conditions are sorted by type; only the aggregates have no severity; true ones have no reason or message."""
+    """Conditions are sorted by type; all but the aggregates have a severity; true ones have no reason or message."""
     result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: CONDITION_TRUE}), NOW)
     assert [c.type for c in result.conditions] == sorted(c.type for c in result.conditions)
     assert {c.type for c in result.conditions if not c.severity} == set(TOP_LEVEL)

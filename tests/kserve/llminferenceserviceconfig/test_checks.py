@@ -105,7 +105,7 @@ def test_rules_of_the_schema_do_apply() -> None:
 
 
 def test_rejects_an_invalid_url() -> None:
-    """A config must have a valid URL too, as KServe's Go types parse it."""
+    """A config's URI must be a valid URL, as KServe's Go types parse it."""
     assert fields(config(model={"uri": "hf://{{ .Name }}/x"})) == [("spec.model.uri", "Invalid")]
 
 

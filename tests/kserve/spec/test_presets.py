@@ -48,7 +48,7 @@ SAMPLE: Json = {
 
 @pytest.mark.parametrize(("edition", "suffix"), EVERY)
 def test_presets_render_for_the_sample_service(edition: str, suffix: str) -> None:
-    """Presets obey the rule for every stored config."""
+    """Every stored config must render for it."""
     assert template_error(presets.EDITIONS[edition][suffix], ("kserve", "gw"), "kserve")[1] == ""
 
 

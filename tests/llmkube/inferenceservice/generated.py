@@ -1,4 +1,4 @@
-"""InferenceServices and Models as users might write them: any field, any combination that admission lets through."""
+"""Strategies for InferenceServices and Models with any combination of fields that admission accepts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INT32 = 2**31 - 1
 
 
 def optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
-    """Any subset of the fields."""
+    """Return a strategy for any subset of the fields."""
     return st.fixed_dictionaries({}, optional=fields)
 
 

@@ -1,4 +1,4 @@
-"""Command lines: recorded ones, and the tables of LK-3.4 and LK-3.5."""
+"""Command lines: upstream's samples, and the tables of LK-3.4 and LK-3.5."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VLLM = images.VLLM
 
 
 def gpus(count: int, **more: Any) -> Json:
-    """A Model's hardware with so many GPUs."""
+    """Return a Model's hardware with this number of GPUs."""
     return {"accelerator": "cuda", "gpu": {"enabled": True, "count": count, **more}}
 
 
@@ -388,12 +388,12 @@ CASES: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("spec", "isvc", "expected"), CASES.values(), ids=CASES.keys())
 def test_arguments(spec: Json, isvc: Json, expected: str) -> None:
-    """Each field gives its flag, in the contract's order, and only where it means something (LK-3.5.2)."""
+    """Each field gives its flag, in the contract's order, and only if it has an effect (LK-3.5.2)."""
     assert args(sync(service(**isvc), model(**spec))) == expected
 
 
 def test_without_a_cache_the_file_is_the_pods_own() -> None:
-    """Q: an empty cache path puts the model into an empty directory under the namespace's and the Model's name."""
+    """Q: with an empty cache path the model is in an emptyDir, named after the namespace and the Model."""
     answer = sync(service(), model(), settings=Settings(llmkube_model_cache_path=""))
     assert args(answer).startswith("--model /models/ns1-m.gguf ")
     assert pod_spec(answer)["volumes"] == [{"name": "model-storage", "emptyDir": {}}]
@@ -413,7 +413,7 @@ SPLITS = {
 
 @pytest.mark.parametrize(("split", "count", "ratios"), SPLITS.values(), ids=SPLITS.keys())
 def test_shares(split: list[str], count: int, ratios: str) -> None:
-    """A layer split that fits gives the shares, any other gives equal ones (LK-3.4)."""
+    """A valid layer split gives the shares; any other gives equal shares (LK-3.4)."""
     hardware = gpus(count, sharding={"layerSplit": split})
     assert f"--tensor-split {ratios} " in args(sync(service(), model(hardware=hardware)))
 
@@ -423,19 +423,19 @@ STRATEGIES = {"layer": "layer", "tensor": "row", "row": "row", "pipeline": "laye
 
 @pytest.mark.parametrize(("strategy", "mode"), STRATEGIES.items())
 def test_split_mode(strategy: str, mode: str) -> None:
-    """llama.cpp knows layers and rows; a pipeline acts like layers."""
+    """llama.cpp splits by layers or rows; strategy pipeline acts like layer."""
     hardware = gpus(2, sharding={"strategy": strategy})
     assert f"--split-mode {mode} --tensor-split 1,1" in args(sync(service(), model(hardware=hardware)))
 
 
 def test_unknown_runtime_is_llamacpp() -> None:
-    """The registry knows every runtime of the type, and has an answer for any other name."""
+    """The registry has every runtime of the enum, and returns llamacpp for any other name."""
     assert list(RUNTIMES) == ["llamacpp", "llamacpp-router", "vllm", "tgi", "sglang", "personaplex", "generic"]
     assert runtime("nobody").name == "llamacpp"
 
 
 def test_drafts_are_resolved() -> None:
-    """A draft model that names a Model of the namespace is that Model: its repository, or its file (LK-B-09)."""
+    """A draft model that names a Model of the namespace becomes its repository or file (LK-B-09)."""
     config = {"speculative": {"enabled": True, "model": "draft"}}
     parent = service(runtime="vllm", vllmConfig=config)
     remote = sync(parent, model(), model("draft", source="org/small"))
@@ -450,7 +450,7 @@ def test_drafts_are_resolved() -> None:
 
 
 def test_draft_on_the_same_claim_is_not_mounted_twice() -> None:
-    """Two files of one claim are read through one mount."""
+    """Two files on one claim share one mount."""
     config = {"speculative": {"enabled": True, "model": "draft"}}
     answer = sync(
         service(runtime="vllm", vllmConfig=config),

@@ -1,4 +1,4 @@
-"""The rules of an InferenceService (LK-6.2 to LK-6.4), each with a case that breaks it."""
+"""The rules of an InferenceService (LK-6.2 to LK-6.4), each with a spec that breaks it."""
 
 from typing import Any
 
@@ -353,7 +353,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("rule", "spec", "words"), [*SCHEMA, *CROSS, *EMBEDDED])
 def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> None:
-    """One mistake makes one error, which names its field."""
+    """One mistake gives one error, which names its field."""
     found = errors(service(**spec))
     assert len(found) == 1, (rule, found)
     assert words in found[0]
@@ -361,7 +361,7 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
 def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
-    """A warning, and never a refusal: manifests are shared between runtimes."""
+    """These fields cause a warning and no error, because manifests are shared between runtimes."""
     assert errors(service(**spec)) == [], rule
     assert [text for text in warned(service(**spec)) if words in text], (rule, warned(service(**spec)))
 
@@ -391,7 +391,7 @@ def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: 
     ],
 )
 def test_what_works_passes(spec: dict[str, Any]) -> None:
-    """LK-V-I25, LK-V-I42, LK-V-I60 and LK-V-I62 are no mistakes, and nothing is said of them."""
+    """Specs that LK-V-I25, LK-V-I42, LK-V-I60 and LK-V-I62 allow cause neither errors nor warnings."""
     assert errors(service(**spec)) == []
     assert [text for text in warned(service(**spec)) if not text.startswith("unknown field")] == []
 
@@ -401,7 +401,7 @@ def test_what_works_passes(spec: dict[str, Any]) -> None:
     [("s", True), ("qwen2.5-7b", True), ("s" * 63, True), ("s" * 64, False), ("7b-chat", False), ("2.5", False)],
 )
 def test_a_service_can_be_named_after_it(name: str, passes: bool) -> None:
-    """LK-V-I57: a Service takes the name, and must begin with a letter."""
+    """The name must be valid for a Service, which begins with a letter (LK-V-I57)."""
     found = errors(service(name=name))
     assert (found == []) is passes
     assert all(text.startswith("metadata.name: ") for text in found)
@@ -437,7 +437,7 @@ def test_a_misspelt_field_is_named_with_the_right_one() -> None:
 
 
 def test_documented_example_has_two_warnings() -> None:
-    """Fields for metal on a GPU service are warned of and not refused."""
+    """Fields for metal on a GPU service cause warnings and no errors."""
     weights = model(hardware={"accelerator": "cuda", "gpu": {"count": 1}, "memoryBudget": "24Gi"})
     chat = service(
         name="chat-prod",
@@ -461,7 +461,7 @@ def test_documented_example_has_two_warnings() -> None:
 
 
 def test_a_volume_of_the_user_provides_a_file() -> None:
-    """LK-V-K07: ``extraVolumes`` count."""
+    """A volume of ``extraVolumes`` may provide the file (LK-V-K07)."""
     variable = env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}})
     assert "no volume that provides" in str(warned(service(**variable)))
     assert "no volume" not in str(warned(service(**variable, extraVolumes=[{"name": "v", "emptyDir": {}}])))

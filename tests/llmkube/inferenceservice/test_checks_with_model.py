@@ -1,4 +1,4 @@
-"""What a Model and a service only show together (LK-6.5)."""
+"""Rules over a service and its Model (LK-6.5)."""
 
 from typing import Any
 
@@ -88,5 +88,5 @@ def test_what_fits_is_not(model: dict[str, Any], service: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("image", ["", "vllm/vllm-openai:v0.20.0", "vllm/vllm-openai:latest", "example.com/vllm:1"])
 def test_gguf_is_for_images_that_load_it(image: str) -> None:
-    """The default image does, and nothing is said of images that are not known."""
+    """The default image loads GGUF files, and unknown images cause no warning."""
     assert not [text for text in judge(GGUF, {"runtime": "vllm", "image": image}) if "GGUF" in text]

@@ -1,4 +1,4 @@
-"""Conditions about downloads and drivers, by what containers print (LK-5.8)."""
+"""Conditions about downloads and drivers, derived from containers' messages (LK-5.8)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_failed_download_has_a_reason(container: str, message: str, reason: st
 
 
 def test_a_download_that_works_again_says_so() -> None:
-    """The condition is not there before the first failure."""
+    """The condition is absent before the first failure, and True after a later success."""
     done = pod("model-downloader", "{}", init=True, code=0)
     assert condition(sync(service(), model(), done), "ModelTransferHealthy") == {}
     failed = sync(service(), model(), pod("model-downloader", "error: 404 not found", init=True))

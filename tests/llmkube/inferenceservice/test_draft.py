@@ -1,4 +1,4 @@
-"""The draft model of speculative decoding (LK-B-09): a missing Model never changes what runs."""
+"""The draft model of speculative decoding (LK-B-09): a missing Model does not change running pods."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def speculating(draft: str = "draft", **spec: Any) -> Json:
 
 
 def running(draft: Json) -> tuple[Json, ...]:
-    """The children of a service whose draft Model is ``draft``, up and ready."""
+    """Return the children of a ready service whose draft Model is ``draft``."""
     return applied(sync(speculating(), model(), draft), Deployment=RUNNING)
 
 
 @pytest.mark.parametrize("source", [DRAFT_URL, "/mnt/d.gguf", "pvc://claim/d.gguf"])
 def test_pods_wait_for_the_draft_file(source: str) -> None:
-    """Nothing is made before the file is where the pods would look for it, and Ready says what is waited for."""
+    """No child is created before the draft file is downloaded, and Ready names the Model."""
     answer = sync(speculating(), model(), model("draft", phase="Downloading", source=source))
     assert kinds(answer) == []
     assert condition(answer, "Ready")["reason"] == "ModelNotReady"
@@ -36,7 +36,7 @@ def test_pods_wait_for_the_draft_file(source: str) -> None:
 
 
 def test_a_repository_is_not_waited_for() -> None:
-    """vLLM fetches it itself, so the Model's phase says nothing."""
+    """vLLM fetches a repository itself, so the Model's phase does not matter."""
     assert '--speculative-config {"model":"org/small",' in args(
         sync(speculating(), model(), model("draft", phase="", source="org/small"))
     )
@@ -53,7 +53,7 @@ def test_a_repository_is_not_waited_for() -> None:
     ids=["gone", "downloads again", "new source", "broken"],
 )
 def test_what_runs_goes_on(related: tuple[Json, ...]) -> None:
-    """No pod is replaced because the draft Model is away; Ready names it."""
+    """Pods are not replaced if the draft Model is missing or not ready; Ready names it."""
     before = running(model("draft", source=DRAFT_URL))
     answer = sync(speculating(), model(), *related, children=before)
     assert applied(answer, before, Deployment=RUNNING) == before
@@ -71,14 +71,14 @@ def test_a_draft_that_is_being_deleted_keeps_the_pods() -> None:
 
 
 def test_flags_of_a_missing_draft_are_left_out() -> None:
-    """A name without a slash is a Model's; an edit to a repository is no missing Model."""
+    """A name without a slash refers to a Model; a repository in its place takes effect at once."""
     assert "--speculative-config" not in args(sync(speculating(), model()))
     before = running(model("draft", source=DRAFT_URL))
     assert '--speculative-config {"model":"org/new",' in args(sync(speculating("org/new"), model(), children=before))
 
 
 def test_keeps_an_unresolved_draft_model() -> None:
-    """Without a Model of that name, and without a change, nothing is held up."""
+    """If the service started without the draft Model, other changes are still applied."""
     before = applied(sync(speculating(), model()), Deployment=RUNNING)
     answer = sync(speculating(image="new"), model(), children=before)
     assert kinds(answer) == ["Deployment", "Service"]
@@ -93,7 +93,7 @@ def test_ignores_a_broken_record(record: str) -> None:
 
 
 def test_a_missing_draft_model_has_a_condition() -> None:
-    """It says so while the service starts, while its pods run and after the Model was deleted (LK-B-08)."""
+    """The condition is True while the service starts, and after the Model was deleted (LK-B-08)."""
     before = sync(speculating(), model())
     invalid = condition(before, "SpeculativeInvalid")
     assert (invalid["status"], invalid["reason"]) == ("True", "SpeculativeInvalid")
@@ -107,7 +107,7 @@ def test_a_missing_draft_model_has_a_condition() -> None:
 
 
 def test_the_condition_ends_with_its_cause() -> None:
-    """Absent where nothing was ever wrong; False once the Model is there; gone with the wish for one."""
+    """The condition is absent without a failure, False once the Model exists, and removed with the setting."""
     there = model("draft", source=DRAFT_URL)
     assert condition(sync(speculating(), model(), there), "SpeculativeInvalid") == {}
     assert condition(sync(speculating("org/small"), model()), "SpeculativeInvalid") == {}
@@ -126,7 +126,7 @@ def test_speculation_without_a_draft_has_the_same_condition() -> None:
     assert "--num-speculative-tokens" not in args(answer)
 
 
-# llama.cpp, where a draft is a Model or one of the Model's files.
+# With llama.cpp a draft is a Model, or a file of the Model.
 
 
 def drafting(**speculation: Any) -> Json:
@@ -180,7 +180,7 @@ def test_pods_that_download_also_download_the_draft() -> None:
     ids=["missing", "not ready"],
 )
 def test_llamacpp_waits_for_its_draft_model(related: tuple[Json, ...], phase: str, reason: str) -> None:
-    """Nothing is made, and what runs goes on."""
+    """No child is created, and existing children are kept."""
     answer = sync(drafting(draftModelRef="d"), model(), *related)
     assert kinds(answer) == []
     assert answer["status"]["phase"] == phase
@@ -209,5 +209,5 @@ def test_no_draft_model_without_the_models_volume() -> None:
     ],
 )
 def test_rejects_speculation_that_cannot_work(speculation: Json, words: str) -> None:
-    """LK-V-I78 and LK-V-I81."""
+    """Types, files and references of draft models must be valid and fit together (LK-V-I78, LK-V-I81)."""
     assert words in str(errors(written(speculativeDecoding=speculation)))

@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("parent", "hardware", "words"), REFUSED.values(), ids=REFUSED)
 def test_gpus_that_cannot_be_requested_fail(parent: Json, hardware: Json, words: str) -> None:
-    """Nothing is made, nothing that runs is touched, and the status says why."""
+    """No child is created, existing children are kept, and the status reports the reason."""
     answer = sync(parent, model(hardware=hardware))
     assert kinds(answer) == []
     assert answer["status"]["phase"] == "Failed"
@@ -117,7 +117,7 @@ def test_claims_are_of_the_pod_and_its_container() -> None:
     ],
 )
 def test_rejects_claims_that_no_pod_can_have(claims: list[Json], more: Json, words: str) -> None:
-    """LK-V-M44."""
+    """Claims must be unique and valid, and set exactly one source (LK-V-M44)."""
     assert words in str(errors(written_model(hardware={"gpu": {"resourceClaims": claims, **more}})))
 
 
@@ -131,5 +131,5 @@ def test_rejects_claims_that_no_pod_can_have(claims: list[Json], more: Json, wor
     ],
 )
 def test_rejects_sharing_that_means_nothing(shares: Json, words: str) -> None:
-    """LK-V-I79."""
+    """``profile`` requires mode partitioned, and ``memoryLimitGiB`` mode shared (LK-V-I79)."""
     assert words in str(errors(written(resources={"gpuSharing": shares})))

@@ -1,4 +1,4 @@
-"""What pods get of a Model's newer fields: files of repositories and buckets, and devices by their own names."""
+"""Newer fields of a Model in pods: files of repositories and buckets, and names of devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.llmkube.inferenceservice.world import (
 
 
 def staged(source: str, *files: str, **spec: Any) -> Json:
-    """A Model whose files are there."""
+    """Return a Model whose files are downloaded."""
     listed: Json = {"files": list(files)} if files else {}
     every = [*files, *([spec["mmproj"]] if "mmproj" in spec else [])]
     return model(source=source, status={"cacheKey": "0123456789abcdef", "stagedFiles": every}, **listed, **spec)
@@ -37,7 +37,7 @@ def init(answer: Json) -> Json:
 
 
 def test_llamacpp_serves_the_first_of_several_files() -> None:
-    """The init container repairs a claim that was emptied, with the same credentials (LK-3.6.1)."""
+    """The init container restores missing files of the claim, with the same credentials (LK-3.6.1)."""
     secret = {"sourceSecretRef": {"name": "hub"}}
     answer = sync(service(), staged("hf://org/name", "q/1.gguf", "q/2.gguf", mmproj="p.gguf", **secret))
     assert args(answer).startswith(f"--model {ROOT}/q/1.gguf --host ")
@@ -71,7 +71,7 @@ def test_without_a_cache_each_pod_fetches_all() -> None:
 
 @pytest.mark.parametrize("runtime", ["vllm", "tgi"])
 def test_passes_the_revision_to_the_server(runtime: str) -> None:
-    """Upstream writes it behind the name, where no server takes it."""
+    """Upstream appends the revision to the name, which no server accepts."""
     answer = sync(service(runtime=runtime), model(source="hf://org/name@v1", format="safetensors"))
     assert "org/name" in container(answer)["args"]
     assert "--revision v1" in args(answer)
@@ -93,7 +93,7 @@ def test_tgi_fetches_the_repository_of_files_itself() -> None:
 
 
 def test_a_service_waits_until_other_files_are_there() -> None:
-    """The Model's status is about the earlier list, at an earlier generation (LK-T-18)."""
+    """The Model's status is for the previous list and generation, so the service waits (LK-T-18)."""
     changed = staged("org/name", "new.gguf")
     ready = {"type": "Ready", "status": "True", "reason": "ModelReady", "message": "", "observedGeneration": 1}
     ready["lastTransitionTime"] = "2030-01-01T00:00:00Z"
@@ -131,7 +131,7 @@ def gpu(accelerator: str = "cuda", **fields: Any) -> Json:
     ],
 )
 def test_which_device_is_requested(wanted: Json, resource: str, key: str) -> None:
-    """The Model's own name wins over everything that is concluded (LK-3.3)."""
+    """The resource's name in the Model wins over the one derived from accelerator and vendor (LK-3.3)."""
     answer = sync(service(image="mine"), wanted)
     assert container(answer)["resources"]["limits"] == {resource: "1"}
     assert [item["key"] for item in pod_spec(answer)["tolerations"]] == [key]
@@ -181,7 +181,7 @@ def test_the_scheduler_may_lack_a_device_of_any_name() -> None:
 
 
 def test_a_model_without_newer_fields_has_the_pods_it_had() -> None:
-    """The part of the template that is about the source, spelt out."""
+    """The init container has no fields or variables for credentials or several files."""
     answer = sync(service(), model())
     assert set(init(answer)) == {
         *("name", "image", "command", "env", "volumeMounts", "securityContext", "terminationMessagePolicy")

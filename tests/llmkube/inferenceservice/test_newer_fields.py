@@ -1,4 +1,4 @@
-"""Fields that newer versions of the API have: what a pod gets from them, and that nothing else changes."""
+"""Fields of newer API versions: their effect on pods, and that pods without them are unchanged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def expression(operator: str, *values: str, key: str = "gpu.count") -> Json:
 
 
 def test_where_pods_go() -> None:
-    """Affinity and spread are passed on as they are written, with every runtime."""
+    """Affinity and topology spread are passed on unchanged, with every runtime."""
     placed = {**node(expression("Gt", "3")), "topologySpreadConstraints": [SPREAD]}
     for runtime in ("llamacpp", "vllm", "tgi"):
         pod = pod_spec(sync(service(runtime=runtime, **placed), model()))
@@ -56,7 +56,7 @@ def test_where_pods_go() -> None:
 
 
 def test_volumes_beside_the_models() -> None:
-    """They come after what is generated, in the server's container alone."""
+    """The user's volumes follow the generated ones, and only the server's container mounts them."""
     volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "1024Mi"}}]
     mounts = [{"name": "scratch", "mountPath": "/scratch"}, {"name": "model-cache", "mountPath": "/again"}]
     pod = pod_spec(sync(service(extraVolumes=volumes, extraVolumeMounts=mounts), model()))
@@ -89,7 +89,7 @@ def test_disk_history_and_disruption() -> None:
 
 
 def test_a_template_does_not_depend_on_the_status() -> None:
-    """Or a pod that becomes ready would be replaced, and the next one too."""
+    """Otherwise each pod that becomes ready would be replaced."""
     parent = service(disruption={"protectStartup": True}, suspend=False, affinity={})
     first = sync(parent, model())
     ready = sync({**parent, "status": {"phase": "Ready"}}, model(), children=applied(first, Deployment=RUNNING))
@@ -121,7 +121,7 @@ def test_node_port() -> None:
     ],
 )
 def test_bind_address(runtime: str, flag: str) -> None:
-    """The default stays; an address of the user's replaces it."""
+    """The user's address replaces the default."""
     assert f"{flag} 0.0.0.0 " in args(sync(service(runtime=runtime), model()))
     assert f"{flag} :: " in args(sync(service(runtime=runtime, bindAddress="::"), model()))
 
@@ -145,7 +145,7 @@ def suspended(**spec: Any) -> Json:
 
 
 def test_suspend_stops_and_resume_starts() -> None:
-    """The number stays in the spec; the autoscaler goes meanwhile, and comes back."""
+    """Suspending scales to 0 and removes the autoscaler; resuming restores both."""
     parent = service(replicas=2, autoscaling={"maxReplicas": 5})
     before = scaled(running(parent=parent), 4)
     stopped = sync(suspended(), model(), children=before)
@@ -180,7 +180,7 @@ def test_suspend_on_metal() -> None:
 
 
 def test_a_model_in_a_directory_of_the_pod() -> None:
-    """No claim is mounted, each pod downloads, and the directory is no larger than it may be."""
+    """Each pod downloads to an emptyDir with a size limit, and no claim is mounted."""
     parent = service(modelCache={"persistence": "Ephemeral"}, resources={"ephemeralStorage": "10Gi"})
     pod = pod_spec(sync(parent, model()))
     assert pod["volumes"] == [{"name": "model-storage", "emptyDir": {"sizeLimit": "10Gi"}}]
@@ -193,7 +193,7 @@ def test_a_model_in_a_directory_of_the_pod() -> None:
 
 
 def test_a_model_that_pods_download() -> None:
-    """Onto the service's claim, in the same layout; each pod for itself where the service names none."""
+    """Pods download to the service's claim in the same layout, or to an emptyDir if it names none."""
     by_pods = model()
     by_pods["metadata"]["annotations"] = {"modelhooks.dev/download": "Pods"}
     parent = service(modelCache={"claimName": "fast"})
@@ -203,7 +203,7 @@ def test_a_model_that_pods_download() -> None:
 
 
 def test_a_model_on_a_claim_of_the_services_own() -> None:
-    """The layout is the same; a claim that is not there is said."""
+    """The layout is the same, and Ready reports a missing claim."""
     parent = service(modelCache={"claimName": "fast"})
     answer = sync(parent, model())
     assert pod_spec(answer)["volumes"] == [{"name": "model-cache", "persistentVolumeClaim": {"claimName": "fast"}}]
@@ -218,7 +218,7 @@ def test_a_model_on_a_claim_of_the_services_own() -> None:
 
 
 def _ready(parent: Json, *related: Json) -> str:
-    """The condition's message, with the kind of claims asked for."""
+    """Return the message of Ready if claims are observed."""
     other = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "other", "namespace": NAMESPACE}}
     message: str = condition(sync(parent, model(), other, *related), "Ready")["message"]
     return message
@@ -231,7 +231,7 @@ ROUTER_MOUNTS: Json = {
 
 
 def test_llamacpp_router() -> None:
-    """The models are the user's: nothing of the Model is mounted, and no GPU flag is given."""
+    """The user provides the models, so the Model is not mounted and no GPU flag is set."""
     parent = service(runtime="llamacpp-router", contextSize=4096, extraArgs=["--models-max", "2"], **ROUTER_MOUNTS)
     answer = sync(parent, model(hardware={"accelerator": "cuda", "gpu": {"count": 1}}))
     assert args(answer) == "--models-dir /models --port 8080 --host 0.0.0.0 --metrics --models-max 2"
@@ -300,7 +300,7 @@ EVERY_OPTION: Json = {
 
 
 def test_every_option_of_sglang() -> None:
-    """In the order of LK-3.5.7, before the user's own arguments."""
+    """Options are in the order of LK-3.5.7, before the user's arguments."""
     parent = service(runtime="sglang", sglangConfig=EVERY_OPTION, mode="embedding", extraArgs=["--x"])
     found = args(sync(parent, model(source="org/repo", hardware=GPUS)))
     assert found.partition("--served-model-name m ")[2] == (
@@ -336,14 +336,14 @@ PARTIAL: list[tuple[Json, str, list[str]]] = [
 
 @pytest.mark.parametrize(("config", "end", "fields"), PARTIAL)
 def test_sglang_gets_options_that_belong_together_or_none(config: Json, end: str, fields: list[str]) -> None:
-    """SGLang ends with a part of them, or ignores it; what is left out is warned of."""
+    """SGLang exits on or ignores incomplete options, so they are left out with a warning."""
     parent = service(runtime="sglang", sglangConfig=config)
     assert args(sync(parent, model(source="org/repo"))).endswith(end)
     assert [text.partition(": ")[0] for text in warned(parent)] == [f"spec.sglangConfig.{field}" for field in fields]
 
 
 def test_the_router_has_neither_pod_monitor_nor_default_metric() -> None:
-    """Its ``/metrics`` answers for a single model only."""
+    """The router's ``/metrics`` supports only a single model."""
     parent = service(runtime="llamacpp-router", autoscaling={"maxReplicas": 3})
     assert "spec.autoscaling: no effect without metrics" in " ".join(warned(parent))
     answer = sync(parent, model(), declared=(POD_MONITOR,))
@@ -361,7 +361,7 @@ def test_the_router_has_neither_pod_monitor_nor_default_metric() -> None:
     ],
 )
 def test_what_sglang_is_for(spec: Json, embedding: bool) -> None:
-    """The mode of the spec, else what arguments and path say; a flag of the user's own is not repeated."""
+    """The mode comes from the spec, or else from arguments and path; the user's flag is not repeated."""
     found = args(sync(service(runtime="sglang", **spec), model(source="org/repo"))).split()
     assert found.count("--is-embedding") == (1 if embedding or spec.get("mode") == "embedding" else 0)
 
@@ -370,7 +370,7 @@ SPECULATIVE = {"enabled": True, "algorithm": "EAGLE"}
 
 
 def test_sglangs_condition() -> None:
-    """False while speculative decoding is not what was asked for, true only after that (LK-5.7)."""
+    """SGLangSpecValid is False for an invalid configuration, and True only after that (LK-5.7)."""
     remote = model(source="org/repo")
     broken = sync(service(runtime="sglang", sglangConfig={"speculative": SPECULATIVE}), remote)
     assert condition(broken, "SGLangSpecValid")["reason"] == "SpeculativeMissingConfig"
@@ -474,7 +474,7 @@ BROKEN: list[tuple[str, Json, str]] = [
 
 @pytest.mark.parametrize(("rule", "spec", "message"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_is_refused(rule: str, spec: Json, message: str) -> None:
-    """One mistake, one finding."""
+    """Each mistake gives an error at its field."""
     found = errors(written(**spec))
     assert [text for text in found if message in text], (rule, found)
 

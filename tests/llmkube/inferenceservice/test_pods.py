@@ -1,4 +1,4 @@
-"""The shape of a service's children: what the user says, what is said otherwise, and what survives untouched."""
+"""A service's children: the user's values, the defaults, and fields that are passed through."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.llmkube.inferenceservice.world import (
 
 
 def test_minimal_service() -> None:
-    """A service that says nothing but its Model gets upstream's Deployment and Service (LK-3.3, LK-4.1)."""
+    """A service with only a Model gets upstream's Deployment and Service (LK-3.3, LK-4.1)."""
     answer = sync(service(), model())
     assert kinds(answer) == ["Deployment", "Service"]
     deployment = child(answer, "Deployment")
@@ -49,7 +49,7 @@ def test_minimal_service() -> None:
 
 
 def test_download_in_the_pod() -> None:
-    """A cached file is mounted for reading, and put there by an init container if it is not there yet (LK-3.6)."""
+    """The cache is mounted read-only, and an init container downloads the file if it is missing (LK-3.6)."""
     pod = pod_spec(sync(service(podSecurityContext={"runAsUser": 2000, "runAsGroup": 3000}), model()))
     (init,) = pod["initContainers"]
     assert [variable["name"] for variable in init["env"]] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]
@@ -62,7 +62,7 @@ def test_download_in_the_pod() -> None:
 
 
 def test_the_models_own_directory_is_used() -> None:
-    """The path is the one the Model reports, so that its Job and the pods mean the same file."""
+    """The path comes from the Model's status, so that its Job and the pods use the same file."""
     answer = sync(service(), model(status={"cacheKey": "0123456789abcdef"}))
     assert container(answer)["args"][1] == "/models/0123456789abcdef/m.gguf"
     environment = pod_spec(answer)["initContainers"][0]["env"]
@@ -70,13 +70,13 @@ def test_the_models_own_directory_is_used() -> None:
 
 
 def test_a_model_may_have_another_claim() -> None:
-    """The claim that the Model's status names, where an earlier Model's claim has the plain name."""
+    """The claim comes from the Model's status, because an earlier Model's claim may have the default name."""
     pod = pod_spec(sync(service(), model(status={"cacheClaim": "m-cache-01234567"})))
     assert pod["volumes"][0]["persistentVolumeClaim"] == {"claimName": "m-cache-01234567"}
 
 
 def test_operators_claim() -> None:
-    """A claim that the operator names is used where the namespace has it, and only there (D.4)."""
+    """The operator's claim is used only in namespaces that have it (D.4)."""
     settings = Settings(llmkube_model_cache_claim="llmkube-model-cache")
     claim = {
         "apiVersion": "v1",
@@ -90,7 +90,7 @@ def test_operators_claim() -> None:
 
 
 def test_file_of_the_node() -> None:
-    """P: a local file reaches the cache through the init container only; the server never sees the node."""
+    """P: only the init container mounts the node's file, and copies it to the cache."""
     settings = Settings(llmkube_ca_cert_configmap="corp-ca")
     pod = pod_spec(sync(service(), model(source="file:///mnt/m/x.gguf"), settings=settings))
     assert [volume["name"] for volume in pod["volumes"]] == ["model-cache", "host-model", "custom-ca-cert"]
@@ -109,7 +109,7 @@ NO_VOLUME: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize(("spec", "isvc"), NO_VOLUME.values(), ids=NO_VOLUME.keys())
 def test_nothing_is_mounted(spec: Json, isvc: Json) -> None:
-    """No volume, mount or init container where the server does not read the model from a volume."""
+    """Volumes, mounts and init containers are absent if the server does not read the model from a volume."""
     pod = pod_spec(sync(service(**isvc), model(**spec)))
     assert "volumes" not in pod
     assert "initContainers" not in pod
@@ -128,7 +128,7 @@ VENDORS: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("hardware", "resource"), VENDORS.values(), ids=VENDORS.keys())
 def test_gpu_resource(hardware: Json, resource: str) -> None:
-    """Accelerator and vendor name the resource, its toleration and the strategy (LK-3.3, LK-T-04, LK-T-07)."""
+    """Accelerator and vendor determine resource, toleration and strategy (LK-3.3, LK-T-04, LK-T-07)."""
     toleration = {"key": "team", "operator": "Exists"}
     answer = sync(service(tolerations=[toleration], nodeSelector={"a": "b"}), model(hardware=hardware))
     pod = pod_spec(answer)
@@ -140,7 +140,7 @@ def test_gpu_resource(hardware: Json, resource: str) -> None:
 
 
 def test_intel_resource_is_the_operators() -> None:
-    """Intel's device plugin has several names; the operator says which."""
+    """Intel's device plugins have several resource names, so a setting selects one."""
     settings = Settings(llmkube_intel_gpu_resource="gpu.intel.com/xe")
     hardware = {"accelerator": "intel", "gpu": {"count": 2}}
     answer = sync(service(), model(hardware=hardware), settings=settings)
@@ -148,7 +148,7 @@ def test_intel_resource_is_the_operators() -> None:
 
 
 def test_placement_without_a_gpu() -> None:
-    """Tolerations and node selector count without a GPU too (LK-T-03)."""
+    """Tolerations and node selector also apply without a GPU (LK-T-03)."""
     pod = pod_spec(sync(service(tolerations=[{"operator": "Exists"}], nodeSelector={"a": "b"}), model()))
     assert pod["tolerations"] == [{"operator": "Exists"}]
     assert pod["nodeSelector"] == {"a": "b"}
@@ -165,13 +165,13 @@ REQUESTS: dict[str, tuple[Json, Json, Json]] = {
 
 @pytest.mark.parametrize(("fallback", "own", "expected"), REQUESTS.values(), ids=REQUESTS.keys())
 def test_requests(fallback: Json, own: Json, expected: Json) -> None:
-    """Requests are the service's, else the Model's (LK-B-03), in the text the API server stores; never limits."""
+    """Requests come from the service, or else the Model (LK-B-03), in stored form; no limits are set."""
     answer = sync(service(resources=own), model(resources=fallback))
     assert container(answer)["resources"] == {"requests": expected}
 
 
 def test_environment_has_each_name_once() -> None:
-    """The user's variable replaces the runtime's, the last of several counts, an empty value is left out."""
+    """The user's variable replaces the runtime's, the last duplicate wins, and empty values are omitted."""
     token = {"hfTokenSecretRef": {"name": "hf", "key": "token"}}
     own = [{"name": "A", "value": "1"}, {"name": "HF_TOKEN", "value": "x"}, {"name": "A", "value": ""}]
     assert container(sync(service(runtime="vllm", vllmConfig=token), model()))["env"] == [
@@ -183,7 +183,7 @@ def test_environment_has_each_name_once() -> None:
 
 
 def test_embedded_values_pass_through() -> None:
-    """A field of Kubernetes that we have never heard of survives in everything users embed."""
+    """Unknown fields of Kubernetes types are passed through."""
     probe = {"httpGet": {"path": "/ok", "port": "http", "newField": "x"}, "alsoNew": 3}
     answer = sync(
         service(
@@ -207,7 +207,7 @@ def test_embedded_values_pass_through() -> None:
 
 
 def test_empty_security_contexts_replace_the_defaults() -> None:
-    """What the user writes counts as a whole, even when it is empty (LK-3.7)."""
+    """The user's security context replaces the default as a whole, even if it is empty (LK-3.7)."""
     answer = sync(service(securityContext={}, podSecurityContext={}), model())
     assert pod_spec(answer)["securityContext"] == {}
     assert container(answer)["securityContext"] == {}
@@ -215,19 +215,19 @@ def test_empty_security_contexts_replace_the_defaults() -> None:
 
 @pytest.mark.parametrize("part", ["capabilities", "seLinuxOptions", "windowsOptions"])
 def test_parts_that_the_api_server_keeps_empty_stay(part: str) -> None:
-    """In Kubernetes' own types these are pointers: an empty one is written, as the Go operator does."""
+    """These fields are pointers in Kubernetes' types: an empty object is sent, as the Go operator does."""
     answer = sync(service(securityContext={part: {}}), model())
     assert container(answer)["securityContext"] == {part: {}}
 
 
 def test_a_pull_secret_is_sent_once() -> None:
-    """A list that names a Secret twice is no mistake; Metacontroller would merge the two."""
+    """A duplicate Secret is accepted, and sent once, because Metacontroller would merge the two."""
     answer = sync(service(imagePullSecrets=[{"name": "a"}, {"name": "b"}, {"name": "a"}]), model())
     assert pod_spec(answer)["imagePullSecrets"] == [{"name": "a"}, {"name": "b"}]
 
 
 def test_omits_empty_strings() -> None:
-    """The API server does not store them: they would look like a change at every sync."""
+    """The API server does not store empty strings, so they would look like a change at every sync."""
     options = {"type": "spc_t", "role": ""}
     answer = sync(
         service(securityContext={"seLinuxOptions": options}, podSecurityContext={"seLinuxOptions": options}), model()
@@ -237,7 +237,7 @@ def test_omits_empty_strings() -> None:
 
 
 def test_operators_labels_win() -> None:
-    """The labels that find the pods cannot be changed by ``podLabels``; the selector never has the user's."""
+    """``podLabels`` cannot change the labels of the selector, and are not part of it."""
     answer = sync(service(podLabels={"app": "x", "team": "a"}, podAnnotations={"k": "v"}), model())
     template = child(answer, "Deployment")["spec"]["template"]["metadata"]
     assert template["labels"]["app"] == "s"
@@ -247,7 +247,7 @@ def test_operators_labels_win() -> None:
 
 
 def test_dots_in_the_name() -> None:
-    """A Service's name has dashes for dots; labels and the Deployment keep the name as it is."""
+    """Dots in a Service's name become dashes; labels and Deployment keep the name."""
     answer = sync(service("qwen2.5-7b"), model())
     assert child(answer, "Service")["metadata"]["name"] == "qwen2-5-7b"
     assert child(answer, "Service")["spec"]["selector"]["app"] == "qwen2.5-7b"
@@ -259,7 +259,7 @@ PROBED = {"llamacpp": 8080, "vllm": 8000, "tgi": 80, "personaplex": 8998, "gener
 
 @pytest.mark.parametrize(("runtime", "port"), PROBED.items())
 def test_probes_ask_the_containers_port(runtime: str, port: int) -> None:
-    """Probes are HTTP where the server has a health page, a connection elsewhere; both on its own port (LK-3.8)."""
+    """Probes use HTTP if the server has a health endpoint, or else TCP, on the container's port (LK-3.8)."""
     server = container(sync(service(runtime=runtime, image="i", replicas=2), model()))
     connects: Json = {"tcpSocket": {"port": port}}
     asks: Json = {"httpGet": {"path": "/health", "port": port}}
@@ -279,7 +279,7 @@ METRICS = {
 
 @pytest.mark.parametrize(("runtime", "metric"), METRICS.items())
 def test_default_metric(runtime: str, metric: str) -> None:
-    """Without metrics of the user's, the autoscaler looks at the runtime's queue (LK-4.2)."""
+    """Without metrics in the spec, the autoscaler uses the runtime's queue (LK-4.2)."""
     answer = sync(service(runtime=runtime, image="i", autoscaling={"maxReplicas": 3}), model())
     spec = child(answer, "HorizontalPodAutoscaler")["spec"]
     assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 3)
@@ -290,7 +290,7 @@ def test_default_metric(runtime: str, metric: str) -> None:
 
 @pytest.mark.parametrize("runtime", ["personaplex", "generic", "llamacpp-router"])
 def test_no_autoscaler_without_a_metric(runtime: str) -> None:
-    """A server without metrics of its own would never be scaled; the condition asks for a metric."""
+    """Without a default metric no autoscaler is created, and ScalingActive asks for a metric."""
     parent = service(runtime=runtime, image="i", autoscaling={"maxReplicas": 3})
     answer = sync(parent, model())
     assert kinds(answer) == ["Deployment", "Service"]
@@ -305,7 +305,7 @@ def test_no_autoscaler_without_a_metric(runtime: str) -> None:
 
 
 def test_an_autoscaler_of_an_earlier_release_stays() -> None:
-    """The image of runtime generic may export the metric that it was made with."""
+    """An existing autoscaler keeps its metric, which the image of runtime generic may export."""
     parent = service(runtime="generic", image="i", autoscaling={"maxReplicas": 3})
     llamacpp = service(image="i", autoscaling={"maxReplicas": 3})
     answer = sync(parent, model(), children=applied(sync(llamacpp, model())))
@@ -315,7 +315,7 @@ def test_an_autoscaler_of_an_earlier_release_stays() -> None:
 
 
 def test_own_metrics() -> None:
-    """Both kinds of metric become what the autoscaler's API wants."""
+    """Metrics of both types are converted to the autoscaling API."""
     metrics = [
         {"type": "Pods", "name": "queue", "targetAverageValue": "1000m", "targetAverageUtilization": 5},
         {"type": "Resource", "name": "cpu", "targetAverageUtilization": 80},
@@ -334,7 +334,7 @@ def test_own_metrics() -> None:
 
 
 def test_pod_monitor_only_where_it_is_declared() -> None:
-    """A PodMonitor is made where that kind is installed, for runtimes that have metrics (LK-4.3)."""
+    """A PodMonitor is created for runtimes with metrics, if the kind is installed (LK-4.3)."""
     assert "PodMonitor" not in kinds(sync(service(), model()))
     answer = sync(service(), model(), declared=(POD_MONITOR,))
     spec = child(answer, "PodMonitor")["spec"]
@@ -352,7 +352,7 @@ def test_pod_monitor_only_where_it_is_declared() -> None:
 
 
 def test_what_the_api_server_would_not_store_is_left_out() -> None:
-    """Zeros and empty texts that mean a default would look like a change at every sync (MC-3.2)."""
+    """Zeros and empty strings that mean a default would look like a change at every sync (MC-3.2)."""
     probe: Json = {
         "httpGet": {"path": "/x", "port": 80, "host": "", "scheme": ""},
         "initialDelaySeconds": 0,

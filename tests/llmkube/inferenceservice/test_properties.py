@@ -1,4 +1,4 @@
-"""What holds for every service that admission lets through, whatever is in it."""
+"""Properties of all services that admission accepts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ quick = settings(max_examples=150)
 @quick
 @given(services, models)
 def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
-    """An admitted service is never refused by sync, nor by the checks on our own answers (which would be a 500)."""
+    """Sync does not refuse an admitted service, and its answer passes the response checks (else a 500)."""
     answer = sync(parent, model)
     reason = condition(answer, "Ready")["reason"]
     assert reason != "InvalidSpec"
@@ -35,7 +35,7 @@ def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
 @quick
 @given(services, models)
 def test_it_comes_to_rest(parent: Json, model: Json) -> None:
-    """Feeding the answer back reaches a fixed point in two rounds: the third answer writes nothing."""
+    """After two rounds the answers converge: the third one changes nothing."""
     children: tuple[Json, ...] = ()
     answer: Json = {}
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_it_comes_to_rest(parent: Json, model: Json) -> None:
 @quick
 @given(services, models, models)
 def test_any_edit_comes_to_rest_too(parent: Json, first: Json, second: Json) -> None:
-    """From any running service to any other Model: two rounds, and the selector never changes."""
+    """After any change of the Model the answers converge in two rounds, and the selector stays."""
     children = applied(sync(parent, first), Deployment=RUNNING)
     selectors = {str(c["spec"]["selector"]) for c in children if c["kind"] == "Deployment"}
     for _ in range(2):
@@ -63,7 +63,7 @@ def test_any_edit_comes_to_rest_too(parent: Json, first: Json, second: Json) -> 
 @quick
 @given(services, models, st.sampled_from(["gone", "Pending", "Failed", "Downloading"]))
 def test_no_model_no_loss(parent: Json, model: Json, trouble: str) -> None:
-    """Whatever happens to the Model, no child goes and none changes."""
+    """If the Model is missing or not ready, no child is removed or changed."""
     children = applied(sync(parent, model), Deployment=RUNNING)
     model["status"]["phase"] = trouble
     related = () if trouble == "gone" else (model,)
@@ -74,7 +74,7 @@ def test_no_model_no_loss(parent: Json, model: Json, trouble: str) -> None:
 @quick
 @given(services, models)
 def test_user_input_stays_data(parent: Json, model: Json) -> None:
-    """User text is an argument or a variable, each of its own; the one shell script is the same for everybody."""
+    """The shell script does not depend on user input, and variables are unique."""
     for child in sync(parent, model)["children"]:
         if child["kind"] != "Deployment":
             continue

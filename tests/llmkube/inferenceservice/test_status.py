@@ -1,4 +1,4 @@
-"""The status: golden vectors of LK-5.10, conditions by phase, the queue, and why a service is not ready."""
+"""The status: the table of LK-5.10, conditions by phase, the queue, and causes of not being ready."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PENDING: Json = {"phase": "Pending"}
 
 
 def deployed(parent: Json, *related: Json, ready: int, exist: int | None = None, **more: Any) -> tuple[Json, ...]:
-    """The children of a service of whose pods, all of the present template, so many are ready."""
+    """Return the children of a service with this number of ready pods of the current template."""
     pods = ready if exist is None else exist
     counts = {"replicas": pods, "updatedReplicas": pods, "readyReplicas": ready, "availableReplicas": ready}
     status = {**counts, "observedGeneration": 1, **more}
@@ -25,7 +25,7 @@ def deployed(parent: Json, *related: Json, ready: int, exist: int | None = None,
 
 
 def pod(name: str, message: str, reason: str = "Unschedulable") -> Json:
-    """A pod that the scheduler could not place."""
+    """Return a pod that the scheduler could not place."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -38,7 +38,7 @@ def pod(name: str, message: str, reason: str = "Unschedulable") -> Json:
 
 
 def endpoint_slice(name: str, heartbeat: str | None, *endpoints: Json) -> Json:
-    """What a metal agent writes."""
+    """Return an EndpointSlice as a metal agent writes it."""
     annotations = {} if heartbeat is None else {"llmkube.ai/agent-heartbeat": heartbeat}
     return {
         "apiVersion": "discovery.k8s.io/v1",
@@ -79,7 +79,7 @@ IN_CLUSTER: dict[str, tuple[int, int, tuple[Json, ...], str, str]] = {
 
 @pytest.mark.parametrize(("ready", "desired", "pods", "phase", "scheduling"), IN_CLUSTER.values(), ids=IN_CLUSTER)
 def test_phase_in_the_cluster(ready: int, desired: int, pods: tuple[Json, ...], phase: str, scheduling: str) -> None:
-    """Ready and wanted pods decide, then what the scheduler says (LK-5.3, LK-5.4, LK-5.10)."""
+    """The phase follows ready and desired pods, then the scheduler's message (LK-5.3, LK-5.4, LK-5.10)."""
     parent = service(replicas=desired)
     answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
     status = answer["status"]
@@ -121,7 +121,7 @@ ON_METAL: dict[str, tuple[int, tuple[Json, ...], str, str, int | None]] = {
 def test_phase_on_metal(
     desired: int, slices: tuple[Json, ...], phase: str, scheduling: str, resync: int | None
 ) -> None:
-    """The agent's addresses are the replicas, as long as it is heard of (LK-5.5, LK-5.10); nothing is made here."""
+    """Replicas are the agent's addresses while its heartbeat is recent (LK-5.5, LK-5.10); no child is created."""
     answer = sync(service(replicas=desired), model(hardware=METAL), *slices)
     assert answer["children"] == []
     assert (answer["status"]["phase"], answer["status"].get("schedulingStatus", "")) == (phase, scheduling)
@@ -130,7 +130,7 @@ def test_phase_on_metal(
 
 
 def test_what_the_agent_wrote_is_kept() -> None:
-    """The agent's verdict on memory stays until the service is ready; foreign conditions stay always (LK-T-02)."""
+    """The agent's memory verdict is kept until the service is ready; foreign conditions are always kept (LK-T-02)."""
     pressure = {
         "type": "MemoryPressure",
         "status": "True",
@@ -154,14 +154,14 @@ def test_what_the_agent_wrote_is_kept() -> None:
 
 
 def test_own_scheduling_words_go_when_their_cause_is_gone() -> None:
-    """What we wrote ourselves is not kept."""
+    """Scheduling fields that this hook set are removed once the pods are ready."""
     old = {"schedulingStatus": "InsufficientGPU", "schedulingMessage": "x", "waitingFor": "nvidia.com/gpu: 1"}
     answer = sync(service(status=old), model(), children=deployed(service(), ready=1))
     assert not {"schedulingStatus", "schedulingMessage", "waitingFor"} & set(answer["status"])
 
 
 def test_waiting_for() -> None:
-    """The missing resource, and how many of it a pod asks for, whoever of Model and service said so (LK-5.4)."""
+    """waitingFor has the missing resource and the amount that a pod requests (LK-5.4)."""
     hardware = {"accelerator": "cuda", "gpu": {"count": 4}}
     parent = service()
     children = deployed(parent, model(hardware=hardware), ready=0)
@@ -192,7 +192,7 @@ QUEUES: dict[str, tuple[tuple[Json, ...], int]] = {
 
 @pytest.mark.parametrize(("others", "position"), QUEUES.values(), ids=QUEUES)
 def test_queue_position(others: tuple[Json, ...], position: int) -> None:
-    """The oldest is first, over all namespaces, and a service counts itself at once (LK-5.9, LK-T-33)."""
+    """The queue is ordered by age over all namespaces and includes the service itself (LK-5.9, LK-T-33)."""
     parent = service(resources={"gpu": 1})
     parent["metadata"]["creationTimestamp"] = "2030-01-01T00:00:00Z"
     children = deployed(parent, ready=0)
@@ -205,7 +205,7 @@ def test_queue_position(others: tuple[Json, ...], position: int) -> None:
 
 
 def test_no_position_outside_the_queue() -> None:
-    """Only a service that waits has a place."""
+    """Only a service that waits for a GPU has a position."""
     answer = sync(
         service(), model(), neighbour("a", "x", "2029-01-01T00:00:00Z"), children=deployed(service(), ready=1)
     )
@@ -222,7 +222,7 @@ STALE: list[Json] = [
     )
 ]
 
-# Phase -> the conditions it leaves, of all that were there before.
+# Phase -> ready, desired, pods, resulting conditions; the conditions before are STALE.
 LEFT: dict[str, tuple[int, int, tuple[Json, ...], dict[str, tuple[str, str]]]] = {
     "Ready": (1, 1, (), {"Available": ("True", "InferenceReady")}),
     "Progressing": (1, 2, (), {"Available": ("True", "Old"), "Progressing": ("True", "Creating")}),
@@ -243,7 +243,7 @@ LEFT: dict[str, tuple[int, int, tuple[Json, ...], dict[str, tuple[str, str]]]] =
 
 @pytest.mark.parametrize(("phase", "row"), LEFT.items())
 def test_conditions_by_phase(phase: str, row: tuple[int, int, tuple[Json, ...], dict[str, tuple[str, str]]]) -> None:
-    """Each phase leaves the conditions that hold, and takes away the others (LK-5.7)."""
+    """Each phase keeps the conditions that apply, and removes the others (LK-5.7)."""
     ready, desired, pods, expected = row
     parent = service(replicas=desired, status={"conditions": STALE})
     answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
@@ -253,7 +253,7 @@ def test_conditions_by_phase(phase: str, row: tuple[int, int, tuple[Json, ...], 
 
 
 def test_conditions_while_the_model_is_away() -> None:
-    """Missing: only what went wrong. Not ready: Available follows the pods that keep running (LK-5.7)."""
+    """Without the Model, Available is removed; while the Model is not ready, Available follows the pods (LK-5.7)."""
     parent = service(status={"conditions": STALE})
     children = deployed(parent, ready=1)
     missing = sync(parent, children=children)
@@ -267,7 +267,7 @@ def test_conditions_while_the_model_is_away() -> None:
 
 
 def test_transition_times_move_with_the_status_only() -> None:
-    """A condition that says the same keeps its time, whatever its reason becomes."""
+    """lastTransitionTime changes only with the status, not with the reason."""
     parent = service(replicas=2, status={"conditions": STALE})
     answer = sync(parent, model(), children=deployed(parent, ready=1))
     assert condition(answer, "Progressing")["lastTransitionTime"] == ago(1000)
@@ -276,14 +276,14 @@ def test_transition_times_move_with_the_status_only() -> None:
 
 
 def test_replicas_are_the_pods_that_exist() -> None:
-    """The scale subresource reports what there is, not what is wished (LK-B-20)."""
+    """The scale subresource reports existing pods, not desired ones (LK-B-20)."""
     parent = service(replicas=3)
     answer = sync(parent, model(), children=deployed(parent, ready=1, exist=2))
     assert (answer["status"]["replicas"], answer["status"]["desiredReplicas"]) == (2, 3)
 
 
 def test_the_autoscalers_wish_counts() -> None:
-    """Under an autoscaler a service with as many pods as that wants is ready (LK-T-17)."""
+    """With an autoscaler, desired replicas are those of the Deployment (LK-T-17)."""
     parent = service(replicas=1, autoscaling={"maxReplicas": 5})
     (deployment, svc, hpa) = deployed(parent, ready=4)
     deployment["spec"]["replicas"] = 4
@@ -292,7 +292,7 @@ def test_the_autoscalers_wish_counts() -> None:
 
 
 def without_metric(seconds: int, reason: str = "FailedGetPodsMetric") -> Json:
-    """The status of an autoscaler that cannot read its metric for so many seconds."""
+    """Return the status of an autoscaler that could not read its metric for this many seconds."""
     began = ago(seconds)
     fails = {"type": "ScalingActive", "status": "False", "reason": reason, "message": "no such API"}
     able = {"type": "AbleToScale", "status": "True", "reason": "SucceededGetScale", "lastTransitionTime": began}
@@ -300,14 +300,14 @@ def without_metric(seconds: int, reason: str = "FailedGetPodsMetric") -> Json:
 
 
 def autoscaled(ready: int, hpa_status: Json) -> Json:
-    """The answer for a service of one pod with an autoscaler."""
+    """Return the answer for a service of one pod with an autoscaler."""
     parent = service(replicas=1, autoscaling={"maxReplicas": 5})
     deployment, svc, hpa = deployed(parent, ready=ready)
     return sync(parent, model(), children=(deployment, svc, {**hpa, "status": hpa_status}))
 
 
 def test_an_autoscaler_without_its_metric_is_a_cause() -> None:
-    """Of a service whose pods are ready: with the autoscaler's words and what to install."""
+    """If all pods are ready, Ready has the autoscaler's message and what to install."""
     answer = autoscaled(1, without_metric(120))
     ready = condition(answer, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "FailedGetPodsMetric")
@@ -321,19 +321,19 @@ def test_an_autoscaler_without_its_metric_is_a_cause() -> None:
 
 
 def test_an_autoscaler_has_a_minute() -> None:
-    """A new pod is scraped after a while, and Prometheus may restart."""
+    """A missing metric is reported after a minute, because scraping is delayed and Prometheus may restart."""
     answer = autoscaled(1, without_metric(59))
     assert (condition(answer, "Ready")["status"], answer["resyncAfterSeconds"]) == ("True", 65)
 
 
 def test_an_autoscaler_is_judged_last() -> None:
-    """Pods that are not ready have no metric; and one whose target has no pods does not scale on purpose."""
+    """A failing autoscaler is ignored while pods are not ready (they have no metric) or scaling is disabled."""
     assert "HorizontalPodAutoscaler" not in condition(autoscaled(0, without_metric(540)), "Ready")["message"]
     assert condition(autoscaled(1, without_metric(540, "ScalingDisabled")), "Ready")["status"] == "True"
 
 
 def test_a_status_behind_the_spec_is_not_believed() -> None:
-    """Pods are not counted as ready for a spec that the Deployment's controller has not seen."""
+    """Ready pods do not count before the Deployment's controller has observed the spec."""
     (deployment, svc) = deployed(service(), ready=1)
     deployment["metadata"]["generation"] = 2
     answer = sync(service(), model(), children=(deployment, svc))
@@ -345,7 +345,7 @@ PRIORITIES = {"critical": 1000000, "high": 100000, "normal": 10000, "low": 1000,
 
 @pytest.mark.parametrize(("level", "value"), PRIORITIES.items())
 def test_priority(level: str, value: int) -> None:
-    """A level has its class and its number."""
+    """Each level has a PriorityClass and a value."""
     answer = sync(service(priority=level), model())
     assert answer["status"]["effectivePriority"] == value
     assert answer["children"][0]["spec"]["template"]["spec"]["priorityClassName"] == f"llmkube-{level}"
@@ -356,13 +356,13 @@ def priority_class(name: str, value: int) -> dict[str, Any]:
 
 
 def test_a_levels_class_of_the_cluster_says_its_value() -> None:
-    """Operators may give the classes other numbers, and those decide who is evicted (LK-B-16)."""
+    """The value of the PriorityClass in the cluster wins, because it decides about evictions (LK-B-16)."""
     classes = (priority_class("llmkube-high", 4242), priority_class("llmkube-low", 1))
     assert sync(service(priority="high"), model(), *classes)["status"]["effectivePriority"] == 4242
 
 
 def test_custom_priority_class() -> None:
-    """The number is that of the class where it can be seen, else that of the level (LK-B-16)."""
+    """The value comes from the PriorityClass if it is observed, or else from the level (LK-B-16)."""
     parent = service(priorityClassName="gold")
     assert sync(parent, model(), priority_class("gold", 77))["status"]["effectivePriority"] == 77
     absent = sync(parent, model())
@@ -370,7 +370,7 @@ def test_custom_priority_class() -> None:
 
 
 def test_endpoint() -> None:
-    """The URL has the Service's name and port, the user's path and the cluster's domain (LK-5.6)."""
+    """The URL has the Service's name and port, the spec's path and the cluster domain (LK-5.6)."""
     parent = service("qwen2.5-7b", endpoint={"port": 9000, "path": "/v1/completions"})
     answer = sync(parent, model(), settings=Settings(cluster_domain="example.org"))
     assert answer["status"]["endpoint"] == "http://qwen2-5-7b.ns1.svc.example.org:9000/v1/completions"
@@ -389,20 +389,20 @@ SPECULATIVE: dict[str, tuple[Json, list[Json], tuple[str, str] | None]] = {
 
 @pytest.mark.parametrize(("config", "before", "expected"), SPECULATIVE.values(), ids=SPECULATIVE)
 def test_vllm_spec_valid(config: Json, before: list[Json], expected: tuple[str, str] | None) -> None:
-    """Speculative decoding without a model is said, and deployed without (LK-5.7)."""
+    """VLLMSpecValid is False for speculative decoding without a model, and True only after that (LK-5.7)."""
     parent = service(runtime="vllm", vllmConfig={"speculative": config}, status={"conditions": before})
     found = condition(sync(parent, model()), "VLLMSpecValid")
     assert (found.get("status"), found.get("reason")) == (expected or (None, None))
 
 
 def test_vllm_spec_valid_goes_with_the_runtime() -> None:
-    """Another runtime has no such condition."""
+    """The condition is removed if the runtime changes."""
     before = [{"type": "VLLMSpecValid", "status": "True", "reason": "ConfigValid", "message": ""}]
     assert not condition(sync(service(status={"conditions": before}), model()), "VLLMSpecValid")
 
 
 def test_why_not_ready_is_ordered_and_quoted() -> None:
-    """What refuses pods comes first, then what the user contradicts himself in, then what pods say."""
+    """Causes that prevent pods come first, then conflicts in the spec, then the pods' own causes."""
     other = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "other"}, "value": 1}
     parent = service(runtime="vllm", vllmConfig={"tensorParallelSize": 8})
     children = deployed(parent, ready=0)
@@ -425,13 +425,13 @@ MISFITS: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("spec", "isvc", "reason"), MISFITS.values(), ids=MISFITS)
 def test_misfits(spec: Json, isvc: Json, reason: str) -> None:
-    """A Model that the runtime cannot load is named before anything the pods may say (LK-V-M16, LK-V-X04)."""
+    """A Model that the runtime cannot load is reported before any cause of the pods (LK-V-M16, LK-V-X04)."""
     answer = sync(service(**isvc), model(**spec), children=deployed(service(**isvc), model(**spec), ready=0))
     assert condition(answer, "Ready")["reason"] == reason
 
 
 def starting(name: str, host: str) -> Json:
-    """A pod that has a node and whose containers are being made."""
+    """Return a pod on a node whose containers are being created."""
     waiting = {"name": "llama-server", "state": {"waiting": {"reason": "ContainerCreating"}}}
     status = {**PENDING, "hostIP": host, "containerStatuses": [waiting]}
     metadata = {"name": name, "namespace": "ns1", "labels": POD_LABELS}
@@ -439,7 +439,7 @@ def starting(name: str, host: str) -> Json:
 
 
 def test_pods_of_others_are_not_looked_at() -> None:
-    """They may have the label that pods are asked for by."""
+    """Pods of other services may match the label selector, and are ignored."""
     parent, held = service(), pod("a", GPU_MESSAGE)
     held["metadata"]["labels"] = {"app": "s", "tier": "web"}
     answer = sync(parent, model(), held, children=deployed(parent, ready=0))
@@ -448,7 +448,7 @@ def test_pods_of_others_are_not_looked_at() -> None:
 
 
 def test_reports_a_metal_service_without_endpoint_slices() -> None:
-    """Where EndpointSlices are not asked for, no agent can ever be heard of."""
+    """If EndpointSlices are not watched, the agent is unknown, and Ready names the setting."""
     settings = Settings(llmkube_watch_endpoint_slices=False)
     answer = sync(service(), model(hardware=METAL), settings=settings)
     assert answer["status"]["schedulingStatus"] == "WaitingForMetalAgent"
@@ -456,7 +456,7 @@ def test_reports_a_metal_service_without_endpoint_slices() -> None:
 
 
 def test_multi_attach_is_named() -> None:
-    """Pods on two nodes that want a claim of one node: the cluster says so in events only, the service in Ready."""
+    """Pods on two nodes cannot share a ReadWriteOnce claim; the cluster reports it in events, and Ready too."""
     parent = service(replicas=2)
     children = deployed(parent, ready=1)
     pods = (starting("a", "10.0.0.1"), starting("b", "10.0.0.2"))
@@ -469,14 +469,14 @@ def test_multi_attach_is_named() -> None:
 
 
 def test_nothing_known_is_the_bare_count() -> None:
-    """Without pods to look at, the numbers are said."""
+    """Without observed pods, Ready reports the numbers."""
     parent = service(replicas=2)
     answer = sync(parent, model(), children=deployed(parent, ready=1))
     assert condition(answer, "Ready")["message"] == "1 of 2 pods are ready"
 
 
 def test_stopped_says_so() -> None:
-    """A service that nobody wants to run is not ready, and that is no trouble."""
+    """A service scaled to zero is not ready, and does not progress."""
     parent = service(replicas=0)
     answer = sync(parent, model(), children=deployed(parent, ready=0))
     assert condition(answer, "Ready")["reason"] == "ManuallyScaledToZero"
@@ -484,7 +484,7 @@ def test_stopped_says_so() -> None:
 
 
 def failing(name: str, revision: str, created: str) -> Json:
-    """A pod whose image cannot be pulled."""
+    """Return a pod whose image cannot be pulled."""
     waiting = {"reason": "ImagePullBackOff", "message": "manifest unknown"}
     return {
         "apiVersion": "v1",
@@ -500,7 +500,7 @@ def failing(name: str, revision: str, created: str) -> Json:
 
 
 def test_a_broken_update_is_not_ready() -> None:
-    """The old pod serves, so the phase stays and ``Available`` too; but what was asked for is not there."""
+    """The old pod serves, so phase and ``Available`` stay, but Ready is False."""
     parent = service()
     children = deployed(parent, ready=1, exist=2, updatedReplicas=1)
     answer = sync(parent, model(), failing("s-new", "b", "2030-01-01T00:00:00Z"), children=children)
@@ -511,7 +511,7 @@ def test_a_broken_update_is_not_ready() -> None:
 
 
 def test_an_update_that_is_refused_is_not_ready() -> None:
-    """No new pod exists that could say why."""
+    """Without a new pod the reason comes from the Deployment's ReplicaFailure."""
     parent = service()
     refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: gpus"}
     answer = sync(parent, model(), children=deployed(parent, ready=1, updatedReplicas=0, conditions=[refused]))
@@ -521,7 +521,7 @@ def test_an_update_that_is_refused_is_not_ready() -> None:
 
 
 def test_an_update_that_only_takes_its_time_is_not_ready() -> None:
-    """With the numbers, where nothing is wrong."""
+    """Ready reports the numbers while a rollout progresses."""
     parent = service(replicas=2)
     answer = sync(parent, model(), children=deployed(parent, ready=2, exist=3, updatedReplicas=1))
     ready = condition(answer, "Ready")

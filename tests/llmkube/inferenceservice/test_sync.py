@@ -1,4 +1,4 @@
-"""From what is there to what shall be there: nothing is lost, nothing is fought over, and it comes to rest."""
+"""Sync with observed children: children are kept, other writers' changes respected, and answers converge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GPU: Json = {"accelerator": "cuda", "gpu": {"count": 1}}
 
 
 def running(*related: Json, parent: Json | None = None) -> tuple[Json, ...]:
-    """The children of a service that runs."""
+    """Return the children of a running service."""
     return applied(sync(parent or service(), *(related or (model(),))), Deployment=RUNNING)
 
 
@@ -53,7 +53,7 @@ GATES: dict[str, tuple[tuple[Json, ...], str, str]] = {
 
 @pytest.mark.parametrize(("related", "phase", "reason"), GATES.values(), ids=GATES.keys())
 def test_children_outlive_a_model_that_cannot_be_used(related: tuple[Json, ...], phase: str, reason: str) -> None:
-    """Whatever is the matter with the Model, every child is answered exactly as it was last applied."""
+    """If the Model cannot be used, every child is sent as it was last applied."""
     before = running()
     answer = sync(service(), *related, children=before)
     assert applied(answer, before, Deployment=RUNNING) == before
@@ -65,21 +65,21 @@ def test_children_outlive_a_model_that_cannot_be_used(related: tuple[Json, ...],
 
 @pytest.mark.parametrize(("related", "phase", "reason"), GATES.values(), ids=GATES.keys())
 def test_nothing_is_made_before_the_model_is_ready(related: tuple[Json, ...], phase: str, reason: str) -> None:
-    """A new service waits for its Model and says for what."""
+    """A new service waits for its Model, and Ready has the reason."""
     answer = sync(service(), *related)
     assert answer["children"] == []
     assert (answer["status"]["phase"], condition(answer, "Ready")["reason"]) == (phase, reason)
 
 
 def test_the_models_own_words() -> None:
-    """Why a Model is not ready stands in the service's message too."""
+    """The message of the Model's Ready is part of the service's."""
     why = {"type": "Ready", "status": "False", "reason": "DownloadFailed", "message": "curl: (22) 404"}
     answer = sync(service(), model(phase="Failed", status={"conditions": [why]}))
     assert condition(answer, "Ready")["message"] == "Model m is Failed: curl: (22) 404"
 
 
 def test_impossible_settings_fail_the_service_too() -> None:
-    """A cache size that is no quantity: nothing will happen by itself (LK-0.3); what runs goes on."""
+    """An invalid cache size fails the service, because waiting does not help (LK-0.3); children are kept."""
     why = {"type": "Ready", "status": "False", "reason": "InvalidSettings", "message": "no quantity"}
     before = running()
     answer = sync(service(), model(phase="Failed", status={"conditions": [why]}), children=before)
@@ -90,7 +90,7 @@ def test_impossible_settings_fail_the_service_too() -> None:
 
 
 def test_a_new_source_is_waited_for() -> None:
-    """A status about an earlier source does not count: the file of the new one is not there yet (LK-T-18)."""
+    """A status of an earlier generation with another cache key does not count (LK-T-18)."""
     judged = {"type": "Ready", "status": "True", "reason": "ModelReady", "observedGeneration": 1}
     changed = model(source="https://example.com/new.gguf", status={"cacheKey": "old", "conditions": [judged]})
     changed["metadata"]["generation"] = 2
@@ -109,7 +109,7 @@ def test_a_new_source_is_waited_for() -> None:
     ],
 )
 def test_a_new_checksum_is_waited_for(known: str, wanted: str, phase: str) -> None:
-    """Pods that start before the Job has judged the new file would each fetch it for themselves."""
+    """The service waits for the Job to verify the new file; otherwise each pod would download it."""
     judged = {"type": "Ready", "status": "True", "reason": "ModelReady", "observedGeneration": 1}
     changed = model(**({"sha256": wanted} if wanted else {}), status={"sha256": known, "conditions": [judged]})
     changed["metadata"]["generation"] = 2
@@ -117,7 +117,7 @@ def test_a_new_checksum_is_waited_for(known: str, wanted: str, phase: str) -> No
 
 
 def test_an_edited_model_on_metal_stays_usable() -> None:
-    """A file that the agent opens itself has no cache key to tell a new source by."""
+    """On metal the agent reads the file, so no cache key shows a new source."""
     judged = {"type": "Ready", "status": "True", "reason": "MetalAgentManaged", "observedGeneration": 1}
     status = {"cacheKey": "", "conditions": [judged]}
     changed = model(source="/m.gguf", hardware={"accelerator": "metal"}, status=status)
@@ -126,13 +126,13 @@ def test_an_edited_model_on_metal_stays_usable() -> None:
 
 
 def test_a_switch_to_metal_removes_the_children() -> None:
-    """Handing the service to an agent is the user's intent: nothing stays in the cluster (LK-3.1)."""
+    """The agent takes over the service, so its children are removed (LK-3.1)."""
     answer = sync(service(), model(hardware={"accelerator": "metal"}), children=running())
     assert answer["children"] == []
 
 
 def test_an_invalid_service_keeps_its_children() -> None:
-    """A mistake in the spec changes nothing and says what to write instead."""
+    """An invalid spec changes no child, and Ready names the field."""
     before = running()
     answer = sync(service(resources={"memory": "lots"}), model(), children=before)
     assert applied(answer, before, Deployment=RUNNING) == before
@@ -143,7 +143,7 @@ def test_an_invalid_service_keeps_its_children() -> None:
 
 @pytest.mark.parametrize(("found", "left"), [("InsufficientGPU", None), ("InsufficientMemory", "InsufficientMemory")])
 def test_an_invalid_service_waits_for_no_node(found: str, left: str | None) -> None:
-    """Nobody looked for a GPU for this spec (LK-5.2); what a metal agent found stays (LK-T-02)."""
+    """The hook's scheduling fields are removed (LK-5.2); those of a metal agent are kept (LK-T-02)."""
     status = {"schedulingStatus": found, "schedulingMessage": "words", "waitingFor": "nvidia.com/gpu: 1"}
     shown = sync(service(resources={"memory": "lots"}, status=status), model())["status"]
     assert (shown.get("schedulingStatus"), shown.get("schedulingMessage")) == (left, "words" if left else None)
@@ -151,7 +151,7 @@ def test_an_invalid_service_waits_for_no_node(found: str, left: str | None) -> N
 
 
 def scaled(before: tuple[Json, ...], replicas: int) -> tuple[Json, ...]:
-    """The same children after somebody else wrote the Deployment's replicas."""
+    """Return the same children after another writer changed the Deployment's replicas."""
     return tuple(
         {**item, "spec": {**item["spec"], "replicas": replicas}} if item["kind"] == "Deployment" else item
         for item in before
@@ -167,14 +167,14 @@ AUTOSCALED = service(replicas=3, autoscaling={"maxReplicas": 5})
 
 
 def test_replicas_are_the_users_without_an_autoscaler() -> None:
-    """A number that somebody else wrote is corrected."""
+    """A number that another writer set is reset."""
     parent = service(replicas=3)
     before = running(parent=parent)
     assert replicas(sync(parent, model(), children=scaled(before, 5))) == 3
 
 
 def test_created_with_an_autoscaler_replicas_are_where_it_starts() -> None:
-    """From then on the number is the autoscaler's (MC-3.6)."""
+    """Later the autoscaler's number is kept (MC-3.6)."""
     first = sync(AUTOSCALED, model())
     assert replicas(first) == 3
     later = scaled(applied(first), 5)
@@ -191,7 +191,7 @@ def test_an_autoscaler_starts_within_its_range(wanted: int, start: int) -> None:
 
 
 def test_a_deployment_that_was_taken_over_keeps_the_autoscalers_number() -> None:
-    """It has no record of ours, and the number becomes part of the first one."""
+    """The Deployment has no record, and the autoscaler's number becomes part of the first one."""
     before = tuple(map(observed, scaled(running(parent=AUTOSCALED), 4)))
     answer = sync(AUTOSCALED, model(), children=before)
     assert replicas(answer) == 4
@@ -201,7 +201,7 @@ def test_a_deployment_that_was_taken_over_keeps_the_autoscalers_number() -> None
 
 @pytest.mark.parametrize(("chosen", "start"), [(4, 4), (9, 5), (0, 3)])
 def test_a_deployment_that_is_made_again_goes_on_where_the_autoscaler_was(chosen: int, start: int) -> None:
-    """Somebody deleted it; the autoscaler still has the number that it chose, if it chose one."""
+    """After a user deleted the Deployment, it starts with the autoscaler's desiredReplicas, if set."""
     before = applied(sync(AUTOSCALED, model()), HorizontalPodAutoscaler={"desiredReplicas": chosen})
     rest = tuple(item for item in before if item["kind"] != "Deployment")
     answer = sync(AUTOSCALED, model(), children=rest)
@@ -211,7 +211,7 @@ def test_a_deployment_that_is_made_again_goes_on_where_the_autoscaler_was(chosen
 
 
 def test_switched_to_an_autoscaler_replicas_are_echoed() -> None:
-    """What was sent once is echoed for ever: leaving it out would make the API server fall back to 1."""
+    """Once sent, the observed number is sent again, because the API server would reset an omitted one to 1."""
     before = scaled(running(parent=service(replicas=3)), 4)
     answer = sync(AUTOSCALED, model(), children=before)
     assert replicas(answer) == 4
@@ -220,7 +220,7 @@ def test_switched_to_an_autoscaler_replicas_are_echoed() -> None:
 
 
 def test_switched_back_replicas_are_the_users_again() -> None:
-    """Without the autoscaler the user's number is forced, and the autoscaler goes in the same answer."""
+    """The user's number is set, and the autoscaler is removed in the same answer."""
     before = scaled(running(parent=AUTOSCALED), 5)
     answer = sync(service(replicas=2), model(), children=before)
     assert replicas(answer) == 2
@@ -228,7 +228,7 @@ def test_switched_back_replicas_are_the_users_again() -> None:
 
 
 def test_stopping_beside_an_autoscaler() -> None:
-    """0 is sent, because an omitted field would start a pod; so is the way back, because no autoscaler starts one."""
+    """0 is sent, because the default would start a pod; so is the way back, because autoscalers ignore 0 replicas."""
     stopped = service(replicas=0, autoscaling={"maxReplicas": 5})
     first = sync(stopped, model(), children=scaled(running(parent=AUTOSCALED), 4))
     assert replicas(first) == 0
@@ -237,7 +237,7 @@ def test_stopping_beside_an_autoscaler() -> None:
 
 
 def test_a_gpu_added_to_a_recorded_service_switches_at_once() -> None:
-    """The rolling block is on record as ours, so leaving it out removes it together with the switch (D.8)."""
+    """``rollingUpdate`` is in the record, so omitting it removes it together with the change of type (D.8)."""
     before = running()
     answer = sync(service(), model(hardware=GPU), children=before)
     after = applied(answer, before)
@@ -245,9 +245,9 @@ def test_a_gpu_added_to_a_recorded_service_switches_at_once() -> None:
 
 
 def test_a_gpu_added_to_a_service_taken_over_switches_in_two_steps() -> None:
-    """Without a record the block is claimed first, as it is; only the next answer can remove it (D.8).
+    """Without a record, one answer sends ``rollingUpdate`` unchanged, and only the next one can remove it (D.8).
 
-    The pods stay as they are until the user changes something after that.
+    The pods stay unchanged until the user changes the spec after that.
     """
     taken = tuple(map(observed, running()))
     first = sync(service(), model(hardware=GPU), children=taken)
@@ -264,7 +264,7 @@ def test_a_gpu_added_to_a_service_taken_over_switches_in_two_steps() -> None:
 
 
 def test_an_old_selector_is_kept() -> None:
-    """An immutable selector stays as it is while our labels satisfy it (D.9)."""
+    """Selectors are immutable: an old one is kept if the pods' labels match it (D.9)."""
     (deployment, svc) = running()
     old = {"app": "s", "inference.llmkube.dev/model": "m", "inference.llmkube.dev/service": "s"}
     deployment["spec"]["selector"]["matchLabels"] = old
@@ -273,7 +273,7 @@ def test_an_old_selector_is_kept() -> None:
 
 
 def test_a_selector_that_no_pod_can_satisfy_is_replaced() -> None:
-    """The Deployment is left out of one answer and made anew by the next; nothing else goes (D.9)."""
+    """One answer omits the Deployment, and the next creates it again; other children stay (D.9)."""
     (deployment, svc) = running()
     deployment["spec"]["selector"]["matchLabels"] = {"app": "other"}
     first = sync(service(), model(), children=(deployment, svc))
@@ -283,7 +283,7 @@ def test_a_selector_that_no_pod_can_satisfy_is_replaced() -> None:
 
 
 def test_edits_are_applied() -> None:
-    """Model, runtime and endpoint can change: labels and the Service follow (LK-T-01, LK-T-08)."""
+    """Changes of Model, runtime and endpoint reach labels, pods and Service (LK-T-01, LK-T-08)."""
     before = running()
     parent = service(modelRef="m2", runtime="vllm", endpoint={"port": 9000, "type": "NodePort"})
     after = applied(sync(parent, model("m2"), children=before), before)
@@ -295,7 +295,7 @@ def test_edits_are_applied() -> None:
 
 
 def test_foreign_additions_survive() -> None:
-    """A restart marker, an injected sidecar and other annotations outlive our answers (LK-T-09)."""
+    """A restart annotation and an injected sidecar are kept (LK-T-09)."""
     before = running()
     template = before[0]["spec"]["template"]
     template["metadata"]["annotations"] = {"kubectl.kubernetes.io/restartedAt": "2030-01-01T00:00:00Z"}
@@ -308,7 +308,7 @@ def test_foreign_additions_survive() -> None:
 
 
 def test_a_child_that_never_comes_is_a_name_conflict() -> None:
-    """A name that is taken is announced by no event: after a minute it is said, and looked at again (MC-8.3)."""
+    """A name conflict causes no event: it is reported after a minute, with a resync (MC-8.3)."""
     first = sync(service(), model())
     assert condition(first, "Ready")["reason"] == "Creating"
     assert first["resyncAfterSeconds"] == 65
@@ -325,7 +325,7 @@ def test_a_child_that_never_comes_is_a_name_conflict() -> None:
 
 
 def test_recreates_a_deleted_child() -> None:
-    """A Service that vanishes from a ready service is on its way back, however old the service is."""
+    """A deleted Service is created again, and Ready reports it, even for an old InferenceService."""
     (deployment, svc) = running()
     ready = sync(service(), model(), children=(deployment, svc))
     answer = sync(service(status=ready["status"]), model(), children=(deployment,), now=NOW + timedelta(hours=1))
@@ -333,7 +333,7 @@ def test_recreates_a_deleted_child() -> None:
 
 
 def test_an_unchanged_world_changes_nothing() -> None:
-    """The same request an hour later gives the same answer: no clock in it that moves by itself."""
+    """The same request an hour later gives the same answer."""
     before = running()
     first = sync(service(), model(), children=before)
     second = sync(service(status=first["status"]), model(), children=before, now=NOW + timedelta(hours=1))
@@ -341,7 +341,7 @@ def test_an_unchanged_world_changes_nothing() -> None:
 
 
 def test_customize_asks_for_what_a_sync_reads() -> None:
-    """Rules come from the spec alone, name only the parent's namespace, and never ask for a Secret (D.2)."""
+    """Rules depend only on the spec, name only the parent's namespace, and match no Secrets (D.2)."""
     rules = {rule["resource"]: rule for rule in customize(service())}
     assert list(rules) == ["models", "pods", "endpointslices"]
     assert rules["models"]["names"] == ["m"]
@@ -351,7 +351,7 @@ def test_customize_asks_for_what_a_sync_reads() -> None:
 
 
 def test_customize_follows_spec_and_settings() -> None:
-    """What costs events is asked for only where it is needed, and can be switched off."""
+    """Kinds with many events are matched only if needed, and settings can disable them."""
     config = {"speculative": {"enabled": True, "model": "draft"}}
     parent = service(
         runtime="vllm",
@@ -372,7 +372,7 @@ def test_customize_follows_spec_and_settings() -> None:
 
 
 def test_customize_never_names_another_namespace() -> None:
-    """A name that is none asks for nothing instead of everything."""
+    """An empty name matches nothing, rather than everything."""
     assert [rule["resource"] for rule in customize(service(modelRef=""))] == [
         "pods",
         "endpointslices",
@@ -390,12 +390,12 @@ def test_customize_never_names_another_namespace() -> None:
     ],
 )
 def test_nothing_is_asked_for_that_a_spec_cannot_need(spec: Json, settings: Settings, wanted: list[str]) -> None:
-    """Each rule costs Metacontroller something for every service at every event of every related object."""
+    """Metacontroller evaluates each rule of each service at every event of a related object."""
     assert [rule["resource"] for rule in customize(service(**spec), settings)] == wanted
 
 
 def test_quotes_the_source_in_scripts() -> None:
-    """The script of the init container is the same for every source; the source is a value in its environment."""
+    """The init container's script does not depend on the source, which is passed in a variable."""
     evil = f"{HTTP_SOURCE}?`id`;reboot"
     plain = child(sync(service(), model()), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
     other = child(sync(service(), model(source=evil)), "Deployment")["spec"]["template"]["spec"]["initContainers"][0]
@@ -404,7 +404,7 @@ def test_quotes_the_source_in_scripts() -> None:
 
 
 def test_reports_a_change_that_is_not_applied() -> None:
-    """The pods that are ready are the old ones: first the change is on its way, then the API server has refused it."""
+    """The ready pods are the old ones: Ready is RollingOut at first, and ChangeRefused after a minute."""
     children = running()
     parent = service(generation=2, image="example.com/other:1")
     first = sync(parent, model(), children=children)
@@ -420,7 +420,7 @@ def test_reports_a_change_that_is_not_applied() -> None:
 
 
 def test_any_child_that_stays_as_it_was_is_named() -> None:
-    """An autoscaler, too: its pods are ready, and yet the user did not get what was asked for."""
+    """This includes an autoscaler that is unchanged while the pods are ready."""
     first = sync(service(autoscaling={"maxReplicas": 3}), model())
     children = applied(first, Deployment=RUNNING, HorizontalPodAutoscaler={})
     parent = service(generation=2, autoscaling={"maxReplicas": 9})

@@ -1,4 +1,4 @@
-"""A service, its Model and a cluster small enough to read: requests as Metacontroller sends them, answers as bytes."""
+"""A service, its Model and a small cluster, with requests as Metacontroller sends them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ POD_MONITOR = "PodMonitor.monitoring.coreos.com/v1"
 
 
 POD_LABELS = {"app": "s", "inference.llmkube.dev/service": "s"}
-"""Of the pods of the service ``s``."""
+"""Labels of the pods of the service ``s``."""
 
 
 def service(name: str = "s", *, generation: int = 1, status: Json | None = None, **spec: Any) -> Json:
-    """An InferenceService of Model ``m``."""
+    """Return an InferenceService with Model ``m``."""
     return parent("InferenceService", name, {"modelRef": "m", **spec}, status, generation)
 
 
 def model(name: str = "m", *, phase: str = "Ready", status: Json | None = None, **spec: Any) -> Json:
-    """A Model as its own hook leaves it when its file is there."""
+    """Return a Model with the status of a finished download."""
     source = spec.setdefault("source", HTTP_SOURCE)
     return parent("Model", name, spec, {"phase": phase, "cacheKey": parse(source).cache_key, **(status or {})})
 
@@ -49,13 +49,13 @@ def sync(
     now: datetime = NOW,
     declared: tuple[str, ...] = (),
 ) -> Json:
-    """The decoded answer of one sync. ``declared``: outer keys of optional child kinds."""
+    """Call the sync hook; ``declared`` are outer keys of optional child kinds."""
     without = hookcalls.optional_kinds(KIND) - {outer.partition(".")[0] for outer in declared}
     return hookcalls.sync(KIND, parent, related, children, without=without, settings=settings, now=now)
 
 
 def customize(parent: Json, settings: Settings = SETTINGS) -> list[Json]:
-    """The rules of a customize answer."""
+    """Return the rules of the customize hook."""
     return hookcalls.customize(KIND, parent, without=hookcalls.optional_kinds(KIND), settings=settings)
 
 
@@ -72,12 +72,12 @@ def container(answer: Json) -> Json:
 
 
 def args(answer: Json) -> str:
-    """The arguments, joined by blanks."""
+    """Return the server's arguments, joined by blanks."""
     return " ".join(container(answer).get("args", []))
 
 
 def applied(answer: Json, before: tuple[Json, ...] = (), **status: Json) -> tuple[Json, ...]:
-    """The children as they are after Metacontroller applied the answer; ``status`` by kind overrides."""
+    """Return the children after Metacontroller applied the answer, with ``status`` by kind."""
     old = {(item["kind"], inner_key(item)): item for item in before}
     result = []
     for wanted in answer["children"]:
@@ -91,7 +91,7 @@ def applied(answer: Json, before: tuple[Json, ...] = (), **status: Json) -> tupl
 
 
 def observed(item: Json, **changes: Any) -> Json:
-    """A child without a record of ours, as it is just after it was taken over."""
+    """Return a child without Metacontroller's record, as just after it was adopted."""
     bare = copy.deepcopy(item)
     bare["metadata"].pop("annotations", None)
     bare["metadata"]["uid"] = "taken"

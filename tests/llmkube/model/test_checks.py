@@ -1,4 +1,4 @@
-"""The rules of a Model (LK-6.1), each with a case that breaks it and the words a user reads."""
+"""The rules of a Model (LK-6.1), each with a spec that breaks it and the message."""
 
 import re
 from typing import Any
@@ -128,7 +128,7 @@ SETTINGS = Settings(
 
 @pytest.mark.parametrize(("rule", "spec", "words"), REFUSED)
 def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> None:
-    """One mistake makes one error, which names its field."""
+    """One mistake gives one error, which names its field."""
     found = errors(model(**spec))
     assert len(found) == 1, rule
     assert words in found[0]
@@ -136,7 +136,7 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
 def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
-    """A warning, and never a refusal: manifests with such fields exist."""
+    """These fields cause a warning and no error, because existing manifests have them."""
     assert errors(model(**spec)) == [], rule
     found = [text for text in warned(model(**spec)) if words in text]
     assert found, rule
@@ -158,7 +158,7 @@ def test_no_warning_for_valid_specs(spec: dict[str, Any]) -> None:
 
 
 def test_a_missing_source_is_refused() -> None:
-    """LK-V-M01."""
+    """A Model requires a spec with a source (LK-V-M01)."""
     document = model()
     del document["spec"]["source"]
     assert errors(document) == ["spec.source: Required value"]
@@ -167,7 +167,7 @@ def test_a_missing_source_is_refused() -> None:
 
 
 def test_a_name_that_no_label_can_carry_is_refused() -> None:
-    """LK-V-M35."""
+    """The name must be a valid label value (LK-V-M35)."""
     assert errors(model(name="m" * 63)) == []
     assert "metadata.name: Too long" in errors(model(name="m" * 64))[0]
 
@@ -202,13 +202,13 @@ def test_every_mistake_is_named_at_once() -> None:
     ],
 )
 def test_metadata_services_are_never_a_source(host: str) -> None:
-    """LK-V-M09: a node's credentials are not a model, however the address is spelt."""
+    """Metadata services are refused in any notation, because they return the node's credentials (LK-V-M09)."""
     assert re.search(r"^spec\.source: Forbidden: .* use another host$", errors(model(f"http://{host}/x"))[0])
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "192.168.1.1:8080", "model-server.internal.corp", "[fd12::1]"])
 def test_private_hosts_are_a_source(host: str) -> None:
-    """LK-V-M09: without an allow-list, private hosts work as at v0.8.7."""
+    """Without an allow-list, private hosts are accepted, as in v0.8.7 (LK-V-M09)."""
     assert errors(model(f"http://{host}/m.gguf")) == []
 
 
@@ -231,7 +231,7 @@ def test_private_hosts_are_a_source(host: str) -> None:
     ],
 )
 def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:
-    """LK-V-M09: what the operator does not list is forbidden; other classes are not concerned."""
+    """Hosts and paths that the operator does not list are refused; other sources are accepted (LK-V-M09)."""
     found = errors(model(source), SETTINGS)
     assert (found == []) is passes
     assert all(text.startswith("spec.source: Forbidden: ") for text in found)
@@ -249,7 +249,7 @@ def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:
     ],
 )
 def test_files_of_nodes_lie_below_listed_directories(listed: tuple[str, ...], source: str, passes: bool) -> None:
-    """None is allowed until the operator lists some; the refusal names the setting. An agent's own disk is its own."""
+    """No path is allowed by default, and the error names the setting. On metal the list does not apply."""
     settings = Settings(llmkube_allowed_host_paths=listed)
     found = errors(model(source), settings)
     assert (found == []) is passes
@@ -263,7 +263,7 @@ def test_a_directory_that_is_listed_is_absolute() -> None:
 
 
 def test_a_model_from_before_may_be_changed() -> None:
-    """A setting that is taken back, or an upgrade, refuses no change of what is there; another file is new."""
+    """An existing file stays accepted after a change of settings or an upgrade; another file is refused."""
     before = model("/srv/m/x.gguf")
     same = verdict_of_update(before, model("/srv/m/x.gguf", hardware={"accelerator": "cuda"}), Settings())
     assert same.errors == []
@@ -272,7 +272,7 @@ def test_a_model_from_before_may_be_changed() -> None:
 
 
 def test_the_operators_hosts_are_those_of_repositories_and_buckets_too() -> None:
-    """What is fetched of a repository comes from the Hub; where a bucket is stands in a Secret, which is not read."""
+    """With an allow-list, the Hub must be listed, and buckets are refused because their host is in a Secret."""
     of_hub = model("hf://org/name/m.gguf")
     assert "host huggingface.co is not among those" in errors(of_hub, SETTINGS)[0]
     assert errors(of_hub, Settings(llmkube_allowed_source_hosts=("huggingface.co",))) == []

@@ -1,4 +1,4 @@
-"""What holds for every Model, whatever is in it."""
+"""Properties of all Models, valid or not."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def job_states() -> st.SearchStrategy[Json]:
 @quick
 @given(specs, names, operators)
 def test_every_model_gets_an_answer(spec: Json, name: str, settings: Settings) -> None:
-    """Never a fault of ours: what admission takes is not called invalid later, and what it refuses is said."""
+    """Sync always answers, and reports an invalid spec if and only if admission refuses it."""
     document = model(name=name, **spec)
     answer = sync(document, settings=settings)
     ready = next(c for c in answer["status"]["conditions"] if c["type"] == "Ready")
@@ -88,7 +88,7 @@ def test_every_model_gets_an_answer(spec: Json, name: str, settings: Settings) -
 def test_it_comes_to_rest_and_loses_no_claim(
     first: Json, second: Json, settings: Settings, job: Json, claim: str
 ) -> None:
-    """After any edit, the second answer is the last one, and a claim that was there still is."""
+    """After any edit the answers converge, and existing claims are kept."""
     states: dict[str, Json] = {"Job": job, "PersistentVolumeClaim": {"phase": claim}}
     children = [observed(c, states[c["kind"]]) for c in sync(model(**first), settings=settings)["children"]]
     claims = {c["metadata"]["name"] for c in children if c["kind"] == "PersistentVolumeClaim"}
@@ -109,7 +109,7 @@ def test_it_comes_to_rest_and_loses_no_claim(
 @quick
 @given(specs, operators)
 def test_user_input_is_never_shell_code(spec: Json, settings: Settings) -> None:
-    """The script is the same for every Model; what a user wrote is a variable's value, a volume's path, or a name."""
+    """The script does not depend on the spec; user input appears only in variables, paths and names."""
     for child in sync(model(**spec), settings=settings)["children"]:
         if child["kind"] == "Job":
             container: dict[str, Any] = child["spec"]["template"]["spec"]["containers"][0]

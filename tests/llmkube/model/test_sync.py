@@ -1,4 +1,4 @@
-"""A Model's children and status, by source class and by what was observed (LK-2)."""
+"""A Model's children and status, by class of the source and observed state (LK-2)."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def job_pod(job: Json, exit_code: int, message: str, name: str = "p") -> Json:
 
 
 def made(document: Json, settings: Settings | None = None) -> tuple[Json, Json]:
-    """The Job and the claim of a new Model."""
+    """Return the Job and the claim of a new Model."""
     answer = sync(document, settings=settings)
     job, claim = child(answer, "Job"), child(answer, "PersistentVolumeClaim")
     assert job is not None
@@ -65,7 +65,7 @@ def made(document: Json, settings: Settings | None = None) -> tuple[Json, Json]:
 
 
 def test_an_http_source_gets_a_job_and_a_claim() -> None:
-    """The Job fills the claim; its name says which source it fetches."""
+    """The Job writes to the claim, and its name depends on the source."""
     job, claim = made(model())
     assert job["metadata"]["name"] == f"m-dl-{KEY}"
     assert claim["metadata"]["name"] == "m-cache"
@@ -84,7 +84,7 @@ def test_an_http_source_gets_a_job_and_a_claim() -> None:
 
 
 def test_a_checksum_makes_another_job() -> None:
-    """A Job cannot be changed: a checksum that is added, or differs, is another Job with a name of its own."""
+    """Jobs are immutable, so each checksum has a Job with another name."""
     documents = (model(), model(sha256=SHA), model(sha256="b" * 64))
     names = {made(document)[0]["metadata"]["name"] for document in documents}
     assert len(names) == 3
@@ -93,7 +93,7 @@ def test_a_checksum_makes_another_job() -> None:
 
 
 def downloader(document: Json) -> Json:
-    """The container of the Model's Job."""
+    """Return the container of the Model's Job."""
     return dict(made(document)[0]["spec"]["template"]["spec"]["containers"][0])
 
 
@@ -102,7 +102,7 @@ def variables(container: Json) -> Json:
 
 
 def test_a_file_of_a_repository_is_fetched_by_a_job() -> None:
-    """The form of upstream's own pages, which its operator cannot fetch; the token is in the Secret (LK-2.1)."""
+    """Upstream documents this form but cannot fetch it; the token comes from the Secret (LK-2.1)."""
     document = model("hf://org/name@v1/q4/m.gguf", sourceSecretRef={"name": "hub"})
     fetching = downloader(document)
     directory = f"/models/{sync(document)['status']['cacheKey']}"
@@ -119,7 +119,7 @@ def test_a_file_of_a_repository_is_fetched_by_a_job() -> None:
 
 @pytest.mark.parametrize("source", ["org/name", "hf://org/name", "s3://bucket/prefix"])
 def test_several_files_are_fetched_and_staged(source: str) -> None:
-    """The first is the one that is served; the status has the list once all are there."""
+    """The first file is served; the status lists the files once all are downloaded."""
     document = model(source, files=["a/1.gguf", "a/2.gguf"], mmproj="p.gguf")
     assert variables(downloader(document))["MODEL_FILES"] == "a/1.gguf\na/2.gguf\np.gguf"
     assert "stagedFiles" not in sync(document)["status"]
@@ -131,7 +131,7 @@ def test_several_files_are_fetched_and_staged(source: str) -> None:
 
 
 def test_other_files_or_another_secret_are_another_job() -> None:
-    """A Job cannot be changed, and one that failed for want of a token is not waited for (LK-2.9.4)."""
+    """Jobs are immutable, and a new Secret does not wait for the back-off of a failed Job (LK-2.9.4)."""
     documents = [
         model("hf://org/name", files=["a"]),
         model("hf://org/name", files=["a", "b"]),
@@ -152,7 +152,7 @@ def test_a_secret_that_nothing_reads_changes_nothing() -> None:
 
 
 def test_an_object_of_a_bucket_is_fetched_by_a_job() -> None:
-    """Nothing of the Secret is known to the hook: where the bucket is stands in it."""
+    """The Job gets the s3:// address as it is; the endpoint is in the Secret, which the hook does not read."""
     document = model("s3://bucket/some key/m.gguf", sourceSecretRef={"name": "keys"}, refreshPolicy="OnChange")
     fetching, status = downloader(document), sync(document)["status"]
     assert variables(fetching)["MODEL_SOURCE"] == "s3://bucket/some key/m.gguf"
@@ -162,7 +162,7 @@ def test_an_object_of_a_bucket_is_fetched_by_a_job() -> None:
 
 
 def test_scripts_have_what_their_source_needs() -> None:
-    """Credentials and several files are in no script that has none: that of a URL is as it was."""
+    """The script of a plain URL is unchanged; parts for credentials and several files are added if needed."""
     plain, with_token = downloader(model()), downloader(model(sourceSecretRef={"name": "hub"}))
     assert plain["command"][2] == script(in_job=True)
     assert "aws-sigv4" not in script(in_job=True)
@@ -178,7 +178,7 @@ def test_a_wrong_list_of_files_has_a_reason() -> None:
 
 
 def test_a_local_source_is_copied_from_its_node() -> None:
-    """The file is mounted read-only, as a file, into the Job alone."""
+    """The Job mounts the file read-only, with type File."""
     job, _ = made(model("file:///mnt/x.gguf"))
     pod = job["spec"]["template"]["spec"]
     assert {"name": "host-model", "hostPath": {"path": "/mnt/x.gguf", "type": "File"}} in pod["volumes"]
@@ -221,7 +221,7 @@ def test_a_typing_error_in_the_access_mode_means_one_writer() -> None:
 
 
 def test_reports_an_invalid_size_and_keeps_children() -> None:
-    """An operator's mistake stops new claims, not what is there."""
+    """An invalid setting prevents new claims; existing children are kept."""
     settings = Settings(llmkube_model_cache_size="big")
     answer = sync(model(), settings=settings)
     assert answer["children"] == []
@@ -245,7 +245,7 @@ def test_certificates_and_image_are_the_operators() -> None:
 
 
 def test_an_existing_claim_of_the_operator_is_used_instead() -> None:
-    """Taking over from the Go operator: its claim is mounted where the namespace has it (D.4)."""
+    """The Go operator's shared claim is used in namespaces that have it (D.4)."""
     settings = Settings(llmkube_model_cache_claim="llmkube-model-cache")
     answer = sync(model(), related=[claim_object("llmkube-model-cache", "Bound")], settings=settings)
     job = child(answer, "Job")
@@ -258,7 +258,7 @@ def test_an_existing_claim_of_the_operator_is_used_instead() -> None:
 
 
 def test_a_changed_source_changes_the_job_and_keeps_the_claim() -> None:
-    """The old Job goes with its source; data never goes (LK-T-18)."""
+    """The old Job is removed with its source; the claim is kept (LK-T-18)."""
     old_job, claim = made(model())
     answer = sync(model("https://example.com/other.gguf"), [observed(old_job), observed(claim, {"phase": "Bound"})])
     job = child(answer, "Job")
@@ -288,7 +288,7 @@ def test_long_names_are_cut_to_what_a_name_can_be() -> None:
     ],
 )
 def test_what_others_fetch_is_ready_at_once(document: Json, reason: str, path: str | None) -> None:
-    """Spec 2.4."""
+    """Models that a server or agent fetches are Ready at once (LK-2.4)."""
     answer = sync(document)
     assert answer["status"]["phase"] == "Ready"
     assert answer["status"]["size"] == "0"
@@ -299,7 +299,7 @@ def test_what_others_fetch_is_ready_at_once(document: Json, reason: str, path: s
 
 
 def test_pods_download_where_the_user_says_so() -> None:
-    """They download once, onto the claim of their service: the Model has neither a Job nor a claim."""
+    """With the annotation, pods download the file, and the Model has neither a Job nor a claim."""
     document = model(source="https://example.com/m.gguf")
     document["metadata"]["annotations"] = {"modelhooks.dev/download": "Pods"}
     answer = sync(document)
@@ -327,7 +327,7 @@ def test_without_a_cache_pods_download() -> None:
     ],
 )
 def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reason: str, resync: int | None) -> None:
-    """Spec 2.3, and LK-T-20: a claim that waits for its first pod is no reason to wait for the claim."""
+    """A claim must be Bound, unless its class is WaitForFirstConsumer (LK-2.3, LK-T-20)."""
     classes = [
         {
             "apiVersion": "storage.k8s.io/v1",
@@ -350,7 +350,7 @@ def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reaso
 
 @pytest.mark.parametrize(("source", "path"), [("pvc://claim/m.gguf", "/model-source/m.gguf"), ("pvc://new/m", None)])
 def test_a_claim_that_goes_takes_no_path_with_it(source: str, path: str | None) -> None:
-    """Spec 2.3: what was located stays known while its claim is away; another source's place is forgotten."""
+    """Path and key are kept while the claim is missing, and dropped if the source changes (LK-2.3)."""
     bound = sync(model("pvc://claim/m.gguf"), related=[claim_object("claim", "Bound")])
     answer = sync(model(source, status=bound["status"]))
     assert answer["status"]["phase"] == "Failed"
@@ -359,7 +359,7 @@ def test_a_claim_that_goes_takes_no_path_with_it(source: str, path: str | None) 
 
 
 def test_a_file_of_a_node_that_is_not_allowed_is_not_mounted() -> None:
-    """Admission may have been away when the Model was made. Once it is listed, the Model goes on by itself."""
+    """A Model may have bypassed admission. Once the path is listed, the Job is created."""
     document = model("/srv/x.gguf")
     answer = sync(document, settings=Settings())
     assert answer["children"] == []
@@ -375,7 +375,7 @@ def test_a_file_of_a_node_that_is_not_allowed_is_not_mounted() -> None:
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_model_from_before_keeps_its_file(ended: bool) -> None:
-    """A setting that is taken back stops nothing: not a copy that runs, nor one that is there, nor its next attempt."""
+    """If the path is no longer listed, a running copy, a finished copy and the next attempt continue."""
     document = model("/srv/x.gguf")
     job, claim = made(document)
     there = observed(claim, {"phase": "Bound"})
@@ -390,7 +390,7 @@ def test_a_model_from_before_keeps_its_file(ended: bool) -> None:
 
 
 def earlier_claim() -> Json:
-    """The claim of a Model that was deleted while a service used it."""
+    """Return the claim of a Model that was deleted while a service used it."""
     owner = {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": "Model", "name": "m", "uid": "old"}
     claim = claim_object("m-cache", "Bound")
     owned = {"ownerReferences": [{**owner, "controller": True}], "deletionTimestamp": EARLIER}
@@ -409,7 +409,7 @@ def using_pod(claim: str, name: str = "chat-0", phase: str = "Running") -> Json:
 
 
 def test_a_model_that_is_made_again_does_not_wait_for_its_old_claim() -> None:
-    """It takes a claim of another name, and a Job of another name fills it; who holds the old one is said."""
+    """Claim and Job get other names, and Ready names the pod that still uses the old claim."""
     related = [earlier_claim(), using_pod("m-cache"), using_pod("m-cache", "done", "Succeeded")]
     answer = sync(model(), related=related)
     job, claim = child(answer, "Job") or {}, child(answer, "PersistentVolumeClaim") or {}
@@ -429,7 +429,7 @@ def test_a_model_that_is_made_again_does_not_wait_for_its_old_claim() -> None:
 
 @pytest.mark.parametrize("seen", [["Job"], ["PersistentVolumeClaim"], ["Job", "PersistentVolumeClaim"]])
 def test_a_claim_of_another_name_stays(seen: list[str]) -> None:
-    """Once it was chosen, the old claim's end changes nothing, whatever the last status says."""
+    """The chosen name is kept after the old claim is gone, even without a status."""
     first = sync(model(), related=[earlier_claim()])
     present = [observed(item, job_status("Complete")) for item in first["children"] if item["kind"] in seen]
     again = sync(model(), present)
@@ -439,7 +439,7 @@ def test_a_claim_of_another_name_stays(seen: list[str]) -> None:
 
 
 def test_a_claim_of_our_own_that_is_being_deleted_stays_the_models() -> None:
-    """Services restart for no reason of ours: the claim is made anew when it is gone, and pods fetch the file again."""
+    """The children stay, so that services do not restart; Ready names the pod that still uses the claim."""
     job, claim = made(model())
     going = observed(claim, {"phase": "Bound"})
     going["metadata"]["deletionTimestamp"] = EARLIER
@@ -487,7 +487,7 @@ OLD = "2020-01-01T00:00:00Z"
 def test_reports_what_holds_up_a_job(
     claim_status: Json, job_counts: Json, created: str, reason: str, words: str
 ) -> None:
-    """Its claim, or that it has no pods: both show without the pods themselves."""
+    """An unbound claim and a Job without pods are reported even if pods are not watched."""
     job, claim = made(model())
     running = observed(job, job_counts)
     running["metadata"]["creationTimestamp"] = created
@@ -499,7 +499,7 @@ def test_reports_what_holds_up_a_job(
 
 
 def test_reports_an_unbound_claim_beside_its_job() -> None:
-    """A quota on storage refuses the claim, not the Job."""
+    """For example, a storage quota rejects the claim but not the Job."""
     job, _ = made(model())
     first = sync(model(), [observed(job, {"active": 1})])
     assert "PersistentVolumeClaim m-cache is being created" in (condition(first, "Ready") or {})["message"]
@@ -508,7 +508,7 @@ def test_reports_an_unbound_claim_beside_its_job() -> None:
 
 
 def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> None:
-    """Size, checksum and ETag come from the termination message; earlier conditions are over (LK-2.5)."""
+    """Size, checksum and ETag come from the termination message; Progressing becomes False (LK-2.5)."""
     job, claim = made(model())
     before = sync(model())["status"]
     report = '{"size":4294967296,"sha256":"abc","etag":"\\"v1\\""}'
@@ -530,7 +530,7 @@ def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> No
 
 
 def test_a_finished_job_with_an_earlier_script_is_not_made_again() -> None:
-    """A release may change what Jobs run: one that is there keeps its name and number, and Jobs are never updated."""
+    """If a release changes the script, an existing Job keeps its name, and Jobs are never updated."""
     job, claim = made(model())
     earlier = observed(job, job_status("Complete"))
     earlier["spec"]["template"]["spec"]["containers"][0]["command"][2] = "an earlier script"
@@ -541,7 +541,7 @@ def test_a_finished_job_with_an_earlier_script_is_not_made_again() -> None:
 
 
 def test_a_report_outlives_its_pod() -> None:
-    """The pod of a finished Job goes one day; what it said stays as long as the source does."""
+    """The report stays in the status after the pod is gone, until the source changes."""
     job, claim = made(model())
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     first = sync(model(), children, [job_pod(job, 0, '{"size":1536,"sha256":"abc","etag":""}')])["status"]
@@ -565,7 +565,7 @@ HEADER = {
 
 
 def downloaded(document: Json, **report: Any) -> Json:
-    """The status once the Job reported."""
+    """Return the status after the Job's report."""
     job, claim = made(document)
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     text = json.dumps({"size": 1024, "sha256": "abc", "etag": "", **report})
@@ -573,7 +573,7 @@ def downloaded(document: Json, **report: Any) -> Json:
 
 
 def test_the_header_of_the_file_is_in_the_status() -> None:
-    """As the Job read it; the number of the quantization has its name (LK-2.9.12)."""
+    """The status has the header that the Job read, and the name of the quantization (LK-2.9.12)."""
     status = downloaded(model(), gguf=HEADER)
     expected = {key: value for key, value in HEADER.items() if key != "fileType"}
     assert status["gguf"] == {**expected, "quantization": "Q4_K_M"}
@@ -588,7 +588,7 @@ def test_omits_an_unknown_quantization(number: int | None) -> None:
 
 
 def test_a_quantization_is_surfaced_as_it_is_written() -> None:
-    """Before the file is there, for formats without a header, and rather than what the file says (LK-B-04)."""
+    """The spec's value is used before the download, without a header, and instead of the file's (LK-B-04)."""
     assert sync(model(quantization="our-own"))["status"]["quantization"] == "our-own"
     assert sync(model("org/name", quantization="fp8"))["status"]["quantization"] == "fp8"
     status = downloaded(model(quantization="UD-Q4_K_XL"), gguf=HEADER)
@@ -596,7 +596,7 @@ def test_a_quantization_is_surfaced_as_it_is_written() -> None:
 
 
 def test_a_header_stays_as_long_as_its_file() -> None:
-    """An earlier Job's report has none, and takes nothing away; another file's would be wrong."""
+    """A report without a header keeps it for the same file; another file or source drops it."""
     before = downloaded(model(), gguf=HEADER)
     assert downloaded(model(status=before))["gguf"] == before["gguf"]
     assert "gguf" not in downloaded(model(status=before), sha256="other")
@@ -606,7 +606,7 @@ def test_a_header_stays_as_long_as_its_file() -> None:
 
 
 def refreshing_pod(name: str, finished: str, sha256: str, path: str = f"/models/{KEY}/m.gguf") -> Json:
-    """A serving pod whose init container looked after the file."""
+    """Return a serving pod whose init container refreshed the file."""
     ended = {
         "exitCode": 0,
         "finishedAt": finished,
@@ -619,7 +619,7 @@ def refreshing_pod(name: str, finished: str, sha256: str, path: str = f"/models/
 
 
 def test_the_status_is_about_the_file_that_a_service_fetched_anew() -> None:
-    """With OnChange a serving pod may replace the file; what it says outlives it, and the Job's older words."""
+    """With OnChange the newest report of a serving pod wins over the Job's, and outlives the pod."""
     document = model(refreshPolicy="OnChange")
     job, claim = made(document)
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
@@ -646,7 +646,7 @@ BEFORE, SERVED = "0123456789abcdef", "fedcba9876543210"
 
 
 def kept(answer: Json) -> str | None:
-    """The keys that the Job of the answer leaves on the claim, ``None`` where it leaves all."""
+    """Return KEEP_KEYS of the Job in the answer, or ``None`` if it removes nothing."""
     job = child(answer, "Job")
     assert job is not None
     env = job["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -661,7 +661,7 @@ def serving_pod(name: str, key: str, claim: str = "m-cache", phase: str = "Runni
 
 
 def test_a_new_job_leaves_the_files_that_pods_serve_and_those_of_the_source_before() -> None:
-    """Pods that ended use nothing, and what is no cache key reaches no shell. The Job's name does not depend on it."""
+    """Ended pods and invalid keys are ignored. The Job's name does not depend on the list."""
     pods = [
         serving_pod("a", SERVED),
         serving_pod("b", SERVED),
@@ -679,7 +679,7 @@ def test_a_new_job_leaves_the_files_that_pods_serve_and_those_of_the_source_befo
 
 
 def test_an_existing_job_keeps_its_arguments() -> None:
-    """A Job is not changed, so the answer does not say otherwise, whatever happens to the pods."""
+    """Jobs are immutable, so a change of pods does not change the answer."""
     first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
     there = [observed(item) for item in first["children"]]
     later = sync(model(status=first["status"]), there, [serving_pod("b", KEY)])
@@ -689,7 +689,7 @@ def test_an_existing_job_keeps_its_arguments() -> None:
 
 
 def test_the_next_attempt_leaves_what_the_failed_one_left() -> None:
-    """The status has forgotten the source before by then, and its service may be without pods for a moment."""
+    """The next attempt keeps the same keys, even if status and pods no longer have them."""
     first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
     failed = observed(child(first, "Job") or {}, job_status("Failed", rfc3339(NOW)))
     noticed = sync(model(status=first["status"]), [failed], [using_pod("m-cache")])
@@ -700,7 +700,7 @@ def test_the_next_attempt_leaves_what_the_failed_one_left() -> None:
 
 
 def test_a_changed_source_keeps_one_generation() -> None:
-    """The file before stays until the next change, so that it can be gone back to."""
+    """The previous file is kept until the next change, so that the user can go back to it."""
     first = sync(model(), related=[serving_pod("a", SERVED)])
     second = sync(model(OTHER, status=first["status"]), related=[serving_pod("b", KEY)])
     assert kept(second) == KEY
@@ -736,7 +736,7 @@ def test_ignores_an_unreadable_report(message: str) -> None:
 
 
 def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
-    """The pod's last words are the message; five minutes later the Job makes room for a new one (LK-2.9.7)."""
+    """Ready has the pod's termination message; after five minutes a new Job replaces it (LK-2.9.7)."""
     job, claim = made(model())
     at = rfc3339(NOW - timedelta(seconds=100))
     children = [observed(job, job_status("Failed", at)), observed(claim, {"phase": "Bound"})]
@@ -764,7 +764,7 @@ def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
 
 @pytest.mark.parametrize(("attempt", "seconds"), [(1, 300), (2, 600), (3, 1200), (4, 2400), (5, 3600), (99999, 3600)])
 def test_failed_downloads_back_off(attempt: int, seconds: int) -> None:
-    """Whatever the cause; the count is the Job's own, and goes on."""
+    """The number of attempts is an annotation of the Job, and doubles the delay up to an hour."""
     job, _ = made(model())
     if attempt > 1:
         job["metadata"]["name"] += f"-{attempt}"
@@ -789,7 +789,7 @@ def test_reports_the_last_attempt_while_the_job_retries() -> None:
 
 
 def test_the_job_runs_where_pod_security_is_restricted() -> None:
-    """Everything that ``restricted`` asks for. Without an ``fsGroup`` the platform chooses the user (OpenShift)."""
+    """The Job meets ``restricted``. Without an ``fsGroup`` the platform chooses the user (OpenShift)."""
     pod = made(model())[0]["spec"]["template"]["spec"]
     assert pod["securityContext"] == {
         "fsGroup": 102,
@@ -805,7 +805,7 @@ def test_the_job_runs_where_pod_security_is_restricted() -> None:
 
 
 def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
-    """A failure noticed late, after an outage of ours, is not wiped away unseen."""
+    """A failure that is noticed late, for example after an outage, is reported before the next attempt."""
     job, _ = made(model())
     children = [observed(job, job_status("Failed", "2025-01-01T00:00:00Z"))]
     first = sync(model(), children)
@@ -822,7 +822,7 @@ def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
     ],
 )
 def test_a_wrong_checksum_has_a_reason(pods: bool, message: str) -> None:
-    """From the pod's exit code; where pods are not watched, from the Job's own message."""
+    """The reason comes from the pod's exit code, or from the Job's message if pods are not watched."""
     job, _ = made(model(sha256=SHA))
     related = [job_pod(job, 65, "wrong SHA-256")] if pods else []
     answer = sync(model(sha256=SHA), [observed(job, job_status("Failed", message=message))], related)
@@ -830,7 +830,7 @@ def test_a_wrong_checksum_has_a_reason(pods: bool, message: str) -> None:
 
 
 def test_a_missing_local_file_is_a_failure_although_no_container_ends() -> None:
-    """The kubelet waits for ever for a hostPath file that is not there."""
+    """The kubelet waits indefinitely for a missing hostPath file, so the status reports it."""
     document = model("/mnt/m.gguf")
     job, _ = made(document)
     pod = job_pod(job, 0, "")
@@ -849,7 +849,7 @@ def test_a_missing_local_file_is_a_failure_although_no_container_ends() -> None:
 
 
 def test_a_child_that_never_comes_is_a_name_conflict() -> None:
-    """No event tells that a name is taken, so the status does, and asks again."""
+    """A name conflict causes no event, so the status reports it and the hook asks for a resync."""
     first = sync(model())
     assert first["resyncAfterSeconds"] == 65
     later = sync(model(status=first["status"]), now=NOW + timedelta(seconds=65))
@@ -893,7 +893,7 @@ def node(**capacity: str) -> Json:
     ],
 )
 def test_accelerator_ready(accelerator: str, nodes: list[Json] | None, ready: bool) -> None:
-    """Spec 2.8; where nodes are not watched, nobody can say no."""
+    """acceleratorReady follows the nodes' capacity; it is true if nodes are not watched (LK-2.8)."""
     document = model("owner/repo", hardware={"accelerator": accelerator})
     related = [node()] if nodes == [] else nodes or []
     assert sync(document, related=related)["status"].get("acceleratorReady", False) is ready
@@ -908,14 +908,14 @@ def test_accelerator_ready(accelerator: str, nodes: list[Json] | None, ready: bo
     ],
 )
 def test_the_device_of_any_name_is_looked_for(accelerator: str, gpu: Json, resource: str) -> None:
-    """The same that pods request (LK-2.8)."""
+    """The nodes are checked for the resource that pods request (LK-2.8)."""
     document = model("owner/repo", hardware={"accelerator": accelerator, "gpu": gpu})
     assert "acceleratorReady" not in sync(document, related=[node(nvidia_com__gpu="1")])["status"]
     assert sync(document, related=[node(**{resource: "1"})])["status"]["acceleratorReady"] is True
 
 
 def test_a_mistake_keeps_every_child_and_is_the_status() -> None:
-    """Decision 5: 200, children kept, and the reason in both conditions."""
+    """An invalid spec keeps the children, and Degraded and Ready report it (decision 5)."""
     job, claim = made(model())
     answer = sync(model("gpt2"), [observed(job), observed(claim)])
     assert {item["kind"] for item in answer["children"]} == {"Job", "PersistentVolumeClaim"}
@@ -928,7 +928,7 @@ def test_a_mistake_keeps_every_child_and_is_the_status() -> None:
 
 
 def test_nothing_moves_when_nothing_changed() -> None:
-    """Two minutes later the same world gives the same bytes: no clock in the status."""
+    """The same request two minutes later gives the same answer, so the status does not depend on the clock."""
     job, claim = made(model())
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     first = sync(model(), children)
@@ -937,7 +937,7 @@ def test_nothing_moves_when_nothing_changed() -> None:
 
 
 def test_foreign_conditions_and_file_facts_survive() -> None:
-    """What others wrote stays as long as the source does."""
+    """Foreign conditions and the file's header are kept while the source is the same."""
     foreign = {"type": "Foreign", "status": "True", "reason": "X", "message": "", "lastTransitionTime": EARLIER}
     status = {"cacheKey": KEY, "gguf": {"architecture": "llama"}, "conditions": [foreign]}
     answer = sync(model(status=status))
@@ -945,7 +945,7 @@ def test_foreign_conditions_and_file_facts_survive() -> None:
     assert answer["status"]["gguf"] == {"architecture": "llama"}
 
 
-# What is asked for.
+# Related objects.
 
 
 def rules(document: Json, **settings: Any) -> list[tuple[str, Any]]:
@@ -956,7 +956,7 @@ def rules(document: Json, **settings: Any) -> list[tuple[str, Any]]:
 
 
 def test_only_what_a_model_needs_is_asked_for() -> None:
-    """Metacontroller walks every rule at every event, so there are few (D.2)."""
+    """There are few rules, because Metacontroller evaluates all of them at every event (D.2)."""
     pods = {"matchLabels": {"inference.llmkube.dev/model": "m"}}
     assert rules(model("owner/repo")) == []
     assert rules(model()) == [("persistentvolumeclaims", ["m-cache"]), ("pods", pods)]
@@ -978,6 +978,6 @@ def test_only_what_a_model_needs_is_asked_for() -> None:
 
 
 def test_a_model_with_mistakes_is_asked_for_without_failing() -> None:
-    """Customize gates deletion too."""
+    """Customize does not fail on an invalid spec, because a deletion waits for it too."""
     assert customize(model("gpt2")) == []
     assert customize({**model(), "spec": {"source": 5}}) == []

@@ -1,4 +1,4 @@
-"""What the tests of the studio's page need: a Chromium, and the page as ``make studio`` builds it."""
+"""Chromium for the tests of the studio's page, which ``make studio`` builds."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ STATIC = ROOT / "app" / "studio" / "static"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SIZE: ViewportSize = {"width": 1440, "height": 900}
 PATIENCE = 15_000
-"""Milliseconds until something that is expected has to be there; on a busy machine much takes long."""
-# A page that is watched says what its policy refused, from its first line on.
+"""Milliseconds until an expected element must exist; a busy machine is slow."""
+# Logs violations of the page's policy, from its first line on.
 _WATCH = (
     "addEventListener('securitypolicyviolation', e => console.error(`refused: ${e.violatedDirective} ${e.blockedURI}`))"
 )
 
 
 def executable() -> str | None:
-    """The machine's own browser; none is downloaded."""
+    """Return the path of the machine's own browser, or None; none is downloaded."""
     return os.environ.get("CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 def missing() -> str | None:
-    """Why these tests cannot run here, or None."""
+    """Return why these tests cannot run here, or None."""
     if executable() is None:
         return "no Chromium on PATH; on Debian: apt-get install chromium"
     if not (STATIC / "index.html").is_file():
@@ -39,7 +39,7 @@ def missing() -> str | None:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A headless browser; as root, which CI is, it has no sandbox."""
+    """Launch a headless browser, without a sandbox as root, which CI is."""
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=executable(), args=arguments)
@@ -50,14 +50,14 @@ def browser() -> Iterator[Browser]:
 
 
 def _said(message: ConsoleMessage) -> bool:
-    """Whether it is an error of the page, rather than a refusal of the studio, which the page shows as text."""
+    """Return whether a message is an error of the page, not a refusal by the studio, which the page shows as text."""
     refused = any(f"status of {status}" in message.text for status in (404, 422))
     return message.type == "error" and not refused
 
 
 @contextmanager
 def watched(context: BrowserContext, address: str) -> Iterator[Page]:
-    """A page of the studio at an address; in the end it must have asked nobody else, and had no errors."""
+    """Open a page at an address; at the end it must have had no errors and no requests to other hosts."""
     origin = "/".join(address.split("/")[:3]) + "/"
     elsewhere: list[str] = []
     errors: list[str] = []

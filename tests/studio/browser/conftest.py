@@ -1,4 +1,4 @@
-"""A browser, a studio, and a fresh page for each test; skipped where they cannot be had."""
+"""A browser, a studio and a new page for each test; tests are skipped if these are not available."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip where there is no browser, unless `MODELHOOKS_BROWSER=required` wants a failure."""
+    """Skip the tests without a browser, unless `MODELHOOKS_BROWSER=required` makes that a failure."""
     reason = None if os.environ.get("MODELHOOKS_BROWSER") == "required" else chromium.missing()
     for item in items:
-        # The hook is called for the whole session, other directories' tests included.
+        # The hook is called for the whole session, including tests in other directories.
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.browser)
             if reason is not None:
@@ -35,14 +35,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
-    """A studio without a cluster."""
+    """The address of a studio without a cluster."""
     with serving() as found:
         yield found
 
 
 @pytest.fixture
 def studio(browser: Browser, address: str) -> Iterator[Studio]:
-    """The page in a browser that has never seen it."""
+    """The studio's page in a new browser profile."""
     context = browser.new_context(viewport=chromium.SIZE, reduced_motion="reduce", color_scheme="light")
     with context, chromium.watched(context, address) as page:
         yield Studio(page)

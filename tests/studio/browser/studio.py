@@ -1,4 +1,4 @@
-"""The studio as its users have it: the command, and what can be done on its page."""
+"""The studio as users run it: the command, and actions on its page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PASTE = """(content, text) => {
 
 @contextmanager
 def serving(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """`modelhooks studio` with these arguments; the address that it prints."""
+    """Run `modelhooks studio` with these arguments, and return the address that it prints."""
     command = [sys.executable, "-m", "app.cli", "studio", "--no-browser", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, text=True
@@ -40,13 +40,13 @@ def serving(*arguments: str, environment: Mapping[str, str] | None = None) -> It
 
 @dataclass(frozen=True)
 class Studio:
-    """What one sees and does on a page of the studio."""
+    """Elements of the studio's page, and actions on them."""
 
     page: Page
 
     @property
     def editor(self) -> Locator:
-        """The text of the active document."""
+        """The editor of the active document."""
         return self.page.locator("#editor .cm-content")
 
     @property
@@ -56,38 +56,38 @@ class Studio:
 
     @property
     def counted(self) -> Locator:
-        """How many findings there are, in words."""
+        """The number of findings, in words."""
         return self.page.locator("#findings-title")
 
     @property
     def cards(self) -> Locator:
-        """Objects as the graph draws them."""
+        """The cards of the graph."""
         return self.page.locator(".card")
 
     def write(self, text: str) -> None:
-        """Put a text in place of the active document's, as from the clipboard."""
+        """Replace the active document by pasting a text."""
         self.editor.focus()
         self.page.keyboard.press("Control+a")
         self.editor.evaluate(_PASTE, text)
 
     def text(self) -> str:
-        """The active document, as it is sent: the editor itself has only the lines in sight."""
+        """Return the visible lines of the active document."""
         return "\n".join(self.editor.locator(".cm-line").all_inner_texts())
 
     def show(self, view: str) -> None:
-        """Open one of the views."""
+        """Open a view."""
         self.page.locator("#views").get_by_role("tab", name=view).click()
 
     def card(self, kind: str) -> Locator:
-        """The graph's card of the one object of a kind."""
+        """Return the graph's card of the only object of a kind."""
         return self.cards.filter(has=self.page.locator(".card-kind", has_text=re.compile(f"^{kind}$")))
 
     def item(self, kind: str) -> Locator:
-        """The same in the tree that screen readers and keyboards have."""
+        """Return the same object in the tree for screen readers and keyboards."""
         return self.page.locator(f'#tree [data-node^="{kind}."]')
 
     def choose(self, kind: str) -> None:
-        """Click on an object of the graph, where its card is."""
+        """Click the card of the only object of a kind."""
         box = self.card(kind).bounding_box()
         assert box is not None
         self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -1,4 +1,4 @@
-"""The studio with many resources and in narrow windows: what is folded, what a filter keeps, and how it looks."""
+"""The studio with many resources and in narrow windows: folding, filters and layout."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.studio.browser.test_page import QUICKSTARTS, example, violations
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 CARDS = 22
-"""Of five quickstarts of each family: four resources each, and two objects that all of a family read."""
+"""Cards of five quickstarts of one family: four resources each, and two objects that all of them read."""
 
 
 def fleet(size: int) -> str:
-    """Every family's quickstart this many times, under names of its own."""
+    """Return this many copies of every family's quickstart, with different names."""
     return "\n---\n".join(renamed(example(f"{family}/quickstart"), n) for n in range(size) for family in QUICKSTARTS)
 
 
@@ -96,7 +96,7 @@ def test_a_slow_answer_is_announced(studio: Studio) -> None:
 
 @pytest.mark.parametrize("size", [1, 6, 45])
 def test_no_width_scrolls_sideways(studio: Studio, tmp_path: Path, size: int) -> None:
-    """At 24, some 130 and some 1,000 objects; the pictures are for those who look at them."""
+    """With 24, about 130 and about 1,000 objects. The screenshots are for people."""
     page = studio.page
     studio.write(fleet(size))
     expect(page.locator(".summary")).to_contain_text(f"{2 + 22 * size} objects", timeout=60_000)

@@ -1,4 +1,4 @@
-"""The studio's page in a browser: each thing that one opens it for."""
+"""The studio's page in a browser: a test for each of its uses."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_completion_and_hover_come_from_the_schemas(studio: Studio) -> None:
 
 
 def accept(studio: Studio) -> None:
-    """Take the completion; the editor takes none that one cannot have read, which is for some milliseconds."""
+    """Accept the completion. The editor ignores the key for some milliseconds, too few to read it."""
     studio.page.wait_for_timeout(100)
     studio.page.keyboard.press("Enter")
 
@@ -250,7 +250,7 @@ def test_files_are_dropped_and_documents_have_tabs(studio: Studio) -> None:
 
 
 def test_everything_is_done_with_the_keyboard(studio: Studio) -> None:
-    """From an example over a slip and its correction to an object of the graph and the line that set a value."""
+    """From an example through a mistake and its correction to an object of the graph and the line that set a value."""
     page, press = studio.page, studio.page.keyboard.press
 
     def tab_to(wanted: Locator) -> None:
@@ -326,7 +326,7 @@ def test_axe_finds_nothing_serious(studio: Studio) -> None:
 
 
 def violations(studio: Studio) -> list[str]:
-    """What axe-core calls serious or critical on the page as it is, and of its colours when it is dark."""
+    """Return the violations that axe-core rates serious or critical, in the present colours and in dark ones."""
     page = studio.page
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.evaluate((PAGE / "node_modules" / "axe-core" / "axe.min.js").read_text())
@@ -341,7 +341,7 @@ def violations(studio: Studio) -> list[str]:
 
 
 def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
-    """They begin at a size that can be read; out of sight or too small, a browser has nothing to lay out."""
+    """The graph starts at a readable scale, and the browser lays out only visible cards that are large enough."""
     nodes = [
         {
             "id": f"Pod.v1 default/chat-{number}",
@@ -409,7 +409,7 @@ def test_an_empty_page_says_what_to_do(studio: Studio) -> None:
 
 
 def test_shows_errors_as_text(studio: Studio) -> None:
-    """The studio's own words; and they go when it answers again."""
+    """The studio's message is shown, and removed after the next answer."""
     studio.write(example("llmkube/quickstart"))
     studio.show("Compare")
     studio.page.get_by_text("Settings of the service").click()

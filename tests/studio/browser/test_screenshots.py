@@ -1,6 +1,6 @@
-"""The pictures of README and docs: ``MODELHOOKS_SCREENSHOTS=1`` writes them into docs/images.
+"""Screenshots for README and docs: ``MODELHOOKS_SCREENSHOTS=1`` writes them to docs/images.
 
-In any other run they are only taken: the letters of a machine's fonts are its own.
+Other runs take them without keeping them, because fonts differ between machines.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ IMAGES = ROOT / "docs" / "images"
 
 @pytest.fixture
 def pictures(studio: Studio, tmp_path: Path) -> Path:
-    """Where they go."""
+    """Return the directory for the screenshots."""
     studio.page.set_viewport_size({"width": 1280, "height": 800})
     return IMAGES if os.environ.get("MODELHOOKS_SCREENSHOTS") else tmp_path
 
 
 def take(studio: Studio, directory: Path, name: str) -> None:
-    """The page as it is, once the fonts are there. Playwright's own style for it is refused by the page's policy."""
+    """Take a screenshot after the fonts are loaded. The page's policy refuses the style that Playwright would add."""
     studio.page.evaluate("document.fonts.ready")
     file = directory / f"studio-{name}.png"
     studio.page.screenshot(path=file, caret="initial")
