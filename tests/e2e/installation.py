@@ -35,7 +35,7 @@ _IN_CLUSTER = "https://modelhooks.modelhooks-system:443"
 
 
 class Installation:
-    """modelhooks on a control plane. ``components`` are the optional components to install."""
+    """modelhooks on a control plane. ``components`` are the components of ``metacontroller/components`` to install."""
 
     def __init__(self, cluster: ControlPlane, workdir: Path, components: Sequence[str] = ()) -> None:
         self.cluster = cluster

@@ -203,7 +203,7 @@ def _router(d: Draw, value: Json) -> None:
 
 
 def _share(d: Draw, router: Json) -> None:
-    """Give a shared route a group, a weight and a managed route."""
+    """A group requires a weight and a managed route."""
     route = router.get("route", {})
     if "group" in route or "weight" in route:
         refs = route.get("http", {}).get("refs")

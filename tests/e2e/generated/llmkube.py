@@ -113,7 +113,7 @@ def _sharing(d: Draw, value: Json) -> None:
 
 
 def _gpu(d: Draw, value: Json) -> None:
-    """Keep either a claim's name or its template's name, and no resource name beside it."""
+    """Name claims or their templates; a resource name beside them is invalid."""
     if value.get("resourceClaims"):
         value.pop("resourceName", None)
         value["resourceClaims"] = [
