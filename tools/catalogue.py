@@ -1,4 +1,4 @@
-"""The catalogue in the package: the examples, and the objects of a cluster that they refer to."""
+"""Generates the catalogue in the package: the examples, and the objects of a cluster that they refer to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLUSTER = "cluster"
 
 
 def text(root: Path) -> str:
-    """``app/cli/catalogue.json``."""
+    """Return the content of ``app/cli/catalogue.json``."""
     runtimes = [p for p in sorted((root / "manifests" / "llmaz-runtimes").glob("*.yaml")) if p.stem != "kustomization"]
     files = [path for family in FAMILIES for path in sorted((root / "examples" / family).rglob("*.yaml"))]
     present = [*runtimes, *(path for path in files if path.parent.name == CLUSTER)]
@@ -29,7 +29,7 @@ def _example(path: Path, root: Path) -> dict[str, Any]:
 
 
 def _title(content: str) -> str:
-    """The first sentence of the comment that a file begins with."""
+    """Return the first sentence of the comment at the start of a file."""
     lines: list[str] = []
     for line in content.splitlines():
         if not line.startswith("#"):

@@ -1,7 +1,7 @@
 """The Helm chart's values: their defaults, their descriptions, and the schema that Helm checks them with.
 
-The chart's objects are the files of kustomize (docs/decisions/0018-chart.md), so all that is left to write is what a
-user may choose. It is written here, once; :mod:`tools.generate` makes ``values.yaml`` and ``values.schema.json`` of it.
+The chart's objects are the files of kustomize (docs/decisions/0018-chart.md), so only the user's values are defined
+here; :mod:`tools.generate` makes ``values.yaml`` and ``values.schema.json`` from them.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Values(Part):
 
 
 SET_BY_THE_DEPLOYMENT = frozenset({"host", "port", "tls_cert_file", "tls_key_file", "lameduck_seconds"})
-"""Settings that its probes, ports and volumes go together with; in the ConfigMap they would break it or do nothing."""
+"""Settings that must match the Deployment's probes, ports and volumes; in the ConfigMap they would not."""
 
 
 LLMAZ_VALUES = {
@@ -130,14 +130,14 @@ LLMAZ_VALUES = {
     "open-webui": "apply manifests/components/open-webui",
     "prometheus": "set monitoring.enabled to true, or apply manifests/components/prometheus",
 }
-"""Values of llmaz' own chart, and what to do in their place: templates fail with it."""
+"""Values of llmaz' own chart, and their replacements; templates fail with these texts."""
 
 
 def files(components: Iterable[str], families: Mapping[str, str], deployment: Json, version: str) -> dict[str, str]:
-    """The generated files by path.
+    """Return the generated files by path.
 
-    ``families`` are the names of families with the domain of their API groups; ``deployment`` is the one of
-    ``manifests/base``: its numbers are the defaults.
+    ``families`` are the names of families with the domain of their API groups. ``deployment`` is the Deployment of
+    ``manifests/base``, whose numbers are the defaults.
     """
     model = _values(sorted(components), tuple(families), deployment)
     schema = model.model_json_schema(by_alias=True, schema_generator=_Untitled)
@@ -154,7 +154,7 @@ def files(components: Iterable[str], families: Mapping[str, str], deployment: Js
 
 
 class _Untitled(GenerateJsonSchema):
-    """A title would repeat the name."""
+    """Generates a schema without titles, which would repeat the names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         return False
@@ -173,7 +173,7 @@ def _metadata(version: str) -> Json:
 
 
 def _values(components: list[str], families: tuple[str, ...], deployment: Json) -> type[Values]:
-    """The values that other parts of the project decide: families, components, replicas and resources."""
+    """Return the model of all values, including families, components, replicas and resources of the project."""
     spec = deployment["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     names: Any = Literal[tuple(components)]
@@ -214,7 +214,7 @@ def _values(components: list[str], families: tuple[str, ...], deployment: Json) 
 
 
 def _settings(schema: Json) -> Json:
-    """Return the schema of the settings by variable: strings, or numbers and booleans that YAML makes of them."""
+    """Return the schema of the settings by variable: strings, or numbers and booleans in YAML."""
     scalar = {"type": ["string", "number", "boolean"]}
     variables: Json = {}
     for name, setting in Settings.model_json_schema()["properties"].items():

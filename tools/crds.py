@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of a kind. Source: HTTP-2.3 and HTTP-2.4."""
+"""Generates the CustomResourceDefinition of a kind. Source: HTTP-2.3 and HTTP-2.4."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from app.kube.schema import structural_schema
 
 
 def custom_resource_definition(resource: CustomResource) -> Schema:
-    """The CRD, oldest version first.
+    """Build the CRD, oldest version first.
 
-    ``conversion`` is spelt out so that replacing another operator's CRD removes its conversion webhook. The CA bundle
+    ``conversion`` is explicit, so that replacing another operator's CRD removes its conversion webhook. The CA bundle
     is added to the live object by ``modelhooks certs`` or by cert-manager.
     """
     return {

@@ -1,4 +1,4 @@
-"""The strings below assignments, which Python does not keep."""
+"""Reads the docstrings of assignments, which Python does not keep."""
 
 from __future__ import annotations
 

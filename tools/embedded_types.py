@@ -1,8 +1,8 @@
-"""Writes app/kube/embedded_types.json, the table of Kubernetes' own types: ``python -m tools.embedded_types``.
+"""Write app/kube/embedded_types.json, the table of Kubernetes' own types: ``python -m tools.embedded_types``.
 
-The source is the OpenAPI document that an API server serves. The test suite's control plane has one, so the table is
-of exactly the release that the tests run against; `tests/e2e/test_controlplane.py` compares the two. It is a command of
-its own, since `make generate` has to work without Go.
+The source is the OpenAPI document of an API server, the test suite's control plane, so the table is of exactly the
+release that the tests run against; `tests/e2e/test_controlplane.py` compares the two. The command is separate because
+`make generate` has to work without Go.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Schemas = dict[str, Schema]
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "app" / "kube" / "embedded_types.json"
 DOCUMENTS = ("api/v1", "apis/autoscaling/v2")
-"""The groups whose types users embed."""
+"""The API groups with types that users embed."""
 ROOTS = (
     "io.k8s.api.core.v1.PodTemplateSpec",
     "io.k8s.api.core.v1.ServiceSpec",
@@ -41,7 +41,7 @@ _SCALARS = {
 
 
 def table(schemas: Schemas) -> str:
-    """The generated file's text: a line per field."""
+    """Return the content of the generated file: a line per field."""
     types = {_short(name): dict(_fields(schema)) for name, schema in _reachable(schemas)}
     blocks = []
     for name, fields in sorted(types.items()):
@@ -63,7 +63,7 @@ def _reachable(schemas: Schemas) -> Iterator[tuple[str, Schema]]:
 
 
 def _named(schema: Schema) -> Iterator[str]:
-    """The type that a property, the items of its list or the values of its map are of."""
+    """Yield the types of a property, of a list's items or of a map's values."""
     references: Iterable[Schema] = [schema, *schema.get("allOf", ())]
     yield from (reference["$ref"].removeprefix(_REFERENCE) for reference in references if "$ref" in reference)
     for inner in (schema.get("items"), schema.get("additionalProperties")):
@@ -72,7 +72,7 @@ def _named(schema: Schema) -> Iterator[str]:
 
 
 def _fields(schema: Schema) -> Iterator[tuple[str, Schema]]:
-    """Each property as :class:`app.kube.embedded_types.EmbeddedField` has it: required ones first, then by name."""
+    """Yield each property in the form of :class:`app.kube.embedded_types.EmbeddedField`, required ones first."""
     required = set(schema.get("required", ()))
     for name, property_ in sorted(
         schema.get("properties", {}).items(), key=lambda item: (item[0] not in required, item[0])
@@ -98,7 +98,7 @@ def _short(name: str) -> str:
 
 
 def served() -> Schemas:
-    """The schemas of a control plane that is started for them, by their full names."""
+    """Return the schemas of a control plane, which is started for this, by their full names."""
     from tests.e2e.controlplane import ControlPlane  # noqa: PLC0415  needs Go, which nothing else here does
 
     schemas: Schemas = {}

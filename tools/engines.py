@@ -1,12 +1,12 @@
 """Write the catalogue of an engine's release: ``python -m tools.engines SOURCE...``.
 
-A catalogue has the options that the engine's own parser takes, with their values, and its metrics and paths. It is
-read from what is published, without running the engine's code:
+A catalogue has the options that the engine's own parser accepts, with their values, and its metrics and paths. It is
+read from published files; only llama.cpp's program is run:
 
 - the wheel of vLLM or SGLang (``pip download --no-deps vllm==0.20.0``), whose source is parsed;
 - a folder with Debian's package ``llama.cpp-tools`` and its libraries unpacked, whose ``llama-server --help`` is run;
-- a source archive of Text Generation Inference at a tag, unpacked, whose page of the launcher's options is parsed;
-- a source archive of PersonaPlex at a commit, unpacked, whose ``server.py`` is parsed. The folders of both are named as
+- an unpacked source archive of Text Generation Inference at a tag, whose page of the launcher's options is parsed;
+- an unpacked source archive of PersonaPlex at a commit, whose ``server.py`` is parsed. The folders of both are named as
   in GitHub's archives: ``text-generation-inference-3.3.7``.
 """
 
@@ -27,12 +27,12 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent.parent / "app" / "workload" / "engines"
 
 Options = dict[str, list[str]]
-"""The values that an option takes; none for one that takes any, or no value."""
+"""The values of each option; empty for an option with any value or without one."""
 
 
 @dataclass
 class Catalogue:
-    """One release of an engine."""
+    """A release of an engine."""
 
     engine: str
     version: str
@@ -42,7 +42,7 @@ class Catalogue:
     paths: list[str]
 
     def write(self) -> Path:
-        """Write the file of the release."""
+        """Write the release's file and return its path."""
         path = FOLDER / f"{self.engine}-{self.version}.json"
         options = ",\n".join(f"  {json.dumps(name)}: {json.dumps(self.options[name])}" for name in sorted(self.options))
         rest = {name: json.dumps(value) for name, value in vars(self).items() if name != "options"}
@@ -53,7 +53,7 @@ class Catalogue:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the catalogues of some sources."""
+    """Write the catalogues of the given sources."""
     parser = argparse.ArgumentParser(prog="python -m tools.engines", description="Write the catalogues of engines.")
     parser.add_argument(
         "sources", nargs="+", type=Path, help="a wheel, or a folder with unpacked packages or an archive"
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def read(source: Path) -> Catalogue:
-    """The catalogue of a source. Raises ``SystemExit`` for one that is not known."""
+    """Read the catalogue of a source. Raises ``SystemExit`` for an unknown one."""
     if source.suffix == ".whl":
         return _wheel(source)
     if (source / "usr/bin/llama-server").is_file():
@@ -86,16 +86,16 @@ _FILES = {
     "sglang": r"sglang/srt/(server_args|arg_groups/.*|function_call/function_call_parser|function_call/parser_names"
     r"|parser/reasoning_parser\w*|parser/parser_names|speculative/spec_info)\.py",
 }
-"""The modules that declare options and the values that they take."""
+"""The modules that declare options and their values."""
 _METRICS = {"vllm": r'"(vllm:[a-z_]+)"', "sglang": r'"(sglang:[a-z_]+)"'}
 _PATHS = re.compile(r'"(/(?:health|health_generate|metrics))"')
 _CHECKED_LATER = {
     "vllm": {"--quantization": "QuantizationMethods", "--kv-cache-dtype": "CacheDType"},
     "sglang": {"--speculative-algorithm": "SpeculativeAlgorithm"},
 }
-"""Options of which the parser takes any value, and which the engine compares with a list before it starts."""
+"""Options whose values the engine checks against a list after parsing."""
 _FOLDED = {"vllm": ("--attention-backend",), "sglang": ("--speculative-algorithm",)}
-"""Options whose value is read in either case."""
+"""Options whose values are case-insensitive."""
 
 
 def _wheel(path: Path) -> Catalogue:
@@ -136,7 +136,7 @@ class Declarations:
     calls: list[ast.Call] = field(default_factory=list)
 
     def add(self, tree: ast.Module) -> None:
-        """Add a module."""
+        """Add a module's declarations."""
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 self.classes[node.name] = node
@@ -152,7 +152,7 @@ class Declarations:
                 self.calls.append(node)
 
     def options(self) -> Options:
-        """Every option, from the calls and from the annotated fields that become options."""
+        """Return every option, from the calls and from the annotated fields that become options."""
         options: Options = {}
         for names, values in (*self._called(), *self._annotated()):
             for name in names:
@@ -171,7 +171,7 @@ class Declarations:
             yield [name for name in names if name.startswith("-")], values
 
     def _keyword_values(self, keywords: ast.Subscript) -> list[str]:
-        """The values of ``**model_kwargs["dtype"]``, where ``model_kwargs = get_kwargs(ModelConfig)``."""
+        """Return the values of ``**model_kwargs["dtype"]``, where ``model_kwargs = get_kwargs(ModelConfig)``."""
         source = self.names.get(keywords.value.id) if isinstance(keywords.value, ast.Name) else None
         if not isinstance(source, ast.Call) or not source.args or not isinstance(keywords.slice, ast.Constant):
             return []
@@ -180,7 +180,7 @@ class Declarations:
         return [] if annotation is None or _has_text(annotation) else self.values(annotation)
 
     def _fields(self, name: str) -> dict[str, ast.expr]:
-        """The annotations of a class and of those it inherits from."""
+        """Return the annotations of a class, including inherited ones."""
         node = self.classes.get(name)
         if node is None:
             return {}
@@ -190,7 +190,7 @@ class Declarations:
         return inherited | {item.target.id: item.annotation for item in declared if isinstance(item.target, ast.Name)}
 
     def _annotated(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Fields such as ``tp_size: A[int, Arg(aliases=[...])]``, and those of classes called ``...FrontendArgs``."""
+        """Yield fields such as ``tp_size: A[int, Arg(aliases=[...])]``, and those of classes ``...FrontendArgs``."""
         for name in self.classes:
             for field_, annotation in self._fields(name).items():
                 option = "--" + field_.replace("_", "-")
@@ -209,7 +209,7 @@ class Declarations:
         return [*name, *aliases], self.values(keywords["choices"]) if "choices" in keywords else self.values(type_)
 
     def values(self, node: ast.expr, seen: tuple[str, ...] = ()) -> list[str]:
-        """The strings in an expression: a list, a ``Literal``, the members of an enumeration, or a sum of these."""
+        """Return the strings of an expression: a list, a ``Literal``, an enumeration's members, or a sum of these."""
         if isinstance(node, ast.Constant):
             return [node.value] if isinstance(node.value, str) else []
         name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
@@ -220,7 +220,7 @@ class Declarations:
         return [text for part in _parts(node) for text in self.values(part, seen)]
 
     def _members(self, node: ast.ClassDef) -> list[str]:
-        """The members of an enumeration that stand for something: not ``None`` and not an empty text."""
+        """Return the members of an enumeration except ``None`` and the empty string."""
         if not any("Enum" in ast.unparse(base) for base in node.bases):
             return []
         assigned = [item for item in node.body if isinstance(item, ast.Assign)]
@@ -234,7 +234,7 @@ class Declarations:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """The expressions whose values those of an expression are."""
+    """Return the expressions that an expression's values come from."""
     match node:
         case ast.Attribute(attr="keys" | "__args__", value=inner) | ast.Starred(value=inner):
             return [inner]
@@ -261,7 +261,7 @@ def _has_text(annotation: ast.expr) -> bool:
 _HELP_ROW = re.compile(r"^(-[^\s].*?)(?:\s{2,}|$)")
 _LISTED = re.compile(r"[\[{]([\w.|,-]+)[\]}]|allowed values: ([\w, ]+)")
 _REMOVED = "the argument has been removed"
-"""Description of an option with which llama.cpp ends."""
+"""Description of an option that llama.cpp refuses."""
 
 
 def _llama_server(root: Path) -> Catalogue:
@@ -286,7 +286,7 @@ def _llama_server(root: Path) -> Catalogue:
 
 
 def help_options(text: str) -> Options:
-    """The options of llama.cpp's help: rows that begin with a dash, each followed by its description."""
+    """Return the options in llama.cpp's help, whose rows begin with a dash and are followed by a description."""
     options: Options = {}
     names: list[str] = []
     for line in text.splitlines():

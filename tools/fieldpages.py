@@ -1,4 +1,4 @@
-"""The pages of docs/fields: the effect of every field of every kind, in the order of its types."""
+"""Generates docs/fields: the effect of every field of every kind, in the order of its types."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _leaves(node: Schema, path: str) -> Iterator[tuple[str, Schema]]:
 
 
 def _inner(node: Schema) -> bool:
-    """True if the node has named fields."""
+    """Return True if the node has named fields."""
     return bool(node.get("properties") or (node.get("items") or {}).get("properties"))
 
 

@@ -1,4 +1,4 @@
-"""The table in ``docs/operations/limits.md``, made from the constants of ``app.limits`` and their docstrings."""
+"""Generates the table in ``docs/operations/limits.md`` from the constants of ``app.limits`` and their docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The studio's types for its page: ``app/studio/models.py`` in TypeScript."""
+"""Generates the types of the studio's page: ``app/studio/models.py`` in TypeScript."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def source() -> str:
 
 
 def _interface(model: type[BaseModel]) -> str:
-    """Return an interface, in which fields are optional that a request of the page may leave out."""
+    """Return an interface; fields that the page may leave out of a request are optional."""
     schema = TypeAdapter(model).json_schema(by_alias=True)
     required = schema.get("required", [])
     lines = [f"\n/** {(model.__doc__ or '').strip()} */\nexport interface {model.__name__} {{\n"]

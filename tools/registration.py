@@ -1,7 +1,7 @@
-"""Registration of a kind with a cluster: CompositeController, Metacontroller's rights, admission webhook.
+"""Registers a kind in a cluster: CompositeController, Metacontroller's rights, admission webhook.
 
-Pure functions of :class:`app.kube.resource.CustomResource`; :mod:`tools.generate` writes the files. Reasons for the
-shapes: docs/reference/metacontroller.md, MC-7.2, MC-7.7 and MC-7.8; docs/reference/http.md, HTTP-1.4.
+These are pure functions of :class:`app.kube.resource.CustomResource`; :mod:`tools.generate` writes the files. Reasons
+are in docs/reference/metacontroller.md, MC-7.2, MC-7.7 and MC-7.8, and in docs/reference/http.md, HTTP-1.4.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 LABELS = {"app.kubernetes.io/part-of": NAME}
 OWN_NAMESPACE = "v1"
-"""Version of customize hooks in which related objects are of the parent's namespace, or of none."""
+"""Version of customize hooks whose related objects are in the parent's namespace or cluster-scoped."""
 
 
 # Metacontroller
@@ -78,7 +78,7 @@ def family_removal(resources: Sequence[CustomResource]) -> list[tuple[Object, Ob
 def decorator_controller(decorator: Decorator, version: str) -> Object:
     """Register a decorator of objects that are also parents of CompositeControllers.
 
-    Metacontroller's rights on parents are enough for it. Changes of the status are not ignored: a write that conflicts
+    Metacontroller's rights on parents are enough for it. Status changes are not ignored, because a write that conflicts
     with one of them is only repeated at the next change.
     """
     kinds = [label.resource for label in decorator.labels]
@@ -97,12 +97,12 @@ def _hook(resource: CustomResource | Decorator, name: str, version: str, timeout
 
 
 def child_resource(child: ChildKind) -> Object:
-    """One entry of ``childResources``."""
+    """Build one entry of ``childResources``."""
     return {"apiVersion": child.api_version, "resource": child.plural, "updateStrategy": {"method": child.update}}
 
 
 def components(resources: Iterable[CustomResource]) -> list[str]:
-    """Names of the kustomize components: each adds an optional child kind, kinds that go together, or a hook."""
+    """Return the kustomize components: each adds an optional child kind, kinds that belong together, or a hook."""
     resources = list(resources)
     kinds = {child.component for r in resources for child in r.children if child.optional}
     return sorted(kinds | {r.finalize_component for r in resources if r.finalize_component})
@@ -111,7 +111,7 @@ def components(resources: Iterable[CustomResource]) -> list[str]:
 def component_patches(
     resources: Iterable[CustomResource], component: str, version: str
 ) -> Iterator[tuple[Object, list[Object]]]:
-    """For each controller that the component changes: kustomize's target and the JSON patch."""
+    """Return kustomize's target and the JSON patch for each controller that the component changes."""
     for resource in resources:
         children = [child for child in resource.children if child.optional and child.component == component]
         added = [("/spec/childResources/-", child_resource(child)) for child in children]
@@ -132,7 +132,7 @@ def with_scheme(resource: CustomResource, hook: str) -> Object:
 
 
 def own_namespace_patch(resource: CustomResource) -> tuple[Object, list[Object]]:
-    """Kustomize's target and the JSON patch that limits a kind's related objects to the parent's namespace."""
+    """Return kustomize's target and the JSON patch that limits a kind's related objects to the parent's namespace."""
     patch = {"op": "replace", "path": "/spec/hooks/customize/version", "value": OWN_NAMESPACE}
     return _TARGET | {"name": controller_name(resource)}, [patch]
 
@@ -143,7 +143,7 @@ _TARGET = {"group": METACONTROLLER_GROUP, "kind": "CompositeController"}
 # Metacontroller's rights
 
 AGGREGATE = {f"rbac.{NAME}.dev/aggregate-to-metacontroller": "true"}
-"""Label of the roles that make up Metacontroller's."""
+"""Label of the roles that are aggregated into Metacontroller's."""
 
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 _OWN_RULES = (
@@ -159,8 +159,8 @@ _OWN_RULES = (
 def metacontroller_roles() -> list[Object]:
     """Build the aggregated role, its binding to Metacontroller's account, and the rights that it always needs.
 
-    The aggregated role sets no ``rules``: the control plane writes them, and applying it again leaves them. Leases are
-    left out: for leader election Metacontroller's namespace has a Role.
+    The aggregated role has no ``rules``: the control plane writes them, and applying it again keeps them. Leases are
+    left out, because Metacontroller's namespace has a Role for leader election.
     """
     name = f"{NAME}-metacontroller"
     return [
@@ -249,7 +249,7 @@ MATCH_CONDITIONS = {
     "not-being-deleted": "!has(object.metadata.deletionTimestamp)",
     "spec-or-annotations-changed": _CHANGED,
 }
-"""Removing a finalizer is an update, and no rule about the spec may block a deletion."""
+"""Removing a finalizer is an update. Objects that are being deleted are skipped, so no rule blocks a deletion."""
 
 
 def webhook_configuration(resources: Sequence[CustomResource]) -> Object:

@@ -1,4 +1,4 @@
-"""The table in ``docs/operations/settings.md``, made from the fields of ``Settings`` and their docstrings."""
+"""Generates the table in ``docs/operations/settings.md`` from the fields of ``Settings`` and their docstrings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECTIONS = {
     "Upgrades": "../operations.md#upgrades",
     "Watching": "sizing.md#watching",
 }
-"""Where the sections are that docstrings name, like *Upgrades*."""
+"""Links to the sections that docstrings name, such as *Upgrades*."""
 _TABLE = re.compile(r"^\| Variable \|.*?\n(?!\|)", re.DOTALL | re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""A hook of MkDocs (mkdocs.yml): add the repository's own pages to the site, and adapt links between files.
+"""Hook of MkDocs (mkdocs.yml): add the repository's own pages to the site, and adapt links between files.
 
 On GitHub the same files are read in place, so their links stay unchanged. On the site a link to an example leads to its
 manifest at the end of the page, and a link to any other file outside the site becomes plain text.
@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 SEARCH_BOOSTS = {"howto": 2, "compatibility": 0.5, "fields": 0.5, "reference": 0.5, "decisions": 0.1}
-"""Pages of a folder come first, or last, among what a search finds."""
+"""Folders whose pages are first or last in search results."""
 
 _IMAGE_OF_DOCS = re.compile(r"(!\[[^\]]*\]\()docs/")
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
@@ -62,5 +62,5 @@ def _anchor(place: str) -> str:
 
 
 def _manifest(place: str) -> str:
-    """An example as a section of a page."""
+    """Return an example as a section of a page."""
     return f"\n\n## {place} {{: #{_anchor(place)} }}\n\n```yaml\n{(ROOT / place).read_text()}```\n"

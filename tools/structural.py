@@ -1,7 +1,7 @@
 """The API server's checks of a CRD's schema, without an API server.
 
-Rules: apiextensions' structural-schema validation and the limits collected in reliability 2.2 to 2.4, and two more:
-every field has a description, and a status has no defaults.
+The rules are apiextensions' structural-schema validation, the limits of reliability 2.2 to 2.4, and two more: every
+field has a description, and a status has no defaults.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 Schema = dict[str, Any]
 
 MAX_BYTES = 262_144
-"""Client-side ``kubectl apply`` keeps the whole object, as JSON, in an annotation of at most this size."""
+"""Maximum size: client-side ``kubectl apply`` keeps the whole object as JSON in an annotation."""
 
 _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean"})
 _FORMATS = {
@@ -56,7 +56,7 @@ def lint(crd: Schema) -> list[str]:
 
 
 class _Linter:
-    """Walks one schema; each method yields findings as ``path: problem``."""
+    """Checks one schema; each method yields findings as ``path: problem``."""
 
     def object_root(self, root: Schema) -> Iterator[str]:
         if root.get("type") != "object" or "additionalProperties" in root:
