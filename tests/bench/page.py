@@ -1,4 +1,4 @@
-"""Response times of the studio's page: each endpoint for the example with the most objects, and the page's size."""
+"""Response times of the studio's page: each endpoint with the largest example, and the page's size."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _is_converted(version: str, answer: Any) -> bool:
 
 
 def large_reviews() -> Iterator[Call]:
-    """Yield reviews with two objects of 1.4 MiB each, most of it field ownership, between ordinary ones."""
+    """Yield reviews with two objects of 1.4 MiB each, mainly field ownership, between ordinary ones."""
     document = service(spec_with(env=[{"name": f"V{n}", "value": "x" * 1000} for n in range(100)]))
     document["metadata"]["managedFields"] = payloads.managed_fields(11_000)
     body = orjson.dumps(review(document, document))

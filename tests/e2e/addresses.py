@@ -1,6 +1,6 @@
 """Helm's post-renderer of the tests: replaces the service's addresses in the objects on standard input.
 
-There is no cluster DNS. ``HELM_TEST_URL`` is the address on which the service listens.
+The cluster has no DNS. ``HELM_TEST_URL`` is the address on which the service listens.
 """
 
 from __future__ import annotations

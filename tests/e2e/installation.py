@@ -1,6 +1,6 @@
 """The product as a user installs it: the shipped manifests, `modelhooks certs --apply`, and the service as a process.
 
-There is no kubelet and no cluster DNS, so an overlay replaces the addresses of hooks and webhooks by the process's
+The cluster has no kubelet and no DNS, so an overlay replaces the addresses of hooks and webhooks by the process's
 address; everything else is applied as shipped.
 """
 
@@ -35,7 +35,7 @@ _IN_CLUSTER = "https://modelhooks.modelhooks-system:443"
 
 
 class Installation:
-    """modelhooks on a control plane. ``components`` are the optional components to install."""
+    """modelhooks on a control plane. ``components`` are the components of ``metacontroller/components`` to install."""
 
     def __init__(self, cluster: ControlPlane, workdir: Path, components: Sequence[str] = ()) -> None:
         self.cluster = cluster

@@ -91,7 +91,7 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """Whether the process is running."""
+        """True until the process ends."""
         return self.popen.poll() is None
 
     def tail(self, lines: int = 40) -> str:

@@ -1,4 +1,4 @@
-"""Where the programs of the control plane come from. Nothing is built here."""
+"""Tests of how the control plane's programs are found and built. Nothing is built here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_nothing_is_missing_with_go(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_prints_each_program_with_its_build_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before it is built, because that takes minutes, and after it."""
+    """Each program is printed before the build, which takes minutes, and again with its duration."""
     built: list[str] = []
 
     def go(_module: str, *arguments: str) -> str:
@@ -70,7 +70,7 @@ def test_prints_each_program_with_its_build_time(
 def test_main_builds_nothing_where_nothing_can_be_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`make test` goes on: its tests on the control plane are skipped for the same reason."""
+    """`make test` continues, and the tests on the control plane are skipped for the same reason."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.delenv("MODELHOOKS_E2E", raising=False)

@@ -1,4 +1,4 @@
-"""An update whose new pods cannot start, in every family: Ready says so while the old pods serve, and recovers."""
+"""An update whose new pods cannot start, in every family: Ready reports it while the old pods serve, and recovers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ pytestmark = pytest.mark.e2e
 
 
 BROKEN, FIXED = "ImagePullBackOff", "v3"
-"""Tags of the server's image: the first makes pods fail (``stages/pod-fails.yaml``)."""
+"""Tags of the server's image; pods with the first one fail (``stages/pod-fails.yaml``)."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """What serves, and how its image gets another tag."""
+    """A running service, and the change of its image's tag."""
 
     documents: list[Json]
     kind: str
     spec: dict[str, Any]
-    """The change, with ``TAG`` where the tag goes."""
+    """The change, with ``TAG`` in place of the tag."""
     available: str
-    """The condition by which the family says that something serves, if that stays true."""
+    """The condition that stays true while the old pods serve."""
 
 
 LLMKUBE, LLMAZ = "inference.llmkube.dev/v1alpha1", "inference.llmaz.io/v1alpha1"
@@ -105,14 +105,14 @@ UPDATES = {
 
 @pytest.fixture
 def cluster(installation: Installation) -> Iterator[ControlPlane]:
-    """Leaves nothing behind that belongs to no namespace."""
+    """The control plane; cluster-scoped objects are deleted afterwards."""
     yield installation.cluster
     installation.cluster.kubectl("delete", "openmodels,backendruntimes", "updated", "--ignore-not-found")
 
 
 @pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
 def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, namespace: str, update: Update) -> None:
-    """Its reason is that it is rolling out, its message what the new pod suffers from."""
+    """Ready's reason is the rollout, and its message names the new pod's problem."""
 
     def said(type_: str) -> Json:
         conditions = cluster.get(update.kind, "chat", "-n", namespace).get("status", {}).get("conditions", [])

@@ -1,4 +1,4 @@
-"""`modelhooks certs --apply` under the account that the quickstart overlay gives it, on the installed manifests."""
+"""`modelhooks certs --apply` with the quickstart overlay's account, on the installed manifests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GROUPS = ["system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "syst
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The overlay installed as the README says, on a control plane that runs no Job: the tests play it."""
+    """The overlay installed as in the README, on a control plane without Jobs: the tests run the Job's command."""
     workdir = tmp_path_factory.mktemp("certs")
     with ControlPlane(workdir, controllers=False, scheduler=False, kwok=False, users={ACCOUNT: GROUPS}) as cluster:
         cluster.install_crds(metacontroller.CRDS)
@@ -95,7 +95,7 @@ def test_the_account_can_do_nothing_else(cluster: ControlPlane, refused: tuple[s
 
 @pytest.mark.parametrize("mode", [("--server-side", "--force-conflicts"), ()], ids=["server-side", "client-side"])
 def test_the_api_server_takes_the_quickstart_as_it_is(cluster: ControlPlane, mode: tuple[str, ...]) -> None:
-    """Over itself, too, with what `certs --apply` wrote meanwhile."""
+    """The overlay can also be applied again after `certs --apply` has changed objects."""
     cluster.kubectl("apply", *mode, "--dry-run=server", "-k", QUICKSTART)
 
 
@@ -104,7 +104,7 @@ def _install(cluster: ControlPlane) -> None:
 
 
 def _certs(cluster: ControlPlane) -> list[str]:
-    """Run the command as the Job does; the lines it prints."""
+    """Run the command as the Job does; return the lines it prints."""
     token = cluster.workdir / "certs-token"
     token.write_text(cluster.token_of(ACCOUNT))
     access = ["--kube-api", cluster.url, "--kube-ca-file", str(cluster.ca_file), "--kube-token-file", str(token)]

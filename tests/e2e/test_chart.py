@@ -1,4 +1,4 @@
-"""The Helm chart: the objects of kustomize, and what a user does with it on a real control plane."""
+"""The Helm chart: its objects equal those of kustomize, and its commands work on a real control plane."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def by_name(text: str) -> Objects:
 
 
 def kustomized(folder: Path) -> Objects:
-    """What kustomize makes, without what only Helm can do: the namespace is there before."""
+    """Return the objects of kustomize, without the Namespace, which Helm users create beforehand."""
     done = run(binaries.program("kubectl"), "kustomize", folder)
     assert done.returncode == 0, done.stderr
     return {name: one for name, one in by_name(done.stdout).items() if one["kind"] != "Namespace"}
@@ -63,7 +63,7 @@ def template(*options: str, namespace: str = SYSTEM) -> subprocess.CompletedProc
 
 
 def rendered(*options: str, namespace: str = SYSTEM) -> Objects:
-    """What Helm makes, without what decision 18 says of annotations and of the Job's name."""
+    """Return the objects of Helm, without the annotations and the suffix of the Job's name from decision 18."""
     done = template(*options, namespace=namespace)
     assert done.returncode == 0, done.stderr
     objects: Objects = {}
@@ -97,7 +97,7 @@ def overlay(folder: Path, resources: list[Path], components: list[str]) -> Path:
     return folder
 
 
-# What is rendered
+# Rendering
 
 
 def test_the_default_is_quickstart() -> None:
@@ -122,14 +122,14 @@ def test_a_family_alone_is_the_overlay_of_that_name(family: str) -> None:
 
 @pytest.mark.parametrize("name", LLMAZ_VALUES)
 def test_a_value_of_llmazs_own_chart_names_the_component(name: str) -> None:
-    """The command lines of llmaz' pages go on being typed."""
+    """The error for a value of llmaz' chart names the component to use instead."""
     done = template("--set", f"{name}.enabled=true")
     assert done.returncode != 0
     assert f"{name} is a value of llmaz' own chart: {LLMAZ_VALUES[name]}" in done.stderr
 
 
 def test_components_are_added(tmp_path: Path) -> None:
-    """All of them; they are independent of each other."""
+    """All components can be used together; they are independent of each other."""
     together = optional_components()
     expected = kustomized(overlay(tmp_path / "all", [QUICKSTART], together))
     assert rendered("--set", f"components={{{','.join(together)}}}") == expected
@@ -144,14 +144,14 @@ def test_a_component_is_added_alone(tmp_path: Path, component: str) -> None:
 
 
 def test_decorators_trust_cert_managers_ca() -> None:
-    """In an overlay that takes a patch of the user's own: components come after it."""
+    """The endpoint configuration is also in DecoratorControllers, which components add later."""
     made = rendered("--set", "certificates=cert-manager", "--set", "components={llmaz-labels}")
     composite = made["CompositeController", "", "llmaz-services"]["spec"]
     assert made["DecoratorController", "", "llmaz-labels"]["spec"]["endpointConfigs"] == composite["endpointConfigs"]
 
 
 def test_another_namespace_is_everywhere() -> None:
-    """And the certificates' command is told."""
+    """The certificates' command gets the namespace, too."""
     text = template(namespace="elsewhere").stdout
     assert SYSTEM not in text
     made = rendered(namespace="elsewhere")
@@ -179,7 +179,7 @@ networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.1/32}}]}
 
 
 def test_each_value_arrives(tmp_path: Path) -> None:
-    """And changes nothing else."""
+    """Every value has its effect and changes nothing else."""
     (tmp_path / "values.yaml").write_text(VALUES)
     made, default = rendered("--values", str(tmp_path / "values.yaml")), rendered()
     settings = made.pop(("ConfigMap", SYSTEM, "modelhooks"))
@@ -217,7 +217,7 @@ def test_each_value_arrives(tmp_path: Path) -> None:
 
 
 def test_pods_are_shut_out_of_the_service_where_their_networks_are_known() -> None:
-    """All but Metacontroller's and those of kube-system, where agents of managed API servers run."""
+    """Only Metacontroller and kube-system, where agents of managed API servers run, keep access."""
     networks = ["10.42.0.0/16", "10.244.0.0/16", "fd42::/48"]
     policy = rendered("--set", f"networkPolicy.podCIDRs={{{','.join(networks)}}}")[
         "NetworkPolicy", SYSTEM, "modelhooks"
@@ -268,14 +268,14 @@ def test_helm_finds_nothing_wrong_with_the_chart() -> None:
     assert "[WARNING]" not in done.stdout
 
 
-# What is installed
+# Installation
 
 
 class Release(Installation):
-    """modelhooks as Helm installs it: with the commands of docs/install.md."""
+    """modelhooks installed by Helm with the commands of docs/install.md."""
 
     def helm(self, documented: str, *more: str, chart: Path = CHART) -> None:
-        """Run a documented command; the only thing that is different are addresses."""
+        """Run a documented command; only addresses are replaced."""
         words = [str(chart) if word == "manifests/chart" else word for word in shlex.split(documented)[1:]]
         renderer = ("--post-renderer", "addresses") if str(chart) in words else ()
         self.run(*words, *renderer, *more)
@@ -319,7 +319,7 @@ def ready(cluster: ControlPlane, namespace: str = "default") -> None:
 
 
 def users(cluster: ControlPlane) -> set[tuple[str, str, str, int]]:
-    """Everything that a user has in the namespace, each with what a replacement or a change would change."""
+    """Return every object in the user's namespace, with its uid and its generation."""
     kinds = "models,inferenceservices.inference.llmkube.dev,deployments,replicasets,services,jobs,pvc,pods"
     found = cluster.get(kinds, "-n", "default")["items"]
     return {
@@ -329,7 +329,7 @@ def users(cluster: ControlPlane) -> set[tuple[str, str, str, int]]:
 
 
 def served(cluster: ControlPlane) -> None:
-    """Admission, which fails closed, and hooks are trusted: a wrong object is refused, and a new one gets ready."""
+    """Check admission (failurePolicy Fail) and hooks: an invalid object is refused, and a new one becomes ready."""
     wrong = ROOT / "examples/llmkube/rejected/source.yaml"
     refused = cluster.kubectl("apply", "--dry-run=server", "-f", wrong, check=False)
     assert "the path is required" in refused.stderr
@@ -339,7 +339,7 @@ def served(cluster: ControlPlane) -> None:
 
 
 def next_release(release: Release) -> Path:
-    """The chart as its package has it, of a release with another address of each hook and a new field in a CRD."""
+    """Return the packaged chart of a next release, with other hook addresses and a new field in a CRD."""
     release.run("package", CHART, "--destination", release.workdir)
     with tarfile.open(release.workdir / f"modelhooks-{VERSION}.tgz") as package:
         package.extractall(release.workdir / "next", filter="data")
@@ -354,7 +354,7 @@ def next_release(release: Release) -> Path:
 
 
 def state(cluster: ControlPlane) -> tuple[str, bool]:
-    """The release that hooks are asked for, and whether its CRD is there."""
+    """Return the release in the hooks' addresses, and whether its CRD is installed."""
     controller = cluster.get("compositecontroller", "llmkube-models")["spec"]
     versions = cluster.get("crd", "models.inference.llmkube.dev")["spec"]["versions"]
     fields = versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
@@ -362,7 +362,7 @@ def state(cluster: ControlPlane) -> tuple[str, bool]:
 
 
 def ours(cluster: ControlPlane) -> list[str]:
-    """What a release made and would take away."""
+    """Return the objects that a release created and would delete."""
     kinds = (
         "compositecontrollers,validatingwebhookconfigurations,clusterroles,clusterrolebindings,"
         "deployments,services,jobs,cronjobs,configmaps,serviceaccounts,networkpolicies,poddisruptionbudgets,secrets"
@@ -372,7 +372,7 @@ def ours(cluster: ControlPlane) -> list[str]:
 
 
 def test_installed_upgraded_rolled_back_removed_and_installed_again(release: Release) -> None:
-    """A user's objects and pods are the same ones from the first to the last."""
+    """A user's objects and pods are the same throughout."""
     cluster = release.cluster
     cluster.create_namespace("probe")
     cluster.kubectl("label", "namespace", SYSTEM, "pod-security.kubernetes.io/enforce=restricted")

@@ -1,4 +1,4 @@
-"""The control plane behaves like a cluster where the other tests rely on it."""
+"""The control plane behaves like a cluster in the respects that the other tests rely on."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def _wait(cluster: ControlPlane, namespace: str, condition: str, what: str) -> N
 
 
 def _container_status(cluster: ControlPlane, namespace: str, pod: str, field: str = "containerStatuses") -> Any:
-    """The first container's status, once there is one."""
+    """Return the first container's status, once there is one."""
     jsonpath = "{.status." + field + "[0].name}"
     _wait(cluster, namespace, f"jsonpath={jsonpath}", f"pod/{pod}")
     return cluster.get("pod", pod, "-n", namespace)["status"][field][0]
 
 
 def test_a_new_crd_without_conditions_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """kubectl wait ends with an error until the API server has written the conditions of a CRD."""
+    """kubectl wait fails until the API server has written the conditions of a CRD."""
     codes = iter((1, 1, 0))
     asked: list[tuple[str | Path, ...]] = []
 
@@ -104,7 +104,7 @@ def test_workloads_run(control_plane: ControlPlane, namespace: str) -> None:
 
 @pytest.mark.parametrize("reason", ["ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError"])
 def test_container_waits(control_plane: ControlPlane, namespace: str, reason: str) -> None:
-    """A label makes a pod's container wait, and it stays so."""
+    """A label makes a pod's container wait permanently."""
     _apply(control_plane, namespace, _pod("broken", _pod_spec(), labels={"e2e.modelhooks.dev/fail": reason}))
     status = _container_status(control_plane, namespace, "broken")
     assert status["state"]["waiting"]["reason"] == reason
@@ -126,7 +126,7 @@ def test_container_crashes(control_plane: ControlPlane, namespace: str, mode: st
 
 
 def test_image_tag_fails_an_init_container(control_plane: ControlPlane, namespace: str) -> None:
-    """A tag is enough, and a failing init container keeps the others waiting."""
+    """A tag is enough, and a failing init container keeps the other containers waiting."""
     broken = {"initContainers": [{"name": "fetch", "image": "registry.example/fetch:CrashLoopBackOff"}]}
     _apply(control_plane, namespace, _pod("broken", _pod_spec() | broken))
     init = _container_status(control_plane, namespace, "broken", "initContainerStatuses")
@@ -136,7 +136,7 @@ def test_image_tag_fails_an_init_container(control_plane: ControlPlane, namespac
 
 
 def test_repaired_image_rolls_out(control_plane: ControlPlane, namespace: str) -> None:
-    """A Deployment is not available while its probe fails, and is when its image changes."""
+    """A Deployment is unavailable while its probe fails, and becomes available when its image changes."""
     _apply(control_plane, namespace, _deployment("web", _pod_spec("registry.example/server:Unready")))
     _wait(control_plane, namespace, "jsonpath={.status.unavailableReplicas}=2", "deployment/web")
     _apply(control_plane, namespace, _deployment("web", _pod_spec()))
@@ -145,13 +145,12 @@ def test_repaired_image_rolls_out(control_plane: ControlPlane, namespace: str) -
 
 @pytest.mark.parametrize("mode", ["Error", "OOMKilled"])
 def test_job_fails(control_plane: ControlPlane, namespace: str, mode: str) -> None:
-    """A Job whose pod fails is failed."""
     _apply(control_plane, namespace, _job("download", _pod_spec(f"registry.example/fetch:{mode}")))
     _wait(control_plane, namespace, "condition=Failed", "job/download")
 
 
 def test_too_many_gpus_are_unschedulable(control_plane: ControlPlane, namespace: str) -> None:
-    """The scheduler is the real one."""
+    """The real scheduler decides."""
     _apply(control_plane, namespace, _pod("huge", _pod_spec(resources={"limits": {"nvidia.com/gpu": "33"}})))
     _wait(control_plane, namespace, "condition=PodScheduled=false", "pod/huge")
     conditions = control_plane.get("pod", "huge", "-n", namespace)["status"]["conditions"]
@@ -159,21 +158,21 @@ def test_too_many_gpus_are_unschedulable(control_plane: ControlPlane, namespace:
 
 
 def test_pod_can_be_deleted(control_plane: ControlPlane, namespace: str) -> None:
-    """kwok ends pods that fail, too."""
+    """kwok also deletes pods that fail."""
     _apply(control_plane, namespace, _pod("broken", _pod_spec("registry.example/server:ImagePullBackOff")))
     _container_status(control_plane, namespace, "broken")
     control_plane.kubectl("delete", "pod", "broken", "-n", namespace, "--timeout=30s")
 
 
 def test_optional_crds(control_plane: ControlPlane) -> None:
-    """The custom resources of the optional children are served."""
+    """The optional children's CRDs are served."""
     control_plane.install_crds(*binaries.optional_crds())
     for plural in ("leaderworkersets", "httproutes", "gateways", "inferencepools", "podmonitors"):
         control_plane.kubectl("get", plural)
 
 
 def test_webhooks_on_loopback_are_called(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
-    """The API server asks an HTTPS server of the test, and passes its refusal on."""
+    """The API server calls an HTTPS server of the test, and returns its refusal."""
     _write_pki(tmp_path / "pki")
     with _refusing_server(tmp_path / "pki") as port:
         authority = base64.b64encode((tmp_path / "pki" / "ca.crt").read_bytes()).decode()
@@ -196,7 +195,7 @@ def test_webhooks_on_loopback_are_called(control_plane: ControlPlane, namespace:
         _apply(control_plane, namespace, configuration)
         create = ("create", "configmap", "a", "-n", namespace, "--dry-run=server")
         try:
-            # The API server learns of the configuration by its own watch.
+            # The API server learns of the configuration asynchronously.
             wait_until(lambda: bool(control_plane.kubectl(*create, check=False).returncode), "the webhook is called")
             assert "denied the request: not today" in control_plane.kubectl(*create, check=False).stderr
         finally:
@@ -204,7 +203,7 @@ def test_webhooks_on_loopback_are_called(control_plane: ControlPlane, namespace:
 
 
 class _Refusal(BaseHTTPRequestHandler):
-    """Answers every AdmissionReview with a no."""
+    """Refuses every AdmissionReview."""
 
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -222,7 +221,7 @@ class _Refusal(BaseHTTPRequestHandler):
 
 @contextmanager
 def _refusing_server(pki: Path) -> Iterator[int]:
-    """An HTTPS server in a thread; its port."""
+    """Run an HTTPS server in a thread; return its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pki / "server.crt", pki / "server.key")
     with ThreadingHTTPServer(("127.0.0.1", 0), _Refusal) as server:
@@ -238,13 +237,13 @@ def _refusing_server(pki: Path) -> Iterator[int]:
 
 
 def test_kubectl_failure_says_why(control_plane: ControlPlane) -> None:
-    """A failing command shows itself and what it printed."""
+    """The error has the command and its output."""
     with pytest.raises(KubectlError, match=r'kubectl get pod nobody: code 1\n.*"nobody" not found'):
         control_plane.kubectl("get", "pod", "nobody")
 
 
 def test_few_controllers_and_audit(tmp_path: Path) -> None:
-    """The smallest control plane: garbage collection only, and who wrote what can be read."""
+    """A control plane with only the garbage collector works, and its audit log shows each write's user."""
     with ControlPlane(
         tmp_path,
         controllers=("garbage-collector", "namespace"),
@@ -271,7 +270,7 @@ def test_few_controllers_and_audit(tmp_path: Path) -> None:
 
 
 def test_nothing_outlives_us(tmp_path: Path) -> None:
-    """The processes of a control plane die with the process that started it, even when that is killed."""
+    """The processes of a control plane end with the process that started it, even if that is killed."""
     source = (
         "import pathlib, sys, time\n"
         "from tests.e2e.controlplane import ControlPlane\n"
@@ -299,7 +298,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_the_table_of_embedded_types_is_what_the_api_server_serves(control_plane: ControlPlane) -> None:
-    """Admission judges pods by it; `python -m tools.embedded_types` writes it anew."""
+    """Admission validates pods with this table; `python -m tools.embedded_types` regenerates it."""
     documents = (control_plane.client.get(f"/openapi/v3/{name}").json() for name in embedded_types.DOCUMENTS)
     schemas = {name: schema for document in documents for name, schema in document["components"]["schemas"].items()}
     assert embedded_types.TABLE.read_text() == embedded_types.table(schemas)

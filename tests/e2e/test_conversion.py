@@ -1,4 +1,4 @@
-"""Both versions of KServe's kinds on a real API server, and a CRD of KServe's that is taken over with its objects."""
+"""Both versions of KServe's kinds on a real API server, and the takeover of KServe's CRD with its objects."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.e2e
 PLURAL, GROUP = "llminferenceservices", "serving.kserve.io"
 OLDER, NEWER = (f"{PLURAL}.{version}.{GROUP}" for version in ("v1alpha1", "v1alpha2"))
 UNSEEN_SECONDS = 5.0
-"""How long after a restart reads of the older version may still fail. The API server itself tries for some seconds."""
+"""Seconds after a restart in which reads of the older version may fail; the API server retries that long."""
 
 
 @pytest.fixture(scope="module")
 def taken_over(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """A cluster in which KServe's CRD, with stored objects and a webhook of its own, was before we came."""
+    """A cluster with KServe's CRD, stored objects and a conversion webhook from before the installation."""
     workdir = tmp_path_factory.mktemp("conversion")
     with ControlPlane(workdir) as cluster:
         path = workdir / "kserve.yaml"
@@ -39,7 +39,7 @@ def taken_over(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installatio
 
 
 def kserves_crd() -> Json:
-    """As much of it as matters: both versions, the newer one stored, and cert-manager told to write KServe's CA."""
+    """Return the relevant part of KServe's CRD: both versions (the newer is stored), and cert-manager's annotation."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     service = {"name": "llmisvc-webhook-server-service", "namespace": "kserve", "path": "/convert"}
     versions: list[Json] = [
@@ -65,7 +65,7 @@ def kserves_crd() -> Json:
 
 
 def stored(name: str, *ports: int) -> Json:
-    """A service as KServe's users have it; with ports, in all detail."""
+    """Return a service as KServe's users have it; with ports, in full detail."""
     pool = {
         "selector": {"matchLabels": {"app": "x"}},
         "targetPorts": [{"number": port} for port in ports],
@@ -81,7 +81,7 @@ def stored(name: str, *ports: int) -> Json:
 
 
 def test_objects_of_kserves_crd_are_taken_over_in_place(taken_over: Installation) -> None:
-    """No object is written, no stored version moves, and both versions can be read."""
+    """No object is written, the stored version stays the same, and both versions can be read."""
     cluster = taken_over.cluster
     crd = cluster.get("crd", f"{PLURAL}.{GROUP}")
     assert crd["status"]["storedVersions"] == ["v1alpha2"]
@@ -119,7 +119,7 @@ def test_what_is_written_in_one_version_is_read_in_the_other(taken_over: Install
 
 
 def test_each_version_has_its_own_admission(taken_over: Installation) -> None:
-    """An object is judged as it was written, and its mistakes are named by the fields of that version."""
+    """An object is validated in the version in which it was written, and errors name that version's fields."""
     cluster = taken_over.cluster
     namespace = cluster.create_namespace()
     route = {"route": {"http": {"spec": {"parentRefs": [{"name": "g", "namespace": "n"}]}}}}
@@ -136,7 +136,10 @@ def test_each_version_has_its_own_admission(taken_over: Installation) -> None:
 
 
 def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_over: Installation) -> None:
-    """Twice. Reads of it never fail; reads of the older one may while nobody converts, and come back by themselves."""
+    """Over two restarts, reads of the stored version never fail.
+
+    Reads of the older one may fail while no replica converts; they recover without intervention.
+    """
     cluster = taken_over.cluster
     seen: dict[str, list[tuple[float, bool]]] = {OLDER: [], NEWER: []}
     done = Event()
@@ -169,7 +172,7 @@ def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_ov
 
 
 def test_a_list_in_the_older_version_is_converted_as_a_whole(taken_over: Installation, tmp_path: Path) -> None:
-    """More objects than kubectl asks for at once."""
+    """The list has more objects than kubectl requests at once."""
     cluster = taken_over.cluster
     namespace = cluster.create_namespace()
     names = {f"s{n}" for n in range(600)}

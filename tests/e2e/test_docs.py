@@ -1,6 +1,6 @@
-"""The commands of the README and of the docs, on a cluster where the product is installed, in the order of the pages.
+"""The commands of the README and of the docs, in the order of the pages, on a cluster with the product installed.
 
-Those of docs/migration.md have a test of their own. What takes something away, or needs a kubelet, is left out.
+Those of docs/migration.md have a separate test. Commands that delete something, or need a kubelet, are omitted.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ NOT_HERE = {
     "port-forward": "needs a kubelet; tests/node/test_tutorial.py runs it",
     "statefulset/metacontroller": "runs outside the cluster here",
 }
-"""Words of commands that are not run, and why."""
+"""Words of commands that are not run, and the reason."""
 
 
 def documented() -> list[str]:
-    """The kubectl commands of the pages, each once."""
+    """Return the kubectl commands of the pages, each once."""
     found = (command for page in PAGES for command in commands(ROOT / page) if command.startswith("kubectl"))
     return list(dict.fromkeys(command for command in found if not set(shlex.split(command)) & NOT_HERE.keys()))
 
 
 @pytest.fixture(scope="module")
 def cluster(installation: Installation) -> Iterator[ControlPlane]:
-    """The pages' examples go into the namespace ``default``, beside one whose pages only look at it."""
+    """The control plane with an example that pages only read; it and the pages' examples are deleted afterwards."""
     looked_at = ROOT / "examples/kserve/quickstart.yaml"
     installation.cluster.kubectl("apply", "-f", looked_at)
     yield installation.cluster
@@ -52,7 +52,7 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
 
 @pytest.mark.parametrize("command", documented())
 def test_a_documented_command_does_what_the_page_says(cluster: ControlPlane, command: str) -> None:
-    """It succeeds; what installs is only tried, since the installation has other addresses here."""
+    """The command succeeds. Installations use a dry run, because the installation has other addresses here."""
     first, _, then = command.partition(" | ")
     arguments = [str(ROOT / word) if (ROOT / word).exists() and "/" in word else word for word in shlex.split(first)]
     if str(ROOT / "manifests/overlays/quickstart") in arguments:
@@ -79,7 +79,7 @@ def _explained(command: str, objects: str) -> str:
 
 
 def test_nothing_is_left_out_without_a_reason() -> None:
-    """Each word that is left out here is one that some page has."""
+    """Each excluded word occurs on a page."""
     words = {word for page in PAGES for command in commands(Path(ROOT / page)) for word in shlex.split(command)}
     assert set(NOT_HERE) <= words
     assert len(documented()) > 8

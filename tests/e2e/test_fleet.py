@@ -1,6 +1,6 @@
-"""Many services at once: nothing is synced or written while nothing happens, and no status without news.
+"""Many services at once: an idle cluster has no syncs and no writes, and each status write has new content.
 
-Counted are the requests that the service was asked, and what Metacontroller wrote by the API server's audit log.
+The tests count the service's requests, and Metacontroller's writes in the API server's audit log.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ CHANGES: dict[str, Json] = {
     "llmaz": {"backendRuntimeConfig": {"envs": [{"name": "A", "value": "b"}]}},
     "kserve": {"labels": {"a": "b"}},
 }
-"""By family: what gives every service new pods."""
+"""By family: a change that replaces every service's pods."""
 
 
 @pytest.fixture(scope="module")
 def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """Fifty services of each family on a cluster of their own, all of them ready."""
+    """Fifty ready services of each family on a separate cluster."""
     workdir = tmp_path_factory.mktemp("fleets")
     with (
         ControlPlane(workdir / "control-plane", audit=True) as cluster,
@@ -53,7 +53,7 @@ def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 
 
 def _are_ready(cluster: ControlPlane, fleet: Fleet, generation: int) -> bool:
-    """Whether all of them are ready, with pods of that generation."""
+    """Report whether all services are ready, with pods of that generation."""
     items = cluster.get(f"{fleet.resource.plural}.{fleet.resource.group}", "-n", fleet.namespace)["items"]
     deployments = cluster.get("deployments", "-n", fleet.namespace)["items"]
     return (
@@ -77,7 +77,7 @@ def _rolled_out(item: Json) -> bool:
 
 
 def _syncs(installation: Installation) -> Counter[str]:
-    """How often each hook was asked."""
+    """Return the number of requests of each sync hook."""
     with installation.client() as client:
         text = client.get("/metrics").raise_for_status().text
     samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
@@ -91,7 +91,7 @@ def _syncs(installation: Installation) -> Counter[str]:
 
 
 def _writes(cluster: ControlPlane) -> list[Json]:
-    """What Metacontroller wrote in the namespaces of fleets, but for events."""
+    """Return Metacontroller's writes in the fleets' namespaces, except for events."""
     namespaces = {fleet.namespace for fleet in FLEETS.values()}
     return [
         event
@@ -104,7 +104,7 @@ def _writes(cluster: ControlPlane) -> list[Json]:
 
 
 def _visible(status: Json) -> bytes:
-    """A status without the times at which something changed."""
+    """Return a status without its timestamps."""
 
     def kept(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -116,10 +116,10 @@ def _visible(status: Json) -> bytes:
 
 
 def _assert_that_statuses_tell_news(writes: list[Json]) -> None:
-    """No status is written again as it is, and hardly one with nothing new but times.
+    """Assert that no status is written twice, and only a few differ from the last one in timestamps alone.
 
-    The latter comes of Metacontroller's cache: a sync may be asked with the status before the last one, and what it
-    says again was stamped in the next second.
+    The latter happens because of Metacontroller's cache: a sync may have the status before the last one, and the same
+    change then gets the timestamp of the next second.
     """
     told: dict[str, list[Json]] = {}
     for event in writes:
@@ -135,22 +135,22 @@ def _assert_that_statuses_tell_news(writes: list[Json]) -> None:
 
 
 def _children(writes: list[Json]) -> Counter[tuple[str, str]]:
-    """How often each kind of object was written, by verb."""
+    """Return the number of writes by verb and kind of object."""
     return Counter((e["verb"], e["objectRef"]["resource"]) for e in writes if "subresource" not in e["objectRef"])
 
 
 def test_a_status_is_written_when_it_says_something_new(fleets: Installation) -> None:
-    """From creation until all pods are ready: each child is written once, each status with news."""
+    """From creation until all pods are ready, each child is written once, and each status write has new content."""
     writes = _writes(fleets.cluster)
     _assert_that_statuses_tell_news(writes)
     assert _children(writes) == {("create", "deployments"): 3 * NUMBER, ("create", "services"): 4 * NUMBER}
 
 
 def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
-    """New pods for all services: one update of each Deployment, and statuses with news.
+    """New pods for all services cause one update of each Deployment, and status writes with new content.
 
-    ``services`` are written twice: llmaz' Playgrounds change their Service of ``inference.llmaz.io``, and the labels of
-    an LLMInferenceService also stand on its workload Service.
+    ``services`` has updates of two families: llmaz' Playgrounds change their Service of ``inference.llmaz.io``, and the
+    labels of an LLMInferenceService are also on its workload Service.
     """
     cluster = fleets.cluster
     before = len(_writes(cluster))
@@ -169,7 +169,7 @@ def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
 
 
 def test_nothing_happens_while_nothing_happens(fleets: Installation) -> None:
-    """Once the timers of the rollout are over, nobody is synced, and nothing is written."""
+    """Once the timers of the rollout have expired, nothing is synced or written."""
     time.sleep(RESYNC + 5)
     syncs, writes = _syncs(fleets), len(_writes(fleets.cluster))
     time.sleep(20)

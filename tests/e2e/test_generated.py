@@ -1,7 +1,6 @@
-"""Whatever admission lets in, a real API server accepts what comes of it, and nothing is written twice.
+"""A real API server accepts all children and statuses of admitted objects, and nothing is written twice.
 
-Hundreds of generated objects of each family, with every field that there is; no controllers, so that nothing but the
-test writes.
+Hundreds of objects of each family are generated, with every field. Only the test writes, because no controllers run.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ pytestmark = pytest.mark.e2e
 
 FAMILIES = {"llmkube": llmkube, "llmaz": llmaz, "kserve": kserve}
 COUNT = 220
-"""Numbers of each family; each has one to five objects of ours."""
+"""Number of cases of each family; each has one to five objects of our kinds."""
 SAMPLE = 40
-"""Of these, how many are created for real and then changed."""
+"""Number of cases that are actually created and then changed."""
 THREADS = 8
 
 CREATE_ONLY = frozenset(child.kind for r in RESOURCES for child in r.children if child.update == "OnDelete")
@@ -40,7 +39,7 @@ CREATE_ONLY = frozenset(child.kind for r in RESOURCES for child in r.children if
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """An API server that has all our kinds and all kinds of our children."""
+    """An API server with all our kinds and all kinds of our children."""
     workdir = tmp_path_factory.mktemp("generated")
     with ControlPlane(workdir, controllers=False, scheduler=False, kwok=False) as cluster:
         ours = [path for path in sorted((ROOT / "crds").glob("*.yaml")) if path.name != "kustomization.yaml"]
@@ -54,7 +53,7 @@ def server(cluster: ControlPlane) -> Server:
 
 
 class Case:
-    """The objects of one number as the API server stores them, and what is wrong with what they lead to."""
+    """The objects of one number as the API server stores them, and the faults of their children and statuses."""
 
     def __init__(self, number: int, server: Server, documents: Sequence[Json]) -> None:
         self.number = number
@@ -65,14 +64,20 @@ class Case:
         self.world = World([self.store(document) for document in documents])
 
     def store(self, document: Json) -> Json:
-        """Create an object of ours; others are only read by sync, which the API server need not know."""
+        """Create an object of one of our kinds.
+
+        Other objects are only input of sync, so the API server does not need them.
+        """
         return document if find_kind(document) is None else self._server.create(document, dry=False)
 
     def fault(self, what: str) -> None:
         self.faults.append(f"{self.number}: {what[:500]}")
 
     def create_children(self, *, dry: bool) -> None:
-        """Every child as the API server stores it. A child that is a parent too has to be there for its status."""
+        """Create every child and store its form from the API server.
+
+        A child that is also a parent must really exist, because it gets a status.
+        """
         self.world.settle()
         for answer in self.world.answers():
             for child in answer.children:
@@ -90,7 +95,7 @@ class Case:
             self.fault(str(error))
 
     def apply(self) -> None:
-        """One run of Metacontroller over every parent: what is not wanted goes, the rest is created or updated."""
+        """Do one run of Metacontroller over every parent: delete, create and update children."""
         for answer in self.world.answers():
             wanted = {key(labelled(child, answer.parent)) for child in answer.children}
             for child in self.world.children(answer.parent):
@@ -108,7 +113,10 @@ class Case:
             self.world.put(self._server.update(updated(observed, labelled(child, answer.parent))))
 
     def check_rest(self) -> None:
-        """A second sync over the stored forms writes no child, a third no status."""
+        """Check that repeated syncs settle.
+
+        A second sync with the stored forms writes no child, and a third changes neither children nor status.
+        """
         for answer in self.world.answers():
             for child in answer.children:
                 observed = self.world.get(labelled(child, answer.parent))
@@ -120,7 +128,7 @@ class Case:
                 self.fault(f"{answer.kind.resource.kind}: the third answer is another one")
 
     def check_status(self) -> None:
-        """The API server takes each status, and stores all of it."""
+        """Check that the API server accepts each status and stores all of it."""
         for answer in self.world.answers():
             self._try(self._write_status, answer)
 
@@ -130,7 +138,7 @@ class Case:
             self.fault(f"status of {answer.kind.resource.kind} is stored as {stored}, not {answer.status}")
 
     def change(self, documents: Sequence[Json]) -> None:
-        """Give the objects other specs, where admission lets them."""
+        """Give the objects other specs, if admission accepts them."""
         old = {key(d): found for d in documents if (found := self.world.get(d)) is not None}
         edited = [{**old.get(key(d), d), **({"spec": d["spec"]} if "spec" in d else {})} for d in documents]
         if refusals(edited, old):
@@ -142,14 +150,14 @@ class Case:
 
 
 def find_kind(document: Json) -> Any:
-    """The kind of ours that the object is of, if it is one."""
+    """Return our kind of the object, or None."""
     return find(document["apiVersion"], document["kind"])
 
 
 def run(
     cluster: ControlPlane, family: ModuleType, count: int, namespace: str, check: Callable[[Case], None]
 ) -> list[Case]:
-    """Check the objects of so many numbers, several at a time; everything that is wrong with them is told at once."""
+    """Check the objects of ``count`` numbers concurrently; report all faults together."""
     cluster.create_namespace(namespace)
     server = Server(cluster.client)
 
@@ -167,7 +175,7 @@ def run(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_child_and_every_status_is_accepted(cluster: ControlPlane, family: str) -> None:
-    """Strictly, as a server-side dry run; and what is stored is no reason to write it again."""
+    """A strict server-side dry run accepts them, and the stored forms are not written again."""
 
     def check(case: Case) -> None:
         case.create_children(dry=True)
@@ -182,7 +190,7 @@ def test_every_child_and_every_status_is_accepted(cluster: ControlPlane, family:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_change_is_accepted_too(cluster: ControlPlane, family: str) -> None:
-    """Children created for real are updated towards any other spec that admission lets in, and come to rest again."""
+    """Children that exist are updated to any other spec that admission accepts, and then nothing is written again."""
     namespace, module = f"{family}-changed", FAMILIES[family]
 
     def check(case: Case) -> None:
@@ -199,7 +207,10 @@ def test_every_change_is_accepted_too(cluster: ControlPlane, family: str) -> Non
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_field_is_among_them(family: str) -> None:
-    """Of our types and of Kubernetes' own below them, but for those that the pools leave out on purpose."""
+    """Generated objects have every field of our types and of embedded types.
+
+    Fields that the pools omit on purpose are excluded.
+    """
     module = FAMILIES[family]
     specs = {(r.api_version, r.kind): r.spec for r in RESOURCES if r.family == family}
     seen: set[str] = set()
@@ -214,7 +225,7 @@ def test_every_field_is_among_them(family: str) -> None:
 
 
 def _privileged(namespace: str) -> list[Json]:
-    """A pod that this API server's own policy forbids."""
+    """Return a privileged pod, which this API server is configured to forbid."""
     model, service = llmkube.documents(0, namespace, 0)
     model["spec"] = {"source": "org/repo"}
     service["spec"] = {"modelRef": model["metadata"]["name"], "runtime": "vllm", "skipModelInit": True}
@@ -223,7 +234,7 @@ def _privileged(namespace: str) -> list[Json]:
 
 
 def _uneven_request(namespace: str) -> list[Json]:
-    """An accelerator that is requested without a limit."""
+    """Return an accelerator with a request but without a limit."""
     documents = llmaz.documents(0, namespace, 0)[:-1]
     model, _, runtime, playground = documents
     model["spec"] = {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}}
@@ -237,7 +248,7 @@ def _uneven_request(namespace: str) -> list[Json]:
 
 
 def _missing_claim(namespace: str) -> list[Json]:
-    """A container that uses a device nobody claimed."""
+    """Return a container that uses a device without a claim."""
     documents = kserve.documents(0, namespace, 0)
     service = documents[-1]
     container = {"name": "main", "resources": {"claims": [{"name": "nobody's"}]}}
@@ -255,7 +266,7 @@ JUDGED = pytest.mark.parametrize(
 def test_what_only_the_api_server_can_judge(
     cluster: ControlPlane, make: Callable[[str], list[Json]], kind: str
 ) -> None:
-    """It refuses the one child; all others are taken, and after a minute Ready says which one and where to look."""
+    """The API server refuses one child and accepts the others; a minute later Ready names it and where to look."""
     documents = make(cluster.create_namespace())
     assert refusals(documents) == []
     case = Case(0, Server(cluster.client), documents)
@@ -277,7 +288,7 @@ def test_what_only_the_api_server_can_judge(
 def test_a_change_that_only_the_api_server_can_judge(
     cluster: ControlPlane, make: Callable[[str], list[Json]], kind: str
 ) -> None:
-    """The Deployment stays as it was, and after a minute Ready says so, however well the old pods are."""
+    """The Deployment is not changed; after a minute Ready reports it, even if the old pods are healthy."""
     documents = make(cluster.create_namespace())
     case = Case(0, Server(cluster.client), [_harmless(document) for document in documents])
     case.create_children(dry=False)
@@ -293,7 +304,7 @@ def test_a_change_that_only_the_api_server_can_judge(
 
 
 def _harmless(document: Json) -> Json:
-    """Without what the API server refuses."""
+    """Return the object without the part that the API server refuses."""
     spec = {name: value for name, value in document["spec"].items() if name not in ("securityContext", "template")}
     if "recommendedConfigs" in spec:
         spec["recommendedConfigs"] = [{"name": "default"}]
@@ -301,7 +312,7 @@ def _harmless(document: Json) -> Json:
 
 
 def _a_minute_later(world: World, kind: str) -> Answer:
-    """The second of two answers; children and parents are as they were at the first."""
+    """Return the response to a second sync a minute later, with unchanged children and parents."""
     answer = next(a for a in world.answers() if a.kind.resource.kind == kind)
     return world.ask(answer.kind, {**answer.parent, "status": answer.status}, CHILD_TIMEOUT_SECONDS + 1)
 

@@ -1,4 +1,4 @@
-"""A user with kubectl: LLMInferenceServices on a real API server, with the optional kinds and without them."""
+"""LLMInferenceServices on a real API server, with and without the optional kinds, used with kubectl."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = "2026-01-01T00:00:00Z"
 
 @pytest.fixture(scope="module")
 def gateway(installation: Installation) -> Iterator[Installation]:
-    """What a Gateway controller brings: its gateway, with an address."""
+    """The gateway that a Gateway controller would provide, with an address."""
     cluster = installation.cluster
     cluster.create_namespace("kserve")
     cluster.kubectl("apply", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
@@ -92,7 +92,7 @@ def names_of(cluster: ControlPlane, namespace: str, kinds: str) -> set[str]:
 
 
 def test_the_smallest_service_becomes_ready(gateway: Installation, namespace: str) -> None:
-    """A Deployment and a Service, and Ready follows the pods."""
+    """It gets a Deployment and a Service, and Ready follows the pods."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
     wait_ready(cluster, namespace, "tiny-chat")
@@ -102,7 +102,7 @@ def test_the_smallest_service_becomes_ready(gateway: Installation, namespace: st
 
 
 def test_every_sample_is_applied_unchanged(gateway: Installation, namespace: str) -> None:
-    """Each is admitted and gets its workload."""
+    """Each sample is admitted and gets its workload."""
     cluster = gateway.cluster
     applied = {d["metadata"]["name"]: d for sample in samples("kserve").values() for d in sample}
     assert len(applied) >= 8
@@ -143,7 +143,7 @@ def test_prefill_and_decode(gateway: Installation, namespace: str) -> None:
 
 
 def test_multi_node(gateway: Installation, namespace: str) -> None:
-    """A LeaderWorkerSet of the right size."""
+    """The LeaderWorkerSet has the right size."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "multi-node.yaml")
     wait_ready(cluster, namespace, "experts")
@@ -152,7 +152,7 @@ def test_multi_node(gateway: Installation, namespace: str) -> None:
 
 
 def test_devices_are_claimed(gateway: Installation, namespace: str) -> None:
-    """The scheduler gives each pod devices of the class; another number makes another ResourceClaimTemplate."""
+    """The scheduler gives each pod devices of the class; another number creates another ResourceClaimTemplate."""
     cluster = gateway.cluster
     (node,) = cluster.get("nodes")["items"]
     architecture = {"architecture": {"string": "Hopper"}}
@@ -181,7 +181,7 @@ def test_devices_are_claimed(gateway: Installation, namespace: str) -> None:
 
 
 def test_a_shared_config_reaches_its_users(gateway: Installation, namespace: str) -> None:
-    """Once, and only what it changes rolls."""
+    """A change of a config rolls out once, and only to services that use it."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "shared-config.yaml", EXAMPLES / "quickstart.yaml")
     wait_ready(cluster, namespace, "team-chat")
@@ -220,7 +220,7 @@ def _revision(cluster: ControlPlane, namespace: str) -> str:
 
 
 def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
-    """The annotation removes the workload; without it, it comes back."""
+    """The annotation removes the workload, and its removal brings the workload back."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
     wait_ready(cluster, namespace, "tiny-chat")
@@ -232,7 +232,7 @@ def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
 
 
 def test_scaling_by_the_scale_subresource(installation: Installation, namespace: str) -> None:
-    """By kubectl, and by an autoscaler of the user's own, which finds the pods by the selector."""
+    """kubectl and a user's autoscaler can scale the service; the autoscaler finds the pods by the selector."""
     cluster = installation.cluster
     service = {
         "apiVersion": "serving.kserve.io/v1alpha2",
@@ -262,7 +262,7 @@ def test_scaling_by_the_scale_subresource(installation: Installation, namespace:
 
 
 def test_getting_prefill(gateway: Installation, namespace: str) -> None:
-    """The pods change their role, which is in the Deployment's selector: it is made anew."""
+    """The pods' role changes, which is in the immutable selector, so the Deployment is recreated."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
     wait_ready(cluster, namespace, "tiny-chat")
@@ -280,7 +280,7 @@ def test_getting_prefill(gateway: Installation, namespace: str) -> None:
 
 
 def test_an_account_is_taken_away(gateway: Installation, namespace: str) -> None:
-    """The API server brings back the name of an account that is only left out; the pods move all the same."""
+    """The API server restores an account's name that is merely omitted; the pods change anyway."""
     cluster = gateway.cluster
     cluster.kubectl("create", "serviceaccount", "mine", "-n", namespace)
     apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
@@ -312,7 +312,7 @@ def _initializer(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_models_from_elsewhere(gateway: Installation, namespace: str) -> None:
-    """Each address reaches the initializer with the credentials of its kind, and the API server takes the pod."""
+    """Each URI reaches the initializer with the credentials of its kind, and the API server accepts the pod."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "sources.yaml")
     for name in ("chat-from-gcs", "chat-from-azure", "chat-from-web", "chat-from-hdfs"):
@@ -330,7 +330,7 @@ def test_models_from_elsewhere(gateway: Installation, namespace: str) -> None:
 
 
 def test_an_address_that_nothing_fetches_names_the_form_that_can(gateway: Installation, namespace: str) -> None:
-    """Refused at apply, with the address to write instead."""
+    """It is refused at apply, and the message has the URI to use instead."""
     document = json.dumps(
         {
             "apiVersion": "serving.kserve.io/v1alpha2",
@@ -345,7 +345,7 @@ def test_an_address_that_nothing_fetches_names_the_form_that_can(gateway: Instal
 
 
 def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
-    """Downloaded and mounted ones alike; taking one away changes the pods."""
+    """Downloaded and mounted adapters are loaded; removing one changes the pods."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "lora.yaml")
     wait_ready(cluster, namespace, "chat-with-adapters")
@@ -378,7 +378,7 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
 
 
 def test_traces_are_sent(gateway: Installation, namespace: str) -> None:
-    """By servers and picker, and only while they are asked for."""
+    """Servers and picker send traces while tracing is configured."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "tracing.yaml")
     wait_ready(cluster, namespace, "traced-chat")
@@ -398,7 +398,7 @@ def test_traces_are_sent(gateway: Installation, namespace: str) -> None:
 
 
 def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
-    """Once it is ready; a stop takes its requests away, and the route keeps its place."""
+    """A canary gets its share once it is ready, and no requests while it is stopped; it stays in the route."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "canary.yaml")
     wait_ready(cluster, namespace, "chat-canary")
@@ -420,7 +420,7 @@ def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
 
 
 def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -> None:
-    """Its fields are stored, and those without effect are warned of; a text stays a text in the older version."""
+    """All fields are stored, and those without effect cause a warning; a string stays a string in the older version."""
     cluster = gateway.cluster
     spec: dict[str, Any] = {
         "model": {"uri": "hf://Qwen/Qwen2.5-0.5B-Instruct", "lora": {"maxRank": 16, "maxCpuAdapters": 4}},
@@ -447,7 +447,7 @@ def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -
 
 
 def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
-    """By the webhook, with the path; nothing is created."""
+    """The webhook refuses them with the path; nothing is created."""
     rejected = EXAMPLES / "rejected" / "parallelism.yaml"
     done = gateway.cluster.kubectl("apply", "-n", namespace, "-f", str(rejected), check=False)
     assert done.returncode != 0
@@ -456,7 +456,7 @@ def test_mistakes_are_refused(gateway: Installation, namespace: str) -> None:
 
 
 def test_a_settled_service_is_not_written(gateway: Installation, namespace: str) -> None:
-    """Route, pool, picker and workload stay as they are."""
+    """Route, pool, picker and workload are not written."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "routed.yaml")
     wait_ready(cluster, namespace, "routed-chat")
@@ -466,7 +466,7 @@ def test_a_settled_service_is_not_written(gateway: Installation, namespace: str)
 
 
 def test_without_the_optional_kinds(bare_installation: Installation) -> None:
-    """The condition says what to install; what needs nothing of it works."""
+    """The condition names what to install; services that do not need the kinds work."""
     cluster = bare_installation.cluster
     namespace = cluster.create_namespace()
     apply(cluster, namespace, EXAMPLES / "quickstart.yaml", EXAMPLES / "routed.yaml", EXAMPLES / "multi-node.yaml")
@@ -482,7 +482,7 @@ def test_without_the_optional_kinds(bare_installation: Installation) -> None:
 
 
 def test_parallelism_in_one_pod(gateway: Installation, namespace: str) -> None:
-    """The arguments and GPUs are in the pods as the API server stores them, and nothing is written again."""
+    """The pods have the arguments and the GPUs, and nothing is written again."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "one-node.yaml")
     wait_ready(cluster, namespace, "large")
@@ -516,7 +516,7 @@ def test_reports_a_conflict_at_apply_and_in_ready(gateway: Installation, namespa
 
 
 def test_a_pipeline(gateway: Installation, namespace: str) -> None:
-    """A group of the preset's, whose worker's parallelism stands in a base."""
+    """A group of the preset gets the worker's parallelism from a base config."""
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "pipeline.yaml")
     wait_ready(cluster, namespace, "huge")
@@ -528,7 +528,7 @@ def test_a_pipeline(gateway: Installation, namespace: str) -> None:
 
 
 def test_who_contradict_each_other_together_are_named_together(gateway: Installation, namespace: str) -> None:
-    """A base requests other GPUs than the service limits: each is fine alone."""
+    """A base requests another number of GPUs than the service limits; each is valid alone."""
     cluster = gateway.cluster
 
     def one(kind: str, name: str, part: str, amount: str, **more: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A user with kubectl: LLMInferenceServiceConfigs that services use, with the component ``config-protection``."""
+"""LLMInferenceServiceConfigs used by services, with the component ``config-protection``, used with kubectl."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write(cluster: ControlPlane, namespace: str, kind: str, name: str, **spec: o
 
 
 def in_use(cluster: ControlPlane, namespace: str) -> Json:
-    """The condition; empty while there is none."""
+    """Return the condition ConfigInUse, or an empty object."""
     status = cluster.get(CONFIG, "-n", namespace).get("status") or {}
     return next((c for c in status.get("conditions") or () if c["type"] == "ConfigInUse"), {})
 
@@ -50,7 +50,7 @@ def exists(cluster: ControlPlane, namespace: str) -> bool:
 
 
 def test_deletion_of_a_config_waits_for_its_services(installation: Installation, namespace: str) -> None:
-    """Its condition names them; without a reference it goes."""
+    """The condition names the services; the config is deleted once no service refers to it."""
     cluster = installation.cluster
     write(cluster, namespace, "LLMInferenceServiceConfig", "base", replicas=1)
     wait_until(reaches(cluster, namespace, "NotInUse"), "the config is not in use")

@@ -1,4 +1,4 @@
-"""Whether pods are judged as the API server judges them: the same ones are refused in a Deployment."""
+"""Admission validates pods as the API server does: the same ones are refused in a Deployment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 
 def refusal(cluster: ControlPlane, namespace: str, pod: Json) -> str:
-    """What the API server has against our Deployment with the pod laid over it."""
+    """Return the API server's errors about our Deployment with the pod merged into it."""
     ours = Cluster(service())
     ours.sync()
     deployment = next(child for child in ours.answer["children"] if child["kind"] == "Deployment")
@@ -41,7 +41,7 @@ def refusal(cluster: ControlPlane, namespace: str, pod: Json) -> str:
 
 @pytest.mark.parametrize("mistake", [*(name for name in MISTAKES if name != "two items of one key"), *MISSING])
 def test_the_api_server_refuses_it_too(control_plane: ControlPlane, namespace: str, mistake: str) -> None:
-    """At the same field, or one of the item that it is a part of."""
+    """The API server reports the same field, or one in the same list item."""
     pod, path = {**MISTAKES, **MISSING}[mistake]
     said = refusal(control_plane, namespace, pod)
     assert "is invalid" in said

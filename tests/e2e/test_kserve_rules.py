@@ -1,6 +1,6 @@
-"""The API server's schema and our webhook say the same of an HTTPRoute spec and of scaling.
+"""The API server's schema and our webhook have the same rules for HTTPRoute specs and for scaling.
 
-Every rule between fields is written twice, as CEL for the one and as code for the other.
+Every rule between fields exists twice: as CEL for the API server and as code for the webhook.
 """
 
 from __future__ import annotations
@@ -104,14 +104,14 @@ CASES: dict[str, tuple[Json, bool]] = {
 
 @pytest.fixture(scope="module", name="namespace")
 def _namespace(installation: Installation) -> Iterator[str]:
-    """The API server looks at the schema and its rules before it asks a webhook."""
+    """A namespace. The API server checks the schema and its rules before it calls a webhook."""
     name = installation.cluster.create_namespace()
     yield name
     installation.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def refusal(cluster: ControlPlane, document: Json) -> str:
-    """What the API server has against the object; empty where it would store it."""
+    """Return the API server's errors about the object; empty if it is accepted."""
     written = {**document, "metadata": {"name": document["metadata"]["name"]}}
     namespace = document["metadata"]["namespace"]
     done = cluster.kubectl(
@@ -122,7 +122,7 @@ def refusal(cluster: ControlPlane, document: Json) -> str:
 
 @pytest.mark.parametrize("case", CASES)
 def test_both_layers_agree(control_plane: ControlPlane, namespace: str, case: str) -> None:
-    """What one refuses the other refuses, with or without the webhook installed."""
+    """The schema and the webhook refuse the same objects, with or without the webhook installed."""
     spec, valid = CASES[case]
     document = service(**spec)
     document["metadata"]["namespace"] = namespace
@@ -134,14 +134,14 @@ def test_both_layers_agree(control_plane: ControlPlane, namespace: str, case: st
 def test_the_rules_of_routes_are_the_same_in_both_forms(
     control_plane: ControlPlane, namespace: str, message: str
 ) -> None:
-    """What the Python form of a rule refuses (``tests/kube/test_gatewayapi.py``), its CEL refuses in the same words."""
+    """CEL refuses the same specs with the same message as the Python form (``tests/kube/test_gatewayapi.py``)."""
     document = service(router={"route": {"http": {"spec": BROKEN[message]}}})
     document["metadata"]["namespace"] = namespace
     assert message in refusal(control_plane, document)
 
 
 def test_templates_fit_into_configs(control_plane: ControlPlane, namespace: str) -> None:
-    """A path that is a template is none of a service's, and may stand in a config."""
+    """A templated path is invalid in a service, but valid in a config."""
     spec = rule(matches=[{"path": {"value": "/{{ .ObjectMeta.Namespace }}/{{ .ObjectMeta.Name }}"}}])
     for document, valid in ((config("c", namespace, **spec), True), (service("s", **spec), False)):
         document["metadata"]["namespace"] = namespace

@@ -1,4 +1,4 @@
-"""Autoscalers, priorities and addresses of LLMInferenceServices on a real API server, which has KEDA's CRD, say."""
+"""Autoscalers, priorities and addresses of LLMInferenceServices on a real API server, with CRDs such as KEDA's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SYSTEM = EXAMPLES / "cluster"
 
 @pytest.fixture(scope="module")
 def cluster(installation: Installation) -> Iterator[ControlPlane]:
-    """With a gateway that has no address yet, and the settings that KEDA needs."""
+    """The control plane with a gateway that has no address yet, and the settings for KEDA."""
     cluster = installation.cluster
     cluster.create_namespace("kserve")
     cluster.kubectl("apply", "-f", str(SYSTEM))
@@ -36,7 +36,7 @@ def condition(cluster: ControlPlane, namespace: str, name: str, type_: str) -> d
 
 
 def report(cluster: ControlPlane, namespace: str, kind: str, name: str, *types: str) -> None:
-    """What a controller says of its object."""
+    """Write conditions of an object's status, as its controller would."""
     conditions = [
         {"type": t, "status": "True", "reason": "Played", "message": "", "lastTransitionTime": NOW} for t in types
     ]
@@ -49,7 +49,7 @@ def replicas(cluster: ControlPlane, namespace: str, name: str) -> int:
 
 
 def test_horizontal_pod_autoscalers(cluster: ControlPlane, namespace: str) -> None:
-    """Kubernetes' own controller finds no metric and says so in Ready; replicas stay what somebody made them."""
+    """Kubernetes' controller lacks the metric and Ready reports it; replicas set by other clients are kept."""
     apply(cluster, namespace, EXAMPLES / "scaled.yaml")
     wait_until(lambda: len(names_of(cluster, namespace, SCALERS)) == 4, "two autoscalers and two variants", 30)
     assert names_of(cluster, namespace, SCALERS) == {
@@ -92,7 +92,7 @@ def _generations(cluster: ControlPlane, namespace: str, kinds: str) -> dict[str,
 
 
 def test_a_scaled_object(cluster: ControlPlane, namespace: str) -> None:
-    """KEDA's CRD takes it as it is; from a fixed number to KEDA no pod goes."""
+    """KEDA's CRD accepts it; switching between fixed replicas and KEDA stops no pods."""
     apply(cluster, namespace, EXAMPLES / "scaled-keda.yaml")
     wait_until(lambda: "ScaledObject/keda-chat-kserve-keda" in names_of(cluster, namespace, SCALERS), "it", 30)
     report(cluster, namespace, "scaledobject", "keda-chat-kserve-keda", "Ready")
@@ -115,7 +115,7 @@ def test_a_scaled_object(cluster: ControlPlane, namespace: str) -> None:
 
 
 def test_every_setting_reaches_keda(cluster: ControlPlane, namespace: str) -> None:
-    """Its CRD accepts and stores each, for prefill too."""
+    """KEDA's CRD accepts and stores each setting, for prefill too."""
     policy = {"type": "Pods", "value": 1, "periodSeconds": 1800}
     keda = {
         "pollingInterval": 1,
@@ -145,14 +145,14 @@ def test_every_setting_reaches_keda(cluster: ControlPlane, namespace: str) -> No
 
 
 def test_priorities(cluster: ControlPlane, namespace: str) -> None:
-    """Written in v1alpha1: objectives of the inference extension's own CRD, and a route that names them."""
+    """In v1alpha1, criticality creates objectives of the inference extension, and the route refers to them."""
     apply(cluster, namespace, EXAMPLES / "critical.yaml")
     wait_ready(cluster, namespace, "critical-chat")
     name = "critical-chat-inference-objective"
     found = cluster.get("inferenceobjectives", "-n", namespace)["items"]
     assert {i["metadata"]["name"]: i["spec"]["priority"] for i in found} == {name: 100, f"{name}-draft": -1}
     applied = condition(cluster, namespace, "critical-chat", "CriticalityApplied")
-    assert (applied["status"], applied["reason"]) == ("False", "NotRouted")  # the preset's rules leave no room
+    assert (applied["status"], applied["reason"]) == ("False", "NotRouted")  # the preset's route has no free rules
     assert f"{name}-draft" in applied["message"]
     rules = cluster.get("httproute", "critical-chat-kserve-route", "-n", namespace)["spec"]["rules"]
     named = [
@@ -168,7 +168,7 @@ def test_priorities(cluster: ControlPlane, namespace: str) -> None:
 
 
 def test_the_first_column_of_a_ready_service(cluster: ControlPlane, namespace: str) -> None:
-    """Without a route, and with one whose gateway has no address: the one inside the cluster."""
+    """Without a route, or with a gateway that has no address, the URL is the one inside the cluster."""
     apply(cluster, namespace, EXAMPLES / "quickstart.yaml", EXAMPLES / "routed.yaml")
     for name in ("tiny-chat", "routed-chat"):
         wait_ready(cluster, namespace, name)
@@ -179,7 +179,7 @@ def test_the_first_column_of_a_ready_service(cluster: ControlPlane, namespace: s
 
 
 def test_without_the_optional_kinds(bare_installation: Installation) -> None:
-    """Conditions say what to install; a criticality without effect keeps nothing from serving."""
+    """Conditions say what to install; a criticality without effect does not prevent serving."""
     cluster = bare_installation.cluster
     namespace = cluster.create_namespace()
     critical = yaml.safe_load((EXAMPLES / "critical.yaml").read_text())

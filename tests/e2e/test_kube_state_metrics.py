@@ -1,4 +1,4 @@
-"""The metrics about models, as the real kube-state-metrics makes them of resources in a real API server."""
+"""Metrics about models, produced by the real kube-state-metrics from resources in a real API server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ QUERIES = [
 
 
 def kubeconfig(cluster: ControlPlane, path: Path) -> Path:
-    """The kubeconfig of the component's account, which has the component's rights and no more."""
+    """Write the kubeconfig of the component's account, which has only the component's rights."""
     text = cluster.kubectl("kustomize", COMPONENT).stdout
     rights = [
         o for o in yaml.safe_load_all(text) if o["kind"] in ("Namespace", "ServiceAccount") or "Role" in o["kind"]
@@ -54,7 +54,7 @@ def kubeconfig(cluster: ControlPlane, path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def address(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where kube-state-metrics serves its metrics, with the arguments and the configuration of the component."""
+    """The metrics address of kube-state-metrics, run with the component's arguments and configuration."""
     if shutil.which("go") is None and os.environ.get("MODELHOOKS_E2E") != "required":
         pytest.skip("kube-state-metrics: there is no Go toolchain to build it")
     program = binaries.kube_state_metrics()
@@ -88,7 +88,7 @@ def address(installation: Installation, tmp_path_factory: pytest.TempPathFactory
 
 
 def answers(url: str) -> bool:
-    """Whether a probe succeeds."""
+    """Report whether a probe succeeds."""
     try:
         return httpx.get(url, timeout=5, trust_env=False).status_code == 200
     except httpx.TransportError:
@@ -104,19 +104,19 @@ def samples(text: str) -> list[Sample]:
 
 
 def find(text: str, metric: str, /, **labels: str) -> list[Sample]:
-    """The samples of a metric that have these labels."""
+    """Return the samples of a metric with these labels."""
     return [s for s in samples(text) if s.name == metric and labels.items() <= s.labels.items()]
 
 
 def kept(text: str, namespace: str) -> list[str]:
-    """The Deployments of a namespace whose pods wait for a newer template."""
+    """Return the Deployments of a namespace with a newer template waiting."""
     annotated = find(text, "kube_deployment_annotations", namespace=namespace)
     return [s.labels["deployment"] for s in annotated if s.labels.get("annotation_modelhooks_dev_kept_template")]
 
 
 @pytest.fixture(scope="module")
 def metrics(installation: Installation, address: str) -> Iterator[tuple[str, str]]:
-    """What is served of one service that is ready, one that is not, and a Playground; with their namespace."""
+    """The metrics of a ready service, one that is not ready, and a Playground; with their namespace."""
     cluster = installation.cluster
     namespace = cluster.create_namespace()
     cluster.kubectl("apply", "-k", ROOT / "manifests/llmaz-runtimes")
@@ -134,7 +134,7 @@ def metrics(installation: Installation, address: str) -> Iterator[tuple[str, str
         values = {(sample.labels["customresource_kind"], sample.labels["name"]): sample.value for sample in told}
         expected = {("InferenceService", "smollm-chat"): 1, ("InferenceService", "lonely"): 0, ("Model", "smollm"): 1}
         kinds = {sample.labels["customresource_kind"] for sample in find(text, "modelhooks_condition")}
-        wanted = {one["groupVersionKind"]["kind"] for one in STATE} - {"LeaderWorkerSet"}  # none is kept here
+        wanted = {one["groupVersionKind"]["kind"] for one in STATE} - {"LeaderWorkerSet"}  # none exists here
         return expected.items() <= values.items() and wanted <= kinds and kept(text, namespace) != []
 
     wait_until(complete, "the metrics of every kind", 60, 1)
@@ -153,7 +153,7 @@ def test_a_condition_has_its_reason_and_its_time(metrics: tuple[str, str]) -> No
 
 
 def test_a_service_of_a_playground_has_an_owner(metrics: tuple[str, str]) -> None:
-    """So that it raises no second alert."""
+    """The owner label prevents a second alert."""
     text, namespace = metrics
     told = {
         sample.labels["customresource_kind"]: sample.labels
@@ -170,11 +170,11 @@ def test_a_deployment_that_waits_is_told(metrics: tuple[str, str]) -> None:
 
 
 def test_alerts_and_dashboard_ask_for_what_is_served(metrics: tuple[str, str]) -> None:
-    """But for the metrics of engines, which the engines serve."""
+    """Metrics of engines are not checked, because the engines serve them."""
     emitted: dict[str, set[str]] = {}
     for sample in samples(metrics[0]):
         emitted.setdefault(sample.name, set()).update(sample.labels)
-    emitted["modelhooks_kept_template_info"] = {"name"}  # of LeaderWorkerSets, of which none waits here
+    emitted["modelhooks_kept_template_info"] = {"name"}  # of LeaderWorkerSets, which do not exist here
     ours = [query for query in (*(rule["expr"] for rule in RULES.values()), *QUERIES) if "modelhooks_" in query]
     assert len(ours) > 8
     for expression in ours:

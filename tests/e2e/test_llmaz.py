@@ -1,4 +1,4 @@
-"""A user with kubectl: OpenModels, BackendRuntimes, Playgrounds and Services on a real API server (LZ-7)."""
+"""OpenModels, BackendRuntimes, Playgrounds and Services on a real API server, used with kubectl (LZ-7)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SAMPLES = {
     for name, documents in samples("llmaz").items()
     if not name.startswith("sample-backends-")
 }
-"""Upstream's examples, without the engines, which are ours here."""
+"""Upstream's examples, without the engines, which this project ships."""
 PLAYGROUNDS = "playgrounds.inference.llmaz.io"
 SERVICES = "services.inference.llmaz.io"
 SETS = "leaderworkersets.leaderworkerset.x-k8s.io"
 WRITTEN = f"{PLAYGROUNDS},{SERVICES},deployments,services,{SETS}"
-"""What only we write, once pods are ready; an autoscaler's status is its controller's."""
+"""Objects that only modelhooks writes once pods are ready; an autoscaler's status is its controller's."""
 
 
 @pytest.fixture(scope="module")
 def runtimes(installation: Installation) -> Iterator[Installation]:
-    """The six engines that are shipped, and no model of another test."""
+    """The six shipped engines, without models of other tests."""
     cluster = installation.cluster
     cluster.kubectl("apply", "-k", str(RUNTIMES))
     cluster.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", "--timeout=60s")
@@ -46,7 +46,7 @@ def runtimes(installation: Installation) -> Iterator[Installation]:
 
 @pytest.fixture
 def models(control_plane: ControlPlane) -> Iterator[None]:
-    """Models are cluster-scoped: each test leaves none behind."""
+    """Delete the models after each test, because they are cluster-scoped."""
     yield
     control_plane.kubectl("delete", "openmodels", "--all")
 
@@ -81,7 +81,7 @@ def playground(name: str, claimed: str, **spec: Any) -> dict[str, Any]:
 
 
 def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
-    """Wait for it; what does not come is told in the objects' own words."""
+    """Wait until objects are ready; on failure show their conditions and the events."""
     waited = ("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
     if cluster.kubectl(*waited, check=False).returncode != 0:
         items = cluster.get(f"{PLAYGROUNDS},{SERVICES}", "-n", namespace)["items"]
@@ -101,7 +101,7 @@ def revision(cluster: ControlPlane, namespace: str, name: str) -> str:
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_upstream_samples_become_ready(cluster: ControlPlane, namespace: str, sample: str) -> None:
-    """Unchanged; in Deployment mode where one pod serves, a valid LeaderWorkerSet where several do."""
+    """Upstream's samples are unchanged. A single pod gets a Deployment, several get a valid LeaderWorkerSet."""
     documents = SAMPLES[sample]
     apply(cluster, namespace, *documents)
     for document in documents:
@@ -120,7 +120,7 @@ def exists(cluster: ControlPlane, namespace: str, kind: str, name: str) -> bool:
 
 
 def test_every_example_is_applied(cluster: ControlPlane, namespace: str) -> None:
-    """Each becomes ready, but for the one that needs a controller of LeaderWorkerSets; then nothing is written."""
+    """All become ready, except the one that needs a LeaderWorkerSet controller; then nothing is written."""
     for file in sorted(EXAMPLES.glob("*.yaml")):
         cluster.kubectl("apply", "-n", namespace, "-f", str(file))
     items = cluster.get(f"{PLAYGROUNDS},{SERVICES}", "-n", namespace)["items"]
@@ -142,7 +142,7 @@ def test_every_example_is_applied(cluster: ControlPlane, namespace: str) -> None
 
 @pytest.mark.parametrize("name", ["openmodel", "playground", "service"])
 def test_rejected_examples(cluster: ControlPlane, namespace: str, name: str) -> None:
-    """The webhook names every mistake of an object at once."""
+    """The webhook reports every error of an object at once."""
     file = EXAMPLES / "rejected" / f"{name}.yaml"
     done = cluster.kubectl("apply", "-n", namespace, "-f", str(file), check=False)
     assert done.returncode != 0
@@ -156,7 +156,7 @@ def test_rejected_examples(cluster: ControlPlane, namespace: str, name: str) -> 
 
 
 def test_any_order_converges(cluster: ControlPlane, namespace: str) -> None:
-    """A Playground before its model before its engine: it says what is missing, and goes on when it comes."""
+    """A Playground is created before its model and its engine: Ready names what is missing until it exists."""
     engine: dict[str, Any] = {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": "BackendRuntime",
@@ -185,7 +185,7 @@ def expect_reason(cluster: ControlPlane, namespace: str, name: str, reason: str)
 
 
 def test_switching_the_engine_rolls_the_pods_once(cluster: ControlPlane, namespace: str) -> None:
-    """One new revision of the Deployment, not one per stage of the chain."""
+    """The Deployment gets one new revision, not one per stage of the chain."""
     apply(cluster, namespace, model("switched"), playground("switched", "switched"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/switched")
     patch = {"spec": {"backendRuntimeConfig": {"backendName": "sglang"}}}
@@ -202,7 +202,7 @@ def image(cluster: ControlPlane, namespace: str, name: str) -> str:
 
 
 def test_a_changed_flavor_reaches_every_user(cluster: ControlPlane, namespace: str) -> None:
-    """And nobody else: the Playground of another model keeps its revision."""
+    """Only its users change: the Playground of another model keeps its revision."""
     flavors = {"flavors": [{"name": "any", "limits": {"nvidia.com/gpu": 1}}]}
     apply(cluster, namespace, model("shared", inferenceConfig=flavors), model("other"))
     apply(cluster, namespace, playground("one", "shared"), playground("two", "shared"), playground("three", "other"))
@@ -222,7 +222,7 @@ def gpus(cluster: ControlPlane, namespace: str, name: str) -> str:
 
 @pytest.fixture
 def nodes(control_plane: ControlPlane) -> Iterator[None]:
-    """Two more nodes, with a GPU of their own each."""
+    """Two more nodes, each with a GPU."""
     (node,) = (
         d for d in yaml.safe_load_all((Path(__file__).parent / "cluster.yaml").read_text()) if d["kind"] == "Node"
     )
@@ -238,7 +238,7 @@ def nodes(control_plane: ControlPlane) -> Iterator[None]:
 
 
 def test_flavors_decide_the_nodes(cluster: ControlPlane, nodes: None, namespace: str) -> None:
-    """The first flavor's where there are such, those of the claim where it names some, and no others."""
+    """Pods run on nodes of the first flavor that has any, or only of those that the claim names."""
     flavors = [{"name": name, "nodeSelector": {"example.com/gpu": name}} for name in ("none", "first", "second")]
     apply(cluster, namespace, model("placed", inferenceConfig={"flavors": flavors}))
     claim = {"modelName": "placed", "inferenceFlavors": ["second"]}
@@ -258,13 +258,13 @@ def test_flavors_decide_the_nodes(cluster: ControlPlane, nodes: None, namespace:
 
 
 def placed(cluster: ControlPlane, namespace: str, name: str) -> list[str]:
-    """The nodes of a Playground's pods."""
+    """Return the nodes of a Playground's pods."""
     pods = cluster.get("pods", "-n", namespace, "-l", f"llmaz.io/inference-service={name}")["items"]
     return [pod["spec"].get("nodeName", "") for pod in pods]
 
 
 def test_params_of_flavors(cluster: ControlPlane, namespace: str) -> None:
-    """Four GPUs give the shipped engine four parts; the user's word counts, and one GPU changes nothing."""
+    """Four GPUs set the shipped engine's tensor-parallel size; user arguments win, and one GPU changes nothing."""
     flavors = [{"name": str(count), "limits": {"nvidia.com/gpu": count}} for count in (4, 1)]
     flavors[0]["params"] = {"STAGES": "7"}
     apply(cluster, namespace, model("split", inferenceConfig={"flavors": flavors}))
@@ -318,7 +318,7 @@ SOURCES = {
 
 
 def test_sources_of_models(cluster: ControlPlane, namespace: str) -> None:
-    """Each has a container that fetches it to where the engine looks for it."""
+    """Each source has a container that fetches the model to the path that the engine uses."""
     for name, (uri, _) in SOURCES.items():
         apply(cluster, namespace, model(name, source={"uri": uri}), playground(name, name))
     wait_ready(cluster, namespace, *(f"{PLAYGROUNDS}/{name}" for name in SOURCES))
@@ -334,7 +334,7 @@ def test_sources_of_models(cluster: ControlPlane, namespace: str) -> None:
 def test_image_volumes(
     runtimes: Installation, cluster: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nodes can mount images, the API server gets, and takes, a volume of the image in place of a container."""
+    """If nodes can mount images, the pod has an image volume in place of a container, and the API server accepts it."""
     monkeypatch.setenv("MODELHOOKS_LLMAZ_IMAGE_VOLUMES", "true")
     runtimes.stop_service()
     runtimes.start_service()
@@ -360,7 +360,7 @@ def test_image_volumes(
 
 
 def test_a_model_deleted_while_in_use(cluster: ControlPlane, namespace: str) -> None:
-    """No child is lost, and the users say what is gone; when it comes back everything is well again."""
+    """No child is lost, and both users report the missing model; when it exists again, they recover."""
     apply(cluster, namespace, model("precious"), playground("kept", "precious"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/kept")
     before = children(cluster, namespace)
@@ -395,7 +395,7 @@ def replicas(cluster: ControlPlane, namespace: str, name: str) -> int:
 
 
 def test_a_name_that_is_taken(cluster: ControlPlane, namespace: str) -> None:
-    """A Service of somebody else is left alone, and the Playground says whose way it is in."""
+    """Another user's Service is not changed, and the Playground reports the conflict."""
     worker = {"spec": {"containers": [{"name": "model-runner", "image": "registry.example.com/engine:1"}]}}
     foreign = {
         "apiVersion": "inference.llmaz.io/v1alpha1",
@@ -413,7 +413,7 @@ def test_a_name_that_is_taken(cluster: ControlPlane, namespace: str) -> None:
 
 
 def test_without_leaderworkerset(bare_installation: Installation) -> None:
-    """A service of several pods says what to install and makes nothing; one of one pod works."""
+    """Ready of a service of several pods names what to install, and nothing is created; one of a single pod works."""
     cluster = bare_installation.cluster
     namespace = cluster.create_namespace()
     for name in ("multi-node", "service"):
@@ -426,7 +426,7 @@ def test_without_leaderworkerset(bare_installation: Installation) -> None:
 
 
 def test_taking_over_restarts_nothing(cluster: ControlPlane, namespace: str) -> None:
-    """The Go operator's LeaderWorkerSet of a single-node service is kept as it is; without it, it is a Deployment."""
+    """The Go operator's LeaderWorkerSet of a single-node service is kept; once deleted, a Deployment replaces it."""
     case = next(case for case in cases("llmaz") if case["name"] == "service-plain")
     objects = {item["kind"]: item for item in case["objects"]}
     (group,) = [child for child in case["expect"]["children"] if child["kind"] == "LeaderWorkerSet"]
@@ -452,7 +452,7 @@ def test_taking_over_restarts_nothing(cluster: ControlPlane, namespace: str) -> 
 
 @contextlib.contextmanager
 def global_config(cluster: ControlPlane, config: dict[str, Any]) -> Iterator[None]:
-    """The family's ConfigMap, for as long as the test needs it."""
+    """Create the family's ConfigMap while the test runs."""
     space = config["metadata"]["namespace"]
     cluster.kubectl("create", "namespace", space)
     metadata = {"name": config["metadata"]["name"], "namespace": space}

@@ -1,4 +1,4 @@
-"""A user with kubectl: a Model and an InferenceService on a real API server (issue: one model, end to end)."""
+"""A Model and an InferenceService on a real API server, used with kubectl."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
 
 
 def test_a_model_and_its_service_become_ready(installation: Installation, namespace: str) -> None:
-    """Apply, and the download Job, claim, Deployment and Service appear; Ready follows the pods."""
+    """The download Job, claim, Deployment and Service are created, and Ready follows the pods."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
@@ -58,7 +58,7 @@ def test_a_model_and_its_service_become_ready(installation: Installation, namesp
 
 
 def test_every_example_is_applied(installation: Installation, namespace: str) -> None:
-    """Each becomes ready, but for those that say of themselves that they do not."""
+    """Each becomes ready, except those that are marked as not becoming ready."""
     cluster = installation.cluster
     apply(cluster, namespace, *sorted(EXAMPLES.glob("*.yaml")))
     waiting = [
@@ -73,7 +73,7 @@ def test_every_example_is_applied(installation: Installation, namespace: str) ->
 
 
 def test_an_autoscaler_without_an_adapter(installation: Installation, namespace: str) -> None:
-    """Ready while its pods are, until the real autoscaler has said for a minute that it cannot read the metric."""
+    """Ready follows the pods until the real autoscaler has lacked the metric for a minute."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
     wait_ready(cluster, namespace, "inferenceservice/assistant")
@@ -88,7 +88,7 @@ def test_an_autoscaler_without_an_adapter(installation: Installation, namespace:
 
 
 def described(job: dict[str, Any], directory: Path) -> str:
-    """What the Job's own script says of a GGUF file that is there: its termination message."""
+    """Run the Job's script for an existing GGUF file; return its termination message."""
     file, message = directory / "m.gguf", directory / "termination-log"
     file.write_bytes(gguf(llama(), {"token_embd.weight": (64, 32000)}))
     environment = {
@@ -106,7 +106,7 @@ def described(job: dict[str, Any], directory: Path) -> str:
 def test_what_a_file_says_of_itself_is_in_the_status(
     installation: Installation, namespace: str, tmp_path: Path
 ) -> None:
-    """From the message of the Job's pod, in `kubectl get -o wide` and in a metric (LK-2.9.12, LK-B-04)."""
+    """The details come from the Job's pod and are in `kubectl get -o wide` and in a metric (LK-2.9.12, LK-B-04)."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "model/smollm")
@@ -131,7 +131,7 @@ def test_what_a_file_says_of_itself_is_in_the_status(
 
 
 def test_files_of_a_repository_and_a_bucket(installation: Installation, namespace: str) -> None:
-    """Applied as their examples write them, the Jobs and the pods are about those files."""
+    """With the examples unchanged, Jobs and pods use the files that they name."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "hub-file.yaml", EXAMPLES / "bucket.yaml", EXAMPLES / "amd-vulkan.yaml")
     names = ("hub-qwen", "bucket-mistral", "radeon")
@@ -160,7 +160,7 @@ def test_files_of_a_repository_and_a_bucket(installation: Installation, namespac
 
 
 def test_every_upstream_sample_is_admitted(installation: Installation, namespace: str) -> None:
-    """LLMKube's own manifests, unchanged, by the API server's schema and by the webhook."""
+    """The schema and the webhook accept LLMKube's own manifests unchanged."""
     cluster = installation.cluster
     documents = [document for sample in samples("llmkube").values() for document in sample]
     assert len(documents) >= 30
@@ -169,7 +169,7 @@ def test_every_upstream_sample_is_admitted(installation: Installation, namespace
 
 
 def test_three_mistakes_of_the_webhook_are_printed_together(installation: Installation, namespace: str) -> None:
-    """With their paths and what to write instead; nothing is created."""
+    """The messages have paths and what to write instead; nothing is created."""
     done = installation.cluster.kubectl(
         "apply", "-n", namespace, "-f", str(EXAMPLES / "rejected" / "three-mistakes.yaml"), check=False
     )
@@ -180,7 +180,7 @@ def test_three_mistakes_of_the_webhook_are_printed_together(installation: Instal
 
 
 def test_three_mistakes_of_the_schema_are_printed_together(installation: Installation, namespace: str) -> None:
-    """The API server's own layer, from the same types."""
+    """The schema is generated from the same types."""
     manifest = {
         "apiVersion": "inference.llmkube.dev/v1alpha1",
         "kind": "InferenceService",
@@ -194,7 +194,7 @@ def test_three_mistakes_of_the_schema_are_printed_together(installation: Install
 
 
 def test_an_unknown_field(installation: Installation, namespace: str) -> None:
-    """kubectl refuses it; other clients are told by the webhook what was meant."""
+    """kubectl refuses it; for other clients the webhook suggests the right name."""
     cluster = installation.cluster
     manifest = {
         "apiVersion": "inference.llmkube.dev/v1alpha1",
@@ -220,7 +220,7 @@ def test_an_unknown_field(installation: Installation, namespace: str) -> None:
 
 
 def test_mistakes_of_both_layers_posted_to_the_webhook(installation: Installation) -> None:
-    """Refused with every one of them at once."""
+    """The response has every error of both layers."""
     spec = {"modelRef": "m", "replicas": 99, "resources": {"memory": "4 GB"}, "endpoint": {"path": "v1"}}
     review = {
         "apiVersion": "admission.k8s.io/v1",
@@ -244,7 +244,7 @@ def test_mistakes_of_both_layers_posted_to_the_webhook(installation: Installatio
 
 
 def test_a_model_deleted_while_in_use(installation: Installation, namespace: str) -> None:
-    """The service loses no child, and both say what is happening."""
+    """The service keeps every child, and both objects report the deletion."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
@@ -255,7 +255,7 @@ def test_a_model_deleted_while_in_use(installation: Installation, namespace: str
     assert deployment["metadata"]["uid"] == before
     assert "deletionTimestamp" not in deployment["metadata"]
     assert cluster.get("service", "smollm-chat", "-n", namespace)
-    # The claim is held by the pod that uses it, so the Model that owns it is still there, and says why.
+    # The pod that uses the claim protects it, so the Model that owns it still exists and says why.
     model = cluster.kubectl("get", "model", "smollm", "-n", namespace, "-o", "json", check=False)
     if model.returncode == 0:
         assert condition(json.loads(model.stdout), "Ready")["reason"] == "Terminating"
@@ -267,7 +267,7 @@ def _says(cluster: ControlPlane, namespace: str, model: str) -> bool:
 
 
 def test_scaling_by_the_scale_subresource(installation: Installation, namespace: str) -> None:
-    """`kubectl scale` reaches the Deployment, and back to zero means Stopped."""
+    """`kubectl scale` reaches the Deployment; at zero the phase is Stopped."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
@@ -284,7 +284,7 @@ def _phase(cluster: ControlPlane, namespace: str) -> str:
 
 
 def test_an_image_change_rolls_the_deployment_once(installation: Installation, namespace: str) -> None:
-    """One new revision, and Ready again."""
+    """The Deployment gets one new revision and becomes ready again."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
@@ -303,7 +303,7 @@ def _revision(cluster: ControlPlane, namespace: str) -> str:
 
 
 def test_an_autoscalers_number_is_never_overwritten(installation: Installation, namespace: str) -> None:
-    """It starts with the user's. Scaled by somebody else, synced again for another reason: the new one stays."""
+    """The initial number is the user's. After another client scales it, later syncs keep the new number."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
     wait_ready(cluster, namespace, "inferenceservice/assistant")
@@ -324,7 +324,7 @@ def test_an_autoscalers_number_is_never_overwritten(installation: Installation, 
 
 
 def test_a_restart_of_the_service_changes_nothing(installation: Installation, namespace: str) -> None:
-    """Killed and started again: nobody writes anything."""
+    """After the service is killed and restarted, nothing is written."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
@@ -339,7 +339,7 @@ def test_a_restart_of_the_service_changes_nothing(installation: Installation, na
 
 
 def test_why_a_service_is_not_ready(installation: Installation, namespace: str) -> None:
-    """The pod's own words are in the CR: an image that cannot be pulled."""
+    """Ready has the pod's reason: an image that cannot be pulled."""
     cluster = installation.cluster
     documents = list(yaml.safe_load_all((EXAMPLES / "generic.yaml").read_text()))
     documents[1]["spec"]["image"] = "registry.example.com/embedding:ImagePullBackOff"
@@ -354,7 +354,7 @@ def test_why_a_service_is_not_ready(installation: Installation, namespace: str) 
 
 
 def test_a_model_with_more_gpus_than_any_node(installation: Installation, namespace: str) -> None:
-    """The scheduler's sentence reaches Ready, and the phase is WaitingForGPU."""
+    """Ready has the scheduler's message, and the phase is WaitingForGPU."""
     cluster = installation.cluster
     manifest = [
         {

@@ -1,4 +1,4 @@
-"""What a change of a Model or its service does to what runs: on a real API server, with real controllers."""
+"""Effects of changes of a Model or its service on running pods, on a real API server with real controllers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def revision(cluster: ControlPlane, namespace: str, name: str) -> str:
 
 
 def remote_model(**spec: Any) -> str:
-    """A Model that the runtime fetches itself, and its service: nothing to download."""
+    """Return a Model that the runtime fetches itself, and its service; nothing is downloaded beforehand."""
     model: Json = {"metadata": {"name": "small"}, "spec": {"source": "example-org/small", **spec}}
     service: Json = {
         "metadata": {"name": "chat"},
@@ -55,7 +55,7 @@ def remote_model(**spec: Any) -> str:
 
 
 def test_service_on_metal_waits_for_its_agent(installation: Installation, namespace: str) -> None:
-    """The cluster holds no children; the EndpointSlice of the agent makes the service ready."""
+    """The cluster has no children; the agent's EndpointSlice makes the service ready."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "metal.yaml")
 
@@ -82,7 +82,7 @@ def test_service_on_metal_waits_for_its_agent(installation: Installation, namesp
 
 
 def test_moving_to_metal_takes_the_children_away(installation: Installation, namespace: str) -> None:
-    """And coming back makes them anew."""
+    """Moving back creates them again."""
     cluster = installation.cluster
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
@@ -94,7 +94,7 @@ def test_moving_to_metal_takes_the_children_away(installation: Installation, nam
 
 
 def test_getting_a_gpu_and_giving_it_back(installation: Installation, namespace: str) -> None:
-    """The strategy goes to Recreate and back to RollingUpdate, which the API server takes only without the old rest."""
+    """The strategy becomes Recreate and RollingUpdate again; the API server accepts neither with the other's fields."""
     cluster = installation.cluster
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
@@ -121,7 +121,7 @@ def test_getting_a_gpu_and_giving_it_back(installation: Installation, namespace:
 
 
 def test_another_runtime_rolls_the_pods_once(installation: Installation, namespace: str) -> None:
-    """The Deployment stays the same object; its pods become the other server's."""
+    """The same Deployment gets the pods of the other server."""
     cluster = installation.cluster
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
@@ -138,7 +138,7 @@ def test_another_runtime_rolls_the_pods_once(installation: Installation, namespa
 
 
 def test_another_source_is_another_job(installation: Installation, namespace: str) -> None:
-    """The new download replaces the old Job, which no longer says anything; the claim with the old file stays."""
+    """The new download replaces the old Job; the claim with the old file is kept."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, f"model.{GROUP}/smollm", f"inferenceservice.{GROUP}/smollm-chat")
@@ -156,7 +156,10 @@ def test_another_source_is_another_job(installation: Installation, namespace: st
 
 
 def test_a_child_that_the_api_server_refuses_holds_up_no_other(installation: Installation, namespace: str) -> None:
-    """The Service is there, Ready names the Deployment, its event has the words; mended, everything comes."""
+    """The Service exists, Ready names the Deployment, and an event has the API server's message.
+
+    Once the spec is corrected, all children are created.
+    """
     cluster = installation.cluster
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
@@ -166,7 +169,7 @@ def test_a_child_that_the_api_server_refuses_holds_up_no_other(installation: Ins
         "metadata": {"name": "forbidden"},
         "spec": {"modelRef": "small", "runtime": "vllm", "skipModelInit": True},
     }
-    forbidden = {**service["spec"], "securityContext": {"privileged": True}}  # this API server's policy is against it
+    forbidden = {**service["spec"], "securityContext": {"privileged": True}}  # forbidden by this API server's policy
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps({**service, "spec": forbidden}))
 
     def told() -> bool:
@@ -183,7 +186,7 @@ def test_a_child_that_the_api_server_refuses_holds_up_no_other(installation: Ins
 
 
 def test_what_the_go_operator_made_goes_on_running(installation: Installation, namespace: str) -> None:
-    """No record, and no owner until the migration page's label is on it; then it is ours, and no pod restarts."""
+    """Its objects get an owner and a record once they have the migration page's label, and no pod restarts."""
     cluster = installation.cluster
     elsewhere = cluster.create_namespace()
     cluster.kubectl("apply", "-n", elsewhere, "-f", "-", input=remote_model())
@@ -215,7 +218,7 @@ def test_what_the_go_operator_made_goes_on_running(installation: Installation, n
 
 
 def bare(item: Json) -> Json:
-    """An object as another operator would have made it: nothing of ours or of the API server on it."""
+    """Return an object as another operator would have made it, without our fields and the API server's."""
     metadata, spec = item["metadata"], item["spec"]
     labels = {key: value for key, value in metadata["labels"].items() if key != "controller-uid"}
     own = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
@@ -224,7 +227,7 @@ def bare(item: Json) -> Json:
 
 
 def test_the_fields_of_newer_versions(installation: Installation, namespace: str) -> None:
-    """The API server takes them, and the children have them; the Service's port of the nodes is the one asked for."""
+    """The API server accepts the fields and the children have them; the Service has the requested nodePort."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "sglang.yaml")
     apply(cluster, namespace, EXAMPLES / "router.yaml")
@@ -243,7 +246,7 @@ def test_the_fields_of_newer_versions(installation: Installation, namespace: str
 
 
 def test_suspended_and_back(installation: Installation, namespace: str) -> None:
-    """Without pods and without an autoscaler, and with the number of the spec again."""
+    """A suspended service has no pods and no autoscaler; afterwards it has the spec's replicas again."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "suspended.yaml")
     wait_until(lambda: "Deployment/sleeper" in names(cluster, namespace, "deployments"), "the Deployment", 60)

@@ -1,4 +1,4 @@
-"""The overlay that lets the service run on a developer's machine (docs/howto/local.md)."""
+"""The overlay for running the service on a developer's machine (docs/howto/local.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODEL = "models.inference.llmkube.dev"
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """Address of a service that runs with plain HTTP on this machine."""
+    """The address of a service that runs with plain HTTP on this machine."""
     port = free_port()
     command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
     service = Process("modelhooks", command, tmp_path / "modelhooks.log", {**os.environ, "PYTHONPATH": str(ROOT)})
@@ -40,7 +40,7 @@ def _is_ready(url: str) -> bool:
 
 
 def _tree(folder: Path, address: str) -> Path:
-    """Copy the manifests, and write the address as the page says. Returns the overlay."""
+    """Copy the manifests and insert the address as documented; return the overlay."""
     for name in ("crds", "manifests", "metacontroller"):
         shutil.copytree(ROOT / name, folder / name)
     overlay = folder / "manifests" / "overlays" / "local"
@@ -50,7 +50,7 @@ def _tree(folder: Path, address: str) -> Path:
 
 
 def test_metacontroller_calls_the_service_on_this_machine(tmp_path: Path, address: str) -> None:
-    """Hooks are called at the address of the overlay, and no copy of the service runs in the cluster."""
+    """Metacontroller calls hooks at the overlay's address, and the cluster runs no copy of the service."""
     overlay = _tree(tmp_path / "tree", address)
     with ControlPlane(tmp_path / "control-plane") as cluster:
         metacontroller = start_metacontroller(cluster, tmp_path / "metacontroller")

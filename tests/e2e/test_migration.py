@@ -1,4 +1,4 @@
-"""docs/migration.md: its own commands, run as they stand, against objects such as the Go operators leave behind."""
+"""The commands of docs/migration.md, run unchanged on objects such as the Go operators leave behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMESPACE = "models"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane without controllers: nothing but the page's commands touches an object."""
+    """A control plane without controllers, so that only the page's commands change objects."""
     workdir = tmp_path_factory.mktemp("migration")
     with ControlPlane(workdir, controllers=False, scheduler=False, kwok=False) as cluster:
         files = binaries.optional_crds("leaderworkersets", "httproutes", "inferencepools")
@@ -90,11 +90,11 @@ def test_kserves_children_get_their_parents_uid_and_keep_their_owner(cluster: Co
     assert metadata["labels"]["controller-uid"] == parent["metadata"]["uid"]
 
 
-# The page
+# Commands of the page
 
 
 def _commands(section: str, *starts: str) -> list[str]:
-    """The commands of a section that begin with one of `starts`, comments taken off."""
+    """Return the commands of a section that begin with one of `starts`, without comments."""
     text = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
     body = next(part for part in text if part.startswith(section))
     blocks = re.findall(r"^```sh\n(.*?)^```", body, re.MULTILINE | re.DOTALL)
@@ -114,7 +114,7 @@ def _arguments(commands: list[str]) -> list[str]:
 
 
 def _run_printed(cluster: ControlPlane, commands: list[str]) -> None:
-    """What the page says to do: run it, and run what it prints."""
+    """Run commands as documented, and then the commands that they print."""
     for command in commands:
         printed = _shell(cluster, command)
         assert printed.strip(), f"nothing printed by\n{command}"

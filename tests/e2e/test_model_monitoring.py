@@ -1,4 +1,4 @@
-"""Alerts and dashboard about models, judged by promtool; test_kube_state_metrics.py has their metrics."""
+"""Alerts and dashboard about models, tested with promtool; test_kube_state_metrics.py tests their metrics."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ GROUPS = document("prometheusrule.yaml")["spec"]["groups"]
 RULES = {rule["alert"]: rule for group in GROUPS for rule in group["rules"]}
 STATE = yaml.safe_load(document("custom-resource-state.yaml")["data"]["config.yaml"])["spec"]["resources"]
 WORKLOADS = {("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
-"""What kube-state-metrics has no metrics of; those of Deployments are its own."""
+"""Workloads without metrics of kube-state-metrics; it has its own for Deployments."""
 
 
 def not_ready(reason: str, owner: str = "") -> tuple[str, dict[str, str]]:
-    """The series of a Ready that is false, and its labels."""
+    """Return the series of a false Ready, and its labels."""
     labels = {"customresource_kind": "Playground", "namespace": "team", "name": "chat", "type": "Ready"}
     labels |= {"reason": reason} | ({"owner": owner} if owner else {})
     return f"modelhooks_condition{{{_written(labels)}}}", labels
@@ -98,7 +98,7 @@ def test_no_alert_without_a_reason(tmp_path: Path, series: dict[str, str]) -> No
 
 @pytest.mark.parametrize("alert", RULES)
 def test_a_runbook_is_on_the_page(alert: str) -> None:
-    """At the heading of the alert's name; and the page knows every reason that the alert names."""
+    """The page has a heading with the alert's name, and mentions every reason in the alert's expression."""
     page, _, anchor = RULES[alert]["annotations"]["runbook_url"].partition("#")
     assert page.endswith(f"/modelhooks/blob/main/{PAGE.relative_to(ROOT)}")
     assert f"\n### {alert}\n" in PAGE.read_text()
@@ -108,7 +108,7 @@ def test_a_runbook_is_on_the_page(alert: str) -> None:
 
 
 def test_every_kind_has_its_metrics() -> None:
-    """Those with conditions, and the workloads that keep a template; the account may read all of them."""
+    """These are the kinds with conditions and the workloads that keep a template; the account may read all of them."""
     kinds = {(one["groupVersionKind"]["group"], one["groupVersionKind"]["kind"]) for one in STATE}
     judged_kinds = {(r.group, r.kind) for r in RESOURCES if r.children or r.kind in ("OpenModel", "BackendRuntime")}
     assert kinds == judged_kinds | WORKLOADS

@@ -1,4 +1,4 @@
-"""Alerts and dashboard: judged by promtool, on the metrics that the service really emits."""
+"""Alerts and dashboard, tested with promtool on metrics that the service emits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.e2e
 
 MONITORING = ROOT / "manifests" / "overlays" / "monitoring"
 TARGET = {"job", "pod"}
-"""Labels that Prometheus adds to each series by the ServiceMonitor, of those that are used."""
+"""Labels that Prometheus adds to each series because of the ServiceMonitor, as far as they are used."""
 
 
 def document(name: str) -> Json:
@@ -54,7 +54,7 @@ def promtool(*arguments: str | Path, given: str = "") -> str:
 
 @pytest.fixture(scope="module")
 def emitted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What ``/metrics`` says after a good and a denied review, a sync, and a request that is none."""
+    """The output of ``/metrics`` after an accepted and a denied review, a sync, and an invalid request."""
     folder = tmp_path_factory.mktemp("certificates")
     assert cli.main(["certs", "--out-dir", str(folder), "--san", "127.0.0.1"]) == 0
     files = ("--tls-cert-file", str(folder / "tls.crt"), "--tls-key-file", str(folder / "tls.key"))
@@ -79,7 +79,7 @@ def emitted(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def series(emitted: str) -> dict[str, set[str]]:
-    """The labels of each name."""
+    """The labels of each metric."""
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(emitted):
         for sample in family.samples:
@@ -91,12 +91,12 @@ def test_promtool_finds_nothing_wrong_with_the_metrics(emitted: str) -> None:
     assert promtool("check", "metrics", given=emitted) == ""
 
 
-# What rules and dashboard ask for
+# Metrics used by rules and dashboard
 
 
 @dataclass
 class Asked:
-    """The names and labels in an expression of PromQL: names with the labels they are chosen by, and those kept."""
+    """The names in a PromQL expression with the labels in their selectors, and the labels of the result."""
 
     chosen: dict[str, set[str]] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
@@ -131,7 +131,7 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
 def test_everything_that_is_asked_for_is_emitted(series: dict[str, set[str]], expression: str) -> None:
-    """``up`` is Prometheus' own."""
+    """``up`` is Prometheus' own metric."""
     found = asked(expression)
     known = {**series, "up": set()}
     assert found.chosen
@@ -154,7 +154,7 @@ def test_alert_messages_use_existing_labels() -> None:
         assert used <= (asked(rule["expr"]).kept if " by " in rule["expr"] else TARGET)
 
 
-# What promtool makes of them
+# Evaluation by promtool
 
 
 def write(folder: Path, name: str, content: Json) -> Path:
@@ -168,7 +168,7 @@ def test_the_rules_are_valid(tmp_path: Path) -> None:
 
 
 def test_every_query_of_the_dashboard_shows_something(tmp_path: Path, emitted: str) -> None:
-    """Evaluated over what the service emitted, each series growing by one a minute."""
+    """The queries are evaluated over the service's metrics, each series growing by one a minute."""
     shown = [
         {
             "expr": f"count({query}) > bool 0",
@@ -182,7 +182,7 @@ def test_every_query_of_the_dashboard_shows_something(tmp_path: Path, emitted: s
 
 
 def scraped(emitted: str) -> Iterator[Json]:
-    """The series as Prometheus has them, with the target's labels."""
+    """Yield the series as Prometheus stores them, with the target's labels."""
     for family in text_string_to_metric_families(emitted):
         for sample in family.samples:
             labels = {**sample.labels, "job": NAME, "pod": "modelhooks-1"}
@@ -192,7 +192,7 @@ def scraped(emitted: str) -> Iterator[Json]:
 
 @dataclass(frozen=True)
 class Case:
-    """Series by which an alert is quiet at one time and fires at another, with these labels; one value a minute."""
+    """Series for which an alert is quiet at one time and fires at another, with these labels; one value a minute."""
 
     series: dict[str, str]
     quiet: str
@@ -251,7 +251,7 @@ def test_an_alert_fires_when_it_should_and_says_so(tmp_path: Path, alert: str) -
 
 
 def check_alert(folder: Path, groups: list[Json], alert: str, case: Case) -> None:
-    """Evaluate a rule over the series of its case: quiet at first, then with its labels and annotations."""
+    """Evaluate a rule over the series of its case: quiet at first, then firing with its labels and annotations."""
     (rule,) = (rule for group in groups for rule in group["rules"] if rule["alert"] == alert)
     expected = {
         "exp_labels": {**case.labels, **rule["labels"]},
@@ -267,7 +267,7 @@ def said(template: str, case: Case) -> str:
 
 
 def test_no_alert_fires_on_a_good_day(tmp_path: Path) -> None:
-    """Requests that are answered in time, and counters that stay where they were when somebody looked last."""
+    """Requests are answered in time, and counters keep their values."""
     good = {
         f"up{{{SERIES}}}": "1x180",
         f'http_requests_total{{{SYNC}, status="200"}}': "0+600x180",
@@ -291,7 +291,7 @@ def judged(folder: Path, groups: list[Json], series: dict[str, str], alerts: lis
 
 
 def test_the_service_monitor_asks_where_metrics_are() -> None:
-    """By the name in the certificate; the Service's name is the label ``job``."""
+    """It uses the name in the certificate; the label ``job`` is the Service's name."""
     service = yaml.safe_load((ROOT / "manifests/base/service.yaml").read_text())
     spec = document("servicemonitor.yaml")["spec"]
     (endpoint,) = spec["endpoints"]

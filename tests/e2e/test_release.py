@@ -1,4 +1,4 @@
-"""A release of modelhooks takes the place of another one: no pod restarts until the user changes something."""
+"""An upgrade of modelhooks restarts no pod until the user changes something."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ template._annotated = lambda workload, _: {**workload, "metadata": {"annotations
 from app.cli import main
 main()
 """
-"""A release before templates were kept: what it writes into every container differs, and it notes nothing."""
+"""A release before templates were kept: every container differs, and the template's inputs are not recorded."""
 
 NEXT = """
 from app.workload import parts
@@ -36,14 +36,14 @@ parts.TERMINATION_MESSAGE_POLICY = "File"
 from app.cli import main
 main()
 """
-"""The next release: what it writes into every container differs, too."""
+"""The next release: every container differs, too."""
 
 PRESENT = ("-m", "app.cli")
 
 
 @pytest.fixture
 def cluster(installation: Installation) -> Iterator[ControlPlane]:
-    """Leaves the present release, and nothing that belongs to no namespace."""
+    """The control plane; afterwards the present release runs, and cluster-scoped objects are deleted."""
     yield installation.cluster
     _upgrade(installation, PRESENT)
     installation.cluster.kubectl("delete", "openmodels,backendruntimes", "updated", "--ignore-not-found")
@@ -51,7 +51,7 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def namespaces(control_plane: ControlPlane) -> Iterator[list[str]]:
-    """A fresh namespace for each family."""
+    """A new namespace for each family."""
     names = [control_plane.create_namespace() for _ in UPDATES]
     yield names
     control_plane.kubectl("delete", "namespace", *names, "--wait=false")
@@ -63,7 +63,7 @@ def _upgrade(installation: Installation, program: tuple[str, str]) -> None:
 
 
 class Chat:
-    """The resource of an :class:`Update`, and what became of it."""
+    """The resource of an :class:`Update`, and its current state."""
 
     def __init__(self, cluster: ControlPlane, namespace: str, update: Update) -> None:
         self.cluster, self.namespace, self.update = cluster, namespace, update
@@ -86,16 +86,16 @@ class Chat:
         return dict(self.deployment()["spec"]["template"])
 
     def policy(self) -> str:
-        """What differs from release to release."""
+        """Return the field that differs between releases."""
         return str(self.template()["spec"]["containers"][0]["terminationMessagePolicy"]) if self.deployment() else ""
 
     def noted(self) -> str:
-        """What the template was made from."""
+        """Return the recorded inputs of the template."""
         annotations: Json = self.deployment().get("metadata", {}).get("annotations", {})
         return str(annotations.get("modelhooks.dev/template-inputs", ""))
 
     def versions(self) -> list[str]:
-        """The resource versions of the resource and its Deployment, which change when something is written."""
+        """Return the resource versions of the resource and its Deployment, which change with every write."""
         found = self.cluster.get(f"deployments,{self.update.kind}", "-n", self.namespace)["items"]
         return sorted(f"{item['kind']}@{item['metadata']['resourceVersion']}" for item in found)
 
@@ -107,7 +107,7 @@ class Chat:
         self._kubectl("annotate", text)
 
     def wake(self, label: str) -> None:
-        """Have it looked at, as Metacontroller does with all of them when the hook's address has a new release."""
+        """Trigger a sync, as Metacontroller does for all resources when the hook's address has a new release."""
         self._kubectl("label", label)
 
     def _kubectl(self, verb: str, *more: str) -> None:
@@ -133,7 +133,7 @@ def _wait_for_all(chats: Sequence[Chat], ready: Callable[[Chat], bool], what: st
 def test_pods_stay_until_the_user_changes_them(
     installation: Installation, cluster: ControlPlane, namespaces: list[str], tmp_path: Path
 ) -> None:
-    """`Ready` stays true with every write, and says what waits; scaling brings nothing along."""
+    """`Ready` stays true throughout and reports the waiting template; scaling does not roll it out."""
     _upgrade(installation, ("-c", EARLIER))
     chats = [Chat(cluster, name, update) for name, update in zip(namespaces, UPDATES.values(), strict=True)]
     _wait_for_all(chats, Chat.is_ready, "the first release's service ready")
@@ -179,7 +179,7 @@ def test_pods_stay_until_the_user_changes_them(
 
 
 def test_the_annotation_rolls_it_out_at_once(installation: Installation, cluster: ControlPlane, namespace: str) -> None:
-    """Also through a Playground, whose Service has the Deployment."""
+    """The annotation also works on a Playground, whose Service owns the Deployment."""
     chat = Chat(cluster, namespace, UPDATES["llmaz"])
     wait_until(lambda: chat.policy() == "FallbackToLogsOnError", "the first release's Deployment")
     _upgrade(installation, ("-c", NEXT))
@@ -188,7 +188,7 @@ def test_the_annotation_rolls_it_out_at_once(installation: Installation, cluster
 
 
 class Watch:
-    """Every `Ready` that the API server has had from now on, and not only those that somebody asked about."""
+    """Records every value of `Ready` from now on, including short-lived ones."""
 
     def __init__(self, chat: Chat, log: Path) -> None:
         path = '{.status.conditions[?(@.type=="Ready")].status}{"\\n"}'
@@ -198,7 +198,7 @@ class Watch:
         wait_until(lambda: bool(log.read_text().strip()), "the watch has begun")
 
     def values(self) -> set[str]:
-        """The values so far; ends the watch."""
+        """Return the values so far; ends the watch."""
         self._process.check()
         self._process.stop()
         return set(self._process.log.read_text().split())

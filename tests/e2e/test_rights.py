@@ -1,4 +1,4 @@
-"""Metacontroller's smaller role, on a real API server: enough for every child, and for no more."""
+"""Metacontroller's smaller role on a real API server: sufficient for every child, and no more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHILDREN = sorted({(child.plural, child.api_version) for resource in RESOURCES f
 
 @pytest.fixture(scope="module")
 def cluster(installation: Installation) -> ControlPlane:
-    """With every component; its roles are collected by the control plane, which takes a moment."""
+    """The control plane with every component, once it has aggregated the roles."""
     wait_until(lambda: _may(installation.cluster, "create", "roles"), "the collected role", 30)
     return installation.cluster
 
@@ -33,7 +33,7 @@ def _may(cluster: ControlPlane, verb: str, resource: str, namespace: str = "defa
 
 @pytest.mark.parametrize(("plural", "version"), CHILDREN)
 def test_it_may_keep_every_child(cluster: ControlPlane, plural: str, version: str) -> None:
-    """From creating it to deleting it."""
+    """The role has every verb for every child."""
     group = version.rpartition("/")[0]
     resource = f"{plural}.{group}" if group else plural
     verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
@@ -42,13 +42,13 @@ def test_it_may_keep_every_child(cluster: ControlPlane, plural: str, version: st
 
 @pytest.mark.parametrize("rules", [permissions.SIDECAR_RULES, permissions.SCHEDULER_RULES], ids=["sidecar", "picker"])
 def test_it_may_create_the_roles(cluster: ControlPlane, namespace: str, rules: tuple[dict[str, Any], ...]) -> None:
-    """The API server lets nobody hand on a right that they lack."""
+    """The API server requires an account to have every right that it grants."""
     role = permissions.role({"name": "made", "namespace": namespace}, rules)
     cluster.kubectl("create", "--dry-run=server", "--as", ACCOUNT, "-f", "-", input=json.dumps(role))
 
 
 def test_it_may_create_no_other_role(cluster: ControlPlane, namespace: str) -> None:
-    """Not even one that only reads Secrets."""
+    """The account may not grant other rights, not even reading Secrets."""
     rules = ({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]},)
     role = permissions.role({"name": "made", "namespace": namespace}, rules)
     done = cluster.kubectl(
@@ -59,6 +59,6 @@ def test_it_may_create_no_other_role(cluster: ControlPlane, namespace: str) -> N
 
 @pytest.mark.parametrize("resource", ["secrets", "clusterroles", "validatingwebhookconfigurations"])
 def test_it_has_no_right_that_it_does_not_need(cluster: ControlPlane, resource: str) -> None:
-    """What docs/security.md says of it."""
+    """docs/security.md lists these resources."""
     assert not _may(cluster, "get", resource)
     assert not _may(cluster, "create", resource)

@@ -1,4 +1,4 @@
-"""``modelhooks status`` and ``modelhooks explain --live`` on a real API server: they tell what is there."""
+"""``modelhooks status`` and ``modelhooks explain --live`` on a real API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 
 def modelhooks(cluster: ControlPlane, *arguments: str, kubeconfig: Path | None = None) -> tuple[int, str]:
-    """Status and all output of the command, as a user of the kubeconfig."""
+    """Return exit status and output of the command, run with the kubeconfig."""
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig or cluster.kubeconfig), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-m", "app.cli", *arguments], env=environment, capture_output=True, text=True, check=False
@@ -28,12 +28,12 @@ def modelhooks(cluster: ControlPlane, *arguments: str, kubeconfig: Path | None =
 
 
 def test_what_is_ready_and_what_is_not(installation: Installation, namespace: str, reading: Path) -> None:
-    """A ready service, one whose Model is missing, and the cause; with the rights of a reader alone."""
+    """The command lists a ready service, and one whose Model is missing with the cause; read rights are sufficient."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
     status, out = modelhooks(cluster, "status", "--namespace", namespace, kubeconfig=reading)
-    assert status in (0, 1), out  # cluster-scoped objects of other tests may be there
+    assert status in (0, 1), out  # cluster-scoped objects of other tests may exist
     line = next(line for line in out.splitlines() if "inferenceservice.inference.llmkube.dev/smollm-chat" in line)
     assert line.split() == [namespace, "inferenceservice.inference.llmkube.dev/smollm-chat", "True"]
 
@@ -54,7 +54,7 @@ def test_what_is_ready_and_what_is_not(installation: Installation, namespace: st
 
 
 def test_an_object_is_explained_from_the_cluster(installation: Installation, namespace: str, reading: Path) -> None:
-    """Its pods and the next command stand there, beside everything that explain says of files."""
+    """The output also has its pods and the next command."""
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
@@ -69,14 +69,14 @@ def test_an_object_is_explained_from_the_cluster(installation: Installation, nam
 
 
 def test_without_any_of_the_kinds_it_says_so(tmp_path: Path) -> None:
-    """A cluster that nothing is installed on."""
+    """The command reports that no kind is installed; once CRDs are installed, it works."""
     with ControlPlane(tmp_path / "empty", controllers=False, scheduler=False, kwok=False) as cluster:
         status, out = modelhooks(cluster, "status")
         assert status == 2
         assert "none of the eight kinds is installed" in out
         cluster.install_crds(*sorted((ROOT / "crds").glob("*.io.yaml")), *sorted((ROOT / "crds").glob("*.dev.yaml")))
         cluster.kubectl("apply", "-f", str(QUICKSTART))
-        # A kind's storage may still be starting, which the API server answers with an error.
+        # A kind's storage may still be starting, and the API server then returns an error.
         wait_until(lambda: modelhooks(cluster, "status")[0] == 1, "a status of the new kinds")
         _, out = modelhooks(cluster, "status")
         assert "discovery-interval" in out

@@ -1,4 +1,4 @@
-"""The studio's live mode in a browser, on a real API server: what one sees is what is there, in the same words."""
+"""The studio's live mode in a browser, on a real API server: the page shows the cluster's objects and messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BROKEN = ("inferenceservice.inference.llmkube.dev", "broken", "-n")
 
 
 def test_live_mode_follows_the_cluster(installation: Installation, namespace: str, reading: Path) -> None:
-    """With the rights of a reader alone; the edit at the end is only looked at."""
+    """Read rights are sufficient; the edit at the end is not applied."""
     cluster = installation.cluster
     with (
         serving("--live", environment={"KUBECONFIG": str(reading)}) as address,
@@ -77,5 +77,5 @@ def test_live_mode_follows_the_cluster(installation: Installation, namespace: st
 
 
 def words(installation: Installation, namespace: str) -> str:
-    """What the broken service says of itself."""
+    """Return Ready's message of the broken service."""
     return str(condition(installation.cluster.get(*BROKEN, namespace), "Ready").get("message", ""))

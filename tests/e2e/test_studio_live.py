@@ -1,4 +1,4 @@
-"""``modelhooks studio --live`` on a real API server, with the rights of a reader alone."""
+"""``modelhooks studio --live`` on a real API server, with read rights alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SERVICE = "inferenceservice.inference.llmkube.dev"
 
 
 class Studio:
-    """A studio as a process, and its event stream as a list that grows."""
+    """A studio process, and a growing list of its events."""
 
     def __init__(self, kubeconfig: Path, log: Path) -> None:
         environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
@@ -56,7 +56,7 @@ class Studio:
                     self.events.append((time.monotonic(), json.loads(line.removeprefix(b"data:"))))
 
     def ask(self, path: str, body: Any = None, **query: str) -> Any:
-        """The answer to a request, which must be one."""
+        """Send a request and return its response, which must be successful."""
         connection = HTTPConnection(self._authority, timeout=60)
         content = None if body is None else json.dumps(body)
         headers = {"Content-Type": "application/json"} if content else {}
@@ -69,7 +69,7 @@ class Studio:
         return json.loads(answer)
 
     def seen(self, namespace: str, name: str) -> list[tuple[float, Any]]:
-        """The events of one object of ours."""
+        """Return the events of one custom resource."""
         return [
             (at, one)
             for at, one in self.events
@@ -77,7 +77,7 @@ class Studio:
         ]
 
     def stop(self) -> None:
-        """End the process; it has to end although a stream is open."""
+        """Stop the process, which must end although a stream is open."""
         self._process.stop()
         self._reader.join(30)
         assert not self._reader.is_alive()
@@ -92,7 +92,7 @@ def studio(installation: Installation, reading: Path, tmp_path: Path) -> Iterato
 
 
 def apply(cluster: ControlPlane, namespace: str, documents: list[Any]) -> float:
-    """Apply, and say when the API server had it."""
+    """Apply objects; return the time at which the API server had them."""
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(documents))
     return time.monotonic()
 

@@ -1,4 +1,4 @@
-"""What stands around llmaz: the gateway that lists and routes models, and the components in manifests (LZ-11)."""
+"""llmaz' surroundings: the gateway that lists and routes models, and the components in manifests (LZ-11)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.e2e
 COMPONENTS = [
     path for path in sorted((ROOT / "manifests" / "components").iterdir()) if not path.name.startswith("without-")
 ]
-"""Components that add objects. Those that leave a family out are compared with the chart in test_chart.py."""
+"""Components that add objects. test_chart.py tests those that remove a family."""
 ROUTES = "aigatewayroutes.aigateway.envoyproxy.io"
 BACKENDS = "backends.gateway.envoyproxy.io"
 AI_BACKENDS = "aiservicebackends.aigateway.envoyproxy.io"
@@ -42,7 +42,7 @@ OBJECTS = f"{ROUTES},{AI_BACKENDS},{BACKENDS}"
 
 @pytest.fixture
 def cluster(installation: Installation) -> Iterator[ControlPlane]:
-    """With the engines, and no model of another test."""
+    """The control plane with the engines and without models of other tests."""
     found = installation.cluster
     found.kubectl("apply", "-k", str(RUNTIMES))
     found.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", "--timeout=60s")
@@ -58,7 +58,7 @@ def rule(cluster: ControlPlane, namespace: str, name: str) -> dict[str, Any]:
 
 
 def test_a_model_is_behind_the_gateway(cluster: ControlPlane, namespace: str) -> None:
-    """Of a Playground as of a Service: what the gateway's list of models and its routing are made of."""
+    """A Playground and a Service both get the objects for the gateway's model list and routing."""
     cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / "gateway.yaml"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/opt-public", f"{SERVICES}/opt-by-hand")
     told = rule(cluster, namespace, "opt-public")
@@ -77,7 +77,7 @@ def test_a_model_is_behind_the_gateway(cluster: ControlPlane, namespace: str) ->
 
 
 def test_reports_the_gateways_message(cluster: ControlPlane, namespace: str) -> None:
-    """A refused route, and a model that another Service has had for longer, up to the Playground."""
+    """A refused route, or a model that an older route already has, is reported up to the Playground."""
     apply(cluster, namespace, model("wanted"), playground("first", "wanted"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/first")
     wait_until(lambda: aged(cluster, namespace), "a second route that is younger", 5)
@@ -98,7 +98,7 @@ def test_reports_the_gateways_message(cluster: ControlPlane, namespace: str) -> 
 
 
 def aged(cluster: ControlPlane, namespace: str) -> bool:
-    """Whether the API server's clock shows a later second than the first route has."""
+    """Report whether the API server's clock is at a later second than the first route's creation."""
     created = cluster.get(ROUTES, "first-llmaz", "-n", namespace)["metadata"]["creationTimestamp"]
     probe = ("create", "configmap", "now", "-n", namespace, "--dry-run=server", "-o", "json")
     return bool(json.loads(cluster.kubectl(*probe).stdout)["metadata"]["creationTimestamp"] > created)
@@ -109,7 +109,7 @@ def expect(cluster: ControlPlane, namespace: str, name: str, words: str) -> None
 
 
 def test_without_the_gateway(bare_installation: Installation) -> None:
-    """A Service is ready, and nothing of the gateway is missed."""
+    """A Service is ready, and its message does not mention the gateway."""
     cluster = bare_installation.cluster
     namespace = cluster.create_namespace()
     cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / "service.yaml"))
@@ -119,7 +119,7 @@ def test_without_the_gateway(bare_installation: Installation) -> None:
 
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda path: path.name)
 def test_a_component_is_accepted(installation: Installation, tmp_path: Path, component: Path) -> None:
-    """By a server that knows its kinds, strictly; only its namespace is really made."""
+    """A strict dry run on a server with its kinds accepts it; only its namespace is really created."""
     cluster = installation.cluster
     chosen = [component] if component.name != "open-webui-persistent" else [component.parent / "open-webui", component]
     kustomization = {
@@ -139,7 +139,7 @@ def test_a_component_is_accepted(installation: Installation, tmp_path: Path, com
 
 
 def test_all_components_go_together(installation: Installation, tmp_path: Path) -> None:
-    """Beside the service and what Metacontroller has to know."""
+    """They can be combined with the service and Metacontroller's objects, without duplicates."""
     registered = sorted((ROOT / "metacontroller" / "components").iterdir())
     folders = [*registered, *COMPONENTS]
     kustomization = {
@@ -155,7 +155,7 @@ def test_all_components_go_together(installation: Installation, tmp_path: Path) 
 
 
 def test_the_manifests_of_the_page_on_autoscaling(installation: Installation, namespace: str, tmp_path: Path) -> None:
-    """Accepted strictly, and the kustomization builds where it says that it lies."""
+    """A strict dry run accepts them, and the kustomization builds in the documented directory."""
     page = (ROOT / "docs/howto/autoscale.md").read_text()
     blocks = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
     objects = [block for block in blocks if block["kind"] != "Kustomization"]
@@ -171,7 +171,7 @@ def test_the_manifests_of_the_page_on_autoscaling(installation: Installation, na
 
 
 def test_labels_on_objects(cluster: ControlPlane, namespace: str) -> None:
-    """Written soon after the objects, kept as they should be, and no reason to touch a pod."""
+    """Labels are written soon after the objects, restored if changed, and restart no pod."""
     name = f"labelled-{namespace}"
     apply(cluster, namespace, model(name, familyName="opt"), playground("labelled", name))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/labelled")
@@ -199,7 +199,7 @@ def labels(cluster: ControlPlane, namespace: str, kind: str, name: str) -> dict[
 
 
 def test_labels_replace_no_pods(cluster: ControlPlane, namespace: str) -> None:
-    """Nor is anything written for ever."""
+    """Nothing is written continuously, either."""
     name = f"calm-{namespace}"
     apply(cluster, namespace, model(name), playground("calm", name))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/calm")
@@ -210,7 +210,7 @@ def test_labels_replace_no_pods(cluster: ControlPlane, namespace: str) -> None:
 
 
 def test_without_the_labels(bare_installation: Installation) -> None:
-    """Nothing is written on objects."""
+    """No labels are written on objects."""
     cluster = bare_installation.cluster
     namespace = cluster.create_namespace()
     name = f"plain-{namespace}"

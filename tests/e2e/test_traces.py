@@ -1,6 +1,6 @@
-"""Metacontroller, the real one or the stand-in, does what the recordings of the real one show.
+"""Metacontroller (the real one or the stand-in) behaves as in the recordings of the real one.
 
-Every scenario runs in namespaces and an API group of its own, so one control plane carries many at a time.
+Every scenario runs in separate namespaces and a separate API group, so one control plane runs many at a time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tests.e2e.traces.scenario import Addresses, Scenario, load, names
 pytestmark = pytest.mark.e2e
 
 OWN_PROCESS = frozenset({"t10", "t52", "t55"})
-"""Scenarios that end or restart the process: they get one for themselves."""
+"""Scenarios that stop or restart the process; each gets a separate one."""
 
 LISTENS_TO_ALL = frozenset({"t51"})
-"""Selects ConfigMaps of all namespaces, so that those of others would be heard: it runs beside scenarios without."""
+"""Selects ConfigMaps of all namespaces, so it runs beside scenarios without ConfigMaps."""
 
 CLUSTER_PARENT = "t02"
-"""The one scenario whose children may lack a namespace."""
+"""The only scenario whose children may lack a namespace."""
 
 AT_ONCE = 10
 
@@ -43,11 +43,11 @@ class Shard(Metacontroller):
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """True until the process ends."""
         return self.process.running
 
     def restart_at_once(self) -> None:
-        """Kill the process, and start it again."""
+        """Kill the process and start it again."""
         self.process.kill()
         self.process = self._start()
 
@@ -59,7 +59,7 @@ class Shard(Metacontroller):
 def results(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[list[str]]]]:
-    """A future of differences for each scenario that this session asks for, all of them on their way."""
+    """Futures of the differences of each scenario in this session; all of them are started."""
     wanted = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
     workdir = tmp_path_factory.mktemp("traces")
     certificate = hook_certificate(workdir)
@@ -69,7 +69,7 @@ def results(
     with ControlPlane(workdir, controllers=(), scheduler=False, kwok=False, audit=True) as cluster:
         cluster.install_crds(CRDS)
         _prepare(cluster, scenarios)
-        # Only now: the garbage collector looks for new kinds twice a minute, and would not know ours for so long.
+        # Start the garbage collector after the CRDs exist: it discovers new kinds only twice a minute.
         cluster._controllers = ("garbage-collector", "namespace")
         cluster._start_controllers()
         shards = {shard: Shard(cluster, workdir, shard) for shard in {scenario.shard for scenario in scenarios}}
@@ -96,7 +96,7 @@ def test_does_as_recorded(name: str, results: dict[str, Future[list[str]]]) -> N
 
 
 def _prepare(cluster: ControlPlane, scenarios: list[Scenario]) -> None:
-    """Namespaces and custom resources of all scenarios."""
+    """Create the namespaces and CRDs of all scenarios."""
     for scenario in scenarios:
         for namespace in scenario.namespaces:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
@@ -107,10 +107,10 @@ def _prepare(cluster: ControlPlane, scenarios: list[Scenario]) -> None:
 def _start_all(
     pool: ThreadPoolExecutor, scenarios: list[Scenario], replay: Callable[[Scenario], Callable[[], list[str]]]
 ) -> dict[str, Future[list[str]]]:
-    """First those that must not hear ConfigMaps of others, with company that has none; then the others."""
+    """Start scenarios that watch all ConfigMaps together with those that have none, and then the others."""
     quiet = [scenario for scenario in scenarios if '"ConfigMap"' not in str(scenario.data).replace("'", '"')]
     first = [scenario for scenario in scenarios if scenario.id in LISTENS_TO_ALL]
-    # Long ones first: the end is not one of them alone.
+    # Long ones first, so that no long one runs alone at the end.
     others = sorted((s for s in scenarios if s not in first and s not in quiet), key=_length, reverse=True)
     running = {scenario.name: pool.submit(replay(scenario)) for scenario in [*first, *quiet]}
     gate = [running[scenario.name] for scenario in first]

@@ -1,4 +1,4 @@
-"""What the comparison of traces forgives, and what not. No cluster is needed."""
+"""Tests of the comparison of traces: which differences are accepted. No cluster is needed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def seen(*writes: Json) -> Seen:
     ],
 )
 def test_a_refused_write_may_be_tried_again_in_the_next_step(former: list[Json], here: list[Json], found: int) -> None:
-    """How often is up to the back-off; anything else that is refused was not recorded."""
+    """The number of retries depends on the back-off; any other refused write must have been recorded."""
     memory = Memory()
     memory.remember(step(*former), seen(*former))
     assert len(differences(step(ACCEPTED), seen(*here), memory)) == found

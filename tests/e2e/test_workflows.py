@@ -1,4 +1,4 @@
-"""The workflows of CI and of a release, judged by actionlint; and the step that makes the chart, run as it is."""
+"""The workflows of CI and of a release, checked by actionlint, and the step that makes the chart, run unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_workflows_are_valid() -> None:
 
 
 def test_the_released_chart_has_the_released_image(tmp_path: Path) -> None:
-    """By its digest, in each pod; everything that files/ links to is in the package."""
+    """Each pod has the image by its digest, and the package has everything that files/ links to."""
     for folder in ("crds", "metacontroller", "manifests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True)
     workflow = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text())

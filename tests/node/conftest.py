@@ -111,7 +111,7 @@ def world() -> Iterator[World]:
 def upgrade(world: World) -> Upgrade:
     """Create services with the previous release, before this tree's release is installed over it.
 
-    Empty if there is no previous release.
+    Empty without a previous release.
     """
     release = world.prepared.previous
     if release is None:
@@ -159,7 +159,7 @@ def readme(shell: dict[str, str]) -> Iterator[Reader]:
 
 @pytest.fixture(scope="session")
 def installed(world: World, upgrade: Upgrade, readme: Reader) -> World:
-    """The world with this tree's release installed: over the previous release, or as the README says."""
+    """The world with this tree's release installed: over the previous release, or as in the README."""
     with step("quickstart rolled out"):
         if upgrade.pods:
             world.install(world.prepared.present.tree)

@@ -14,7 +14,7 @@ from tests.node.files import FileServer
 
 NAME = "huggingface.co"
 FILES = ("smollm2-360m-instruct-q8_0.gguf", "qwen2.5-0.5b-instruct-q4_k_m.gguf", "model.gguf")
-"""File names that the pages' examples download; the last one stands for a whole repository (see `images`)."""
+"""File names that the pages' examples download; the last one replaces a whole repository (see `images`)."""
 
 
 def make_authority(path: Path, _scratch: Path) -> None:

@@ -1,4 +1,4 @@
-"""Prepares what a run cannot fetch inside its namespaces: programs, images, a model. Most of it is cached."""
+"""Prepares what a run cannot fetch inside its namespaces: programs, images, a model; they are cached if possible."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _release(builder: Builder, base: str, tree: Path, path: Path) -> Release:
 
 
 def _previous_commit() -> str | None:
-    """Return the commit to upgrade from; None if there is no tag, or this is not a clone."""
+    """Return the commit to upgrade from; None without a tag, or outside a clone."""
     if named := os.environ.get(PREVIOUS):
         return named
     done = _git("describe", "--tags", "--abbrev=0", "--match=v*", "HEAD^")

@@ -39,7 +39,7 @@ _GATEWAY_CLASS = {
 
 
 def gateway(name: str, namespaces: str) -> dict[str, Any]:
-    """Return a Gateway that accepts routes of all namespaces (`All`) or of its own (`Same`)."""
+    """Return a Gateway that accepts routes of all namespaces (`All`) or only of its namespace (`Same`)."""
     routes = {"namespaces": {"from": namespaces}}
     listener = {"name": "http", "port": PORT, "protocol": "HTTP", "allowedRoutes": routes}
     spec = {"gatewayClassName": _CLASS, "listeners": [listener]}

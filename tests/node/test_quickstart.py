@@ -1,4 +1,4 @@
-"""The quickstart: installed as the README says, a model is downloaded and served, and answers a chat."""
+"""The quickstart: installed as in the README, a model is downloaded and served, and answers a chat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a service's status reports what happens to its pods."""
+"""The status of a service reports what happens to its pods."""
 
 from __future__ import annotations
 

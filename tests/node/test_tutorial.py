@@ -16,7 +16,7 @@ pytestmark = pytest.mark.node
 
 
 def test_the_readme_leads_from_an_empty_node_to_an_answer(installed: World, upgrade: Upgrade, readme: Reader) -> None:
-    """If there was no previous release, the README's first block has installed this one."""
+    """Without a previous release, the README's first block has installed this one."""
     readme.read()
     readme.close()  # the tutorial forwards the same port
     start = "an earlier release" if upgrade.pods else "an empty node"

@@ -52,7 +52,7 @@ def _kinds(case: Json) -> set[str]:
 
 
 def leave_behind(cluster: ControlPlane, case: Json) -> str | None:
-    """Create what the operator of a case left in a new namespace, with children labelled as docs/migration.md says.
+    """Create what the operator of a case left in a new namespace, with children labelled as in docs/migration.md.
 
     Return the namespace, or None if the API server refuses an object; the operators were recorded without one.
     """

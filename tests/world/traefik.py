@@ -1,4 +1,4 @@
-"""How Traefik, the Gateway API implementation of these tests, is built from its module.
+"""Builds Traefik, the Gateway API implementation of these tests, from its module.
 
 Traefik's ACME support includes clients of 150 DNS providers, which would need hundreds of further modules, so a copy
 without them is built. The module also lacks Traefik's dashboard, which is not used here.

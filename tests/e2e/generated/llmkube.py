@@ -113,7 +113,7 @@ def _sharing(d: Draw, value: Json) -> None:
 
 
 def _gpu(d: Draw, value: Json) -> None:
-    """A claim has either a name or the name of a template, and excludes the name of a resource."""
+    """Name claims or their templates; a resource name beside them is invalid."""
     if value.get("resourceClaims"):
         value.pop("resourceName", None)
         value["resourceClaims"] = [

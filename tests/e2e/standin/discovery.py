@@ -32,14 +32,14 @@ class Discovery:
         return self._resources.get((api_version, name))
 
     def resource(self, api_version: str, name: str) -> Resource:
-        """Return the kind with this plural name; raise `UnknownKind` if there is none."""
+        """Return the kind with this plural name, or raise `UnknownKind`."""
         found = self.find(api_version, name)
         if found is None:
             raise UnknownKind(f"discovery: can't find resource {name} in apiVersion {api_version}")
         return found
 
     def kind(self, api_version: str, kind: str) -> Resource:
-        """Return the kind of this name; raise `UnknownKind` if there is none."""
+        """Return the kind of this name, or raise `UnknownKind`."""
         found = self._kinds.get((api_version, kind))
         if found is None:
             raise UnknownKind(f"discovery: can't find kind {kind} in apiVersion {api_version}")

@@ -54,7 +54,7 @@ class Restartable(Protocol):
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """True until the process ends."""
 
     def restart_at_once(self) -> None:
         """Kill the process and start it again."""
