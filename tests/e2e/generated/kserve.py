@@ -30,6 +30,11 @@ from tests.e2e.generated.pods import pod
 
 API_VERSION = "serving.kserve.io/v1alpha2"
 _MAIN = "main"
+_DEVICES = {
+    "serving.kserve.io/exp-dra-device-class": "gpu.example.com",
+    "serving.kserve.io/exp-dra-device-count": "2",
+    "serving.kserve.io/exp-dra-cel-selector": 'device.driver == "gpu.example.com"',
+}
 _CRITICALITIES = ("Critical", "Standard", "Sheddable", "Urgent")
 _SCHEDULER: Json = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
@@ -275,6 +280,8 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
     annotations = {"serving.kserve.io/stop": "true"} if d.chance(0.05) else {}
     if d.chance(0.4):
         annotations |= {MODEL_CRITICALITY: d.choice(_CRITICALITIES), LORA_CRITICALITIES: '{"0": "Sheddable"}'}
+    if number % 5 == 0:
+        annotations |= _DEVICES  # the same in all variants: the claim template is immutable
     notes = {"annotations": annotations} if annotations else {}
     labels = {"labels": d.of(LABELS)} if d.chance(0.3) else {}
     service = _object("LLMInferenceService", f"llm-{number}", namespace, spec)
