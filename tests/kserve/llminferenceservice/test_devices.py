@@ -122,3 +122,12 @@ def test_admission_says_what_the_annotations_need() -> None:
     needed, unknown = (warnings[f"metadata.annotations[{DRA}{key}]"] for key in ("device-class", "device-kind"))
     assert ": needs Kubernetes 1.34 or newer and the component resource-claims" in needed
     assert f"accepted, no effect; use {DRA}device-class" in unknown
+
+
+def test_pods_of_services_with_annotations_claim_once_the_component_is_installed() -> None:
+    cluster = Cluster(service(notes=NOTES))
+    cluster.settle()
+    cluster.optional = DECLARED
+    cluster.settle()
+    assert claims(template(cluster)["spec"]) == ([OF_POD], [CLAIM])
+    assert "waits" not in (cluster.condition("Ready") or {})["message"]
