@@ -59,7 +59,7 @@ class Request:
 
     @property
     def question(self) -> Question:
-        """Whether the model fits on its GPUs."""
+        """The question whether the model fits on its GPUs."""
         return Question(
             names=(self.model,),
             formats=(self.model,),
@@ -145,7 +145,7 @@ def _name_of(model: str) -> str:
 
 
 def _llmkube(request: Request) -> str:
-    engine, note, model_format, options = _file(request) if request.is_file else _repository(request)
+    engine, note, model_format, fields = _file(request) if request.is_file else _repository(request)
     return f"""\
 # {request.shown}, served by {engine}. Check: modelhooks validate FILE
 apiVersion: inference.llmkube.dev/v1alpha1
@@ -164,7 +164,7 @@ metadata:
 spec:
   modelRef: {request.name}
   replicas: 1
-{options}"""
+{fields}"""
 
 
 _CONTEXT = "# Tokens of a request and its answer together; more take more memory."

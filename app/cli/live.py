@@ -30,7 +30,7 @@ class ObjectSource(Protocol):
     def objects(
         self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
     ) -> list[Json] | None:
-        """Every object of a kind, of one namespace or of all; ``None`` where the kind or the right to read it lacks."""
+        """Every object of a kind, of one namespace or of all; ``None`` if it is not installed or may not be read."""
 
 
 class LiveCluster:
@@ -173,6 +173,6 @@ def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: st
 
 
 def ready(document: Json) -> Json:
-    """Return the object's Ready condition; empty without item."""
+    """Return the object's Ready condition; empty if it has none."""
     conditions: Iterable[Json] = (document.get("status") or {}).get("conditions") or ()
     return next((c for c in conditions if c.get("type") == "Ready"), {})

@@ -70,7 +70,7 @@ def _rows(source: ObjectSource, resource: CustomResource, objects: list[Json]) -
 
 
 def row_with_cause(source: ObjectSource, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
-    """Return the row of an object. ``others`` of its kind show whether the service answers, if it has no status."""
+    """Return the row of an object. ``objects`` of its kind show whether the service answers, if it has no status."""
     row = row_of(resource, document)
     if ready(document):
         return row

@@ -286,7 +286,10 @@ class _Planner:
         return {
             **pod,
             "initContainers": [
-                {**_with_pool_group(c), "env": each_name_once([*(c.get("env") or ()), variable], moved=True)}
+                {
+                    **(c if name else _with_pool_group(c)),
+                    "env": each_name_once([*(c.get("env") or ()), variable], moved=True),
+                }
                 if c.get("name") == ROUTING_SIDECAR
                 else c
                 for c in pod["initContainers"]
@@ -378,7 +381,7 @@ _OLDER_GROUP, _GROUP = f"--pool-group={POOL_GROUP_ALPHA}", f"--pool-group={POOL_
 
 
 def _with_pool_group(sidecar: Json) -> Json:
-    """Return the routing sidecar that asks for a pool of the group of the one that is made (KS-4.5)."""
+    """Return the routing sidecar that asks for a pool of the group of the managed one (KS-4.5)."""
     lines = {key: sidecar[key] for key in ("command", "args") if sidecar.get(key)}
     return {**sidecar, **{key: [_GROUP if word == _OLDER_GROUP else word for word in lines[key]] for key in lines}}
 
