@@ -40,7 +40,7 @@ WARNED: dict[str, tuple[Json, str]] = {
                 },
             },
         },
-        r"spec\.scaling\.wva\.keda\.advanced\..*behavior\.scaleUp\.tolerance: .*no effect; KEDA has this field only from 2\.18 on",
+        r"spec\.scaling\.wva\.keda\.advanced\..*behavior\.scaleUp\.tolerance: .*no effect; KEDA has this .*2\.18",
     ),
     "an idle number that KEDA's HorizontalPodAutoscaler raises again": (
         {"scaling": {"minReplicas": 2, "maxReplicas": 2, "wva": {"keda": {"idleReplicaCount": 1}}}},
