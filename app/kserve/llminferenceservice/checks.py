@@ -74,7 +74,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
     errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
-    errors += [*merged.check(spec), *_route(service.spec), *_pool(spec)]
+    errors += [*merged.check(spec, based=bool(spec.base_refs)), *_route(service.spec), *_pool(spec)]
     errors += [*_bases(spec), *merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
     if not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):  # as in KServe v0.20
         errors += devices.check(service.metadata)

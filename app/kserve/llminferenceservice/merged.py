@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import orjson
 
@@ -47,7 +46,7 @@ SCHEDULER = ROUTER.child("scheduler")
 
 def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
-    errors = [*check_document(effective.document), *reserved(effective.spec)]
+    errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
     embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in templates(effective.spec) if effective.is_users(path))
     pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path) for pod, path in users))
@@ -82,21 +81,15 @@ def _sourced(error: field.Error, effective: Effective) -> field.Error:
 _OWN = {"spec": "the service"}
 
 
-def check_document(document: Json) -> list[field.Error]:
-    """The rules between fields, of a merged spec that is plain JSON still; only what they look at is read."""
-    spec, errors = decode_document(_ruled(document), LLMInferenceServiceSpec)
-    return errors if spec is None else list(check(spec))
-
-
-def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """The rules between fields."""
+def check(spec: LLMInferenceServiceSpec, *, based: bool) -> Iterator[field.Error]:
+    """The rules between fields; ``based``: a base may have what is missing, which shows once it is merged."""
     if spec.router is not None:
         yield from _router(spec.router)
         if spec.router.route is not None:
-            yield from _group(spec.router, spec.router.route, based=bool(spec.base_refs))
+            yield from _group(spec.router, spec.router.route, based=based)
     for workload, path in workloads(spec):
-        yield from _parallelism(workload, path, based=bool(spec.base_refs))
-    yield from caches(spec, is_part=bool(spec.base_refs))
+        yield from _parallelism(workload, path, based=based)
+    yield from caches(spec, is_part=based)
     if spec.router is not None and spec.router.scheduler is not None:
         yield from _scheduler(spec.router.scheduler)
     yield from scaling(spec)
@@ -152,7 +145,6 @@ def _group(router: RouterSpec, route: RouteSpec, *, based: bool) -> Iterator[fie
 
 
 def _parallelism(workload: WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
-    """``based``: a base may have what is missing, which shows once it is merged."""
     parallelism = workload.parallelism or NO_PARALLELISM
     data_parallel, pipeline_parallel = parallelism.is_data_parallel, parallelism.is_pipeline_parallel
     if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
@@ -275,44 +267,3 @@ def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if scheduler is not None:
         yield from reserved_keys(scheduler.labels or {}, SCHEDULER.child("labels"))
         yield from reserved_keys(scheduler.annotations or {}, SCHEDULER.child("annotations"))
-
-
-# What is looked at of a merged spec.
-
-
-def _ruled(effective: Json) -> Json:
-    """Return the parts that rules read: which pods exist, and whether the route has a spec, without contents."""
-    ruled = _ruled_workload(effective)
-    if isinstance(effective.get("prefill"), dict):
-        ruled["prefill"] = _ruled_workload(effective["prefill"])
-    router = effective.get("router")
-    if isinstance(router, dict):
-        ruled["router"] = {
-            "route": _ruled_route(router.get("route")),
-            "gateway": router.get("gateway"),
-            "ingress": None if router.get("ingress") is None else {},
-            "scheduler": _ruled_scheduler(router.get("scheduler")),
-        }
-    return ruled
-
-
-def _ruled_workload(workload: Json) -> Json:
-    keys = ("replicas", "scaling", "parallelism", "kvCacheOffloading")
-    ruled: Json = {key: workload[key] for key in keys if key in workload}
-    if workload.get("worker") is not None:
-        ruled["worker"] = {}
-    return ruled
-
-
-def _ruled_route(route: Any) -> Any:
-    http = route.get("http") if isinstance(route, dict) else None
-    if not isinstance(http, dict):
-        return route
-    ruled: Json = {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}
-    return {**route, "http": ruled}
-
-
-def _ruled_scheduler(scheduler: object) -> object:
-    if not isinstance(scheduler, dict):
-        return scheduler
-    return {"replicas": scheduler.get("replicas"), "config": scheduler.get("config")}

@@ -59,7 +59,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
             raise RouterError(ConditionType.INFERENCE_POOL_READY, Reason.INFERENCE_POOL_FETCH_ERROR, text)
         return _judged_pool(pool)
     name = view.names.pool
-    if scheduler.template is None or scheduler.pool is None or scheduler.pool.spec is None:
+    if scheduler.template is None or view.spec.pool_spec is None:
         text = f"InferencePool {name} cannot be created: the scheduler has no template or no pool.spec"
         return fails(Reason.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
     managed = get(view.children.pools, name, view.namespace)

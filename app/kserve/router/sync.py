@@ -152,7 +152,7 @@ def _schedule(work: _Work) -> None:
         view.namespace,
         requested.model_copy(update={"template": pod}),
         picker_config(
-            (requested.config or {}).get("inline"),
+            requested.config.inline if requested.config is not None else None,
             picker,
             disaggregated=view.spec.prefill is not None,
             adapters=bool(view.adapters),
@@ -168,9 +168,8 @@ def _schedule(work: _Work) -> None:
     if not outlived(observed, plan.selector):
         work.children.append(scheduler.deployment(plan))
     work.children.append(scheduler.service(plan))
-    pool = requested.pool.spec if requested.pool is not None else None
-    if pool is not None and view.children.pools is not None:
-        work.children.append(inference_pool(view.names, view.namespace, pool))
+    if view.spec.pool_spec is not None and view.children.pools is not None:
+        work.children.append(inference_pool(view.names, view.namespace, view.spec.pool_spec))
     observed = current(observed, plan.selector)
     state = scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:

@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from pydantic import Field, ValidationError
 
@@ -35,7 +36,7 @@ from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.tracing import traced
 from app.kube import field
-from app.kube.base import Json
+from app.kube.base import Json, with_types
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, merge, replaced
 from app.kube.objects import ObjectMeta
@@ -44,40 +45,31 @@ from app.limits import MAX_COMBINED_BYTES
 # The type: what goes into children is plain JSON, rendered already.
 
 
-class EffectivePool(types.PoolSpec):
-    spec: Json | None = Field(None, description="Content of the managed pool, in the form of InferencePool v1.")  # type: ignore[assignment]  # plain JSON by then
-
-
-class EffectiveScheduler(types.SchedulerSpec):
-    pool: EffectivePool | None = Field(None, description="The pool.")
-    config: Json | None = Field(None, description="The configuration: inline, as JSON, or the string of a ConfigMap.")  # type: ignore[assignment]  # plain JSON by then
-
-
-class EffectiveHTTP(types.HTTPRouteConfig):
-    spec: Json | None = Field(None, description="Content of the managed HTTPRoute.")  # type: ignore[assignment]  # plain JSON by then
-
-
-class EffectiveRoute(types.RouteSpec):
-    http: EffectiveHTTP | None = Field(None, description="The HTTPRoute.")
-
-
-class EffectiveRouter(types.RouterSpec):
-    route: EffectiveRoute | None = Field(None, description="HTTP routing.")
-    scheduler: EffectiveScheduler | None = Field(None, description="The endpoint picker.")
-
-
 class EffectiveModel(ConfigModelSpec):
     criticality: str | None = Field(None, description="Of v1alpha1; v1alpha2 has it in an annotation.")
 
 
+@with_types({"router.route.http.spec": Json | None, "router.scheduler.pool.spec": Json | None})
 class EffectiveSpec(types.LLMInferenceServiceSpec):
     """A merged and rendered spec. What goes into children is plain JSON."""
 
     model: EffectiveModel | None = Field(None, description="Which model is served.")
-    router: EffectiveRouter | None = Field(None, description="How requests reach the model.")
 
     @property
-    def picker(self) -> EffectiveScheduler | None:
+    def route_spec(self) -> Json | None:
+        """Content of the managed HTTPRoute."""
+        route = self.router.route if self.router is not None else None
+        return cast("Json | None", route.http.spec if route is not None and route.http is not None else None)
+
+    @property
+    def pool_spec(self) -> Json | None:
+        """Content of the managed InferencePool, in the form of its v1."""
+        scheduler = self.router.scheduler if self.router is not None else None
+        pool = scheduler.pool if scheduler is not None else None
+        return cast("Json | None", pool.spec if pool is not None else None)
+
+    @property
+    def picker(self) -> types.SchedulerSpec | None:
         """The scheduler, if there is an endpoint picker to make for it."""
         scheduler = self.router.scheduler if self.router is not None else None
         if scheduler is None or scheduler.template is None:
@@ -286,9 +278,8 @@ def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
     if spec.prefill is not None:
         path = SPEC.child("prefill")
         pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
-    router, path = spec.router, SPEC.child("router")
-    if router is not None and router.scheduler is not None:
-        pods.append((path.child("scheduler", "template"), router.scheduler.template))
-    if router is not None and router.route is not None and router.route.http is not None:
-        pods.append((path.child("route", "http", "spec"), router.route.http.spec))
+    path = SPEC.child("router")
+    if spec.router is not None and spec.router.scheduler is not None:
+        pods.append((path.child("scheduler", "template"), spec.router.scheduler.template))
+    pods.append((path.child("route", "http", "spec"), spec.route_spec))
     return [(where, value) for where, value in pods if value is not None]
