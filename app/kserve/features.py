@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from app.kserve.constants import MAIN, TOKENIZER
 from app.kserve.lora import is_loaded
 from app.kserve.modeluri import parse
-from app.kserve.names import MAIN, TOKENIZER
 from app.kserve.sources import provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins

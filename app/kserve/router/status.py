@@ -6,6 +6,7 @@ A desired object that is not observed yet counts as not ready.
 from collections.abc import Iterable
 
 from app.hooks.protocol import get
+from app.kserve.constants import COMPONENT_WORKLOAD, GATEWAY_GROUP, OBJECTIVE_HEADER, ROLE_BOTH, ROLE_DECODE
 from app.kserve.llminferenceservice.observed import (
     ObservedPool,
     ObservedRoute,
@@ -13,14 +14,7 @@ from app.kserve.llminferenceservice.observed import (
     ParentsStatus,
 )
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import (
-    COMPONENT_WORKLOAD,
-    GATEWAY_GROUP,
-    OBJECTIVE_HEADER,
-    ROLE_BOTH,
-    ROLE_DECODE,
-    workload_labels,
-)
+from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.view import RouterError, RouterView

@@ -3,9 +3,9 @@
 A preset of KServe v0.20 has its container. It is of use to one plugin, and stays only for that one.
 """
 
+from app.kserve.constants import CLAIM_VOLUME, MODEL_PATH, STORAGE_INITIALIZER, TOKENIZER
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SchedulerSpec
-from app.kserve.names import CLAIM_VOLUME, MODEL_PATH, STORAGE_INITIALIZER, TOKENIZER
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, Picker, may_have_plugin, picker_version
 from app.kserve.workload.artifacts import Attachment, attach_files

@@ -8,6 +8,7 @@ import msgspec
 
 from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
+from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
     Children,
     Gateway,
@@ -18,7 +19,7 @@ from app.kserve.llminferenceservice.observed import (
     RouteSpec,
 )
 from app.kserve.llminferenceservice.types import ConditionType, HTTPRouteConfig, Reason, RouterSpec, SchedulerSpec
-from app.kserve.names import ROUTING_GROUP, Names
+from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
 from app.kserve.router.objectives import Objective, with_objectives

@@ -11,23 +11,15 @@ from typing import cast
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
+from app.kserve.constants import PIN_PREFIX
 from app.kserve.devices import with_claims
 from app.kserve.kvcache import with_tiers
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
-from app.kserve.names import PIN_PREFIX, Names
+from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
-from app.kserve.spec import presets
-from app.kserve.spec.complete import (
-    ROUTE,
-    FindSchedulerConfig,
-    completed,
-    replaced_as_a_whole,
-    routed,
-    with_scheduler_config,
-    without_certificates,
-)
+from app.kserve.spec import complete, presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
@@ -134,7 +126,7 @@ class CombineInputs:
     """Prefix of preset names."""
     operator: OperatorConfig
     find_config: FindConfig
-    find_scheduler_config: FindSchedulerConfig
+    find_scheduler_config: complete.FindSchedulerConfig
     without_model_routing: Collection[tuple[str, str]] = ()
     """Gateways, each by namespace and name."""
     claims_devices: bool = False
@@ -166,7 +158,7 @@ def merge_layers(inputs: CombineInputs) -> Merged:
     merged: Json = {}
     for layer in layers:
         merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
-    merged = completed(merged, inputs.metadata.name)
+    merged = complete.completed(merged, inputs.metadata.name)
     operator = inputs.operator
     header = operator.ingress.model_based_routing_header_name
     data = ServiceData(inputs.metadata, merged, operator.system_namespace, operator.gateway, header=header)
@@ -177,7 +169,7 @@ def combine(inputs: CombineInputs) -> Effective:
     """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
     merged, names = merge_layers(inputs), Names(inputs.metadata.name)
     document, templated = rendered(merged.document, merged.layers, merged.data)
-    document = routed(document, names)
+    document = complete.routed(document, names)
     document = routed_by_model(
         document,
         merged.layers[-1].spec,
@@ -186,10 +178,10 @@ def combine(inputs: CombineInputs) -> Effective:
         inputs.operator.ingress,
         inputs.without_model_routing,
     )
-    if (route := find(document, ROUTE)) is not None:
-        document = replaced(document, ROUTE, replaced_as_a_whole(route))
-    document = with_scheduler_config(document, inputs.find_scheduler_config)
-    untraced = without_certificates(document, names.certificates)
+    if (route := find(document, complete.ROUTE)) is not None:
+        document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
+    document = complete.with_scheduler_config(document, inputs.find_scheduler_config)
+    untraced = complete.without_certificates(document, names.certificates)
     untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not inputs.claims_devices))
     if inputs.claims_devices:
         untraced = with_claims(untraced, names)
