@@ -6,7 +6,7 @@ One learns from the times of requests, the other predicts them for the picker.
 from __future__ import annotations
 
 from app import images
-from app.kserve.names import MAIN
+from app.kserve.constants import MAIN
 from app.kserve.spec.presets.parts import MESSAGE_PATH
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY

@@ -1,22 +1,13 @@
 """Parts of the route and of the endpoint picker that the presets of every edition share."""
 
-from app.kserve.names import (
-    GATEWAY_GROUP,
-    KSERVE_COMPONENT,
-    KSERVE_COMPONENT_VALUE,
-    NAME,
-    PART_OF,
-    PART_OF_VALUE,
-    POOL_GROUP,
-    PUBLIC_PORT,
-)
+from app.kserve import constants
 from app.kserve.spec.presets.parts import GRPC_PORT, POOL_NAME, SERVICE_NAME
 from app.kube.base import Json
 
-POOL: Json = {"group": POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
+POOL: Json = {"group": constants.POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
 SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
 GATEWAY: Json = {
-    "group": GATEWAY_GROUP,
+    "group": constants.GATEWAY_GROUP,
     "kind": "Gateway",
     "name": "{{ .GlobalConfig.IngressGatewayName }}",
     "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
@@ -31,12 +22,12 @@ POOL_SPEC: Json = {
     },
     "selector": {
         "matchLabels": {
-            NAME: "{{ .ObjectMeta.Name }}",
-            PART_OF: PART_OF_VALUE,
-            KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
+            constants.NAME: "{{ .ObjectMeta.Name }}",
+            constants.PART_OF: constants.PART_OF_VALUE,
+            constants.KSERVE_COMPONENT: constants.KSERVE_COMPONENT_VALUE,
         }
     },
-    "targetPorts": [{"number": PUBLIC_PORT}],
+    "targetPorts": [{"number": constants.PUBLIC_PORT}],
 }
 RESTRICTED: Json = {
     "allowPrivilegeEscalation": False,
@@ -51,7 +42,7 @@ RESTRICTED: Json = {
 def to(backend: Json) -> Json:
     """Build the part of a rule that sends its requests to a backend, for as long as they take."""
     return {
-        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
+        "backendRefs": [{**backend, "port": constants.PUBLIC_PORT, "weight": 1}],
         "timeouts": {"request": "0s", "backendRequest": "0s"},
     }
 

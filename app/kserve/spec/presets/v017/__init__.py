@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.kserve.names import PUBLIC_PORT
+from app.kserve.constants import PUBLIC_PORT
 from app.kserve.spec.presets.latency import latency_predictor
 from app.kserve.spec.presets.parts import DECODE_PORT, TRACING
 from app.kserve.spec.presets.v017 import pods, router

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from app import images
-from app.kserve.names import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
-from app.kserve.spec.presets.parts import (
-    CERTIFICATES_MOUNT,
-    DECODE_PORT,
-    MESSAGE_PATH,
-    RDMA,
-    SERVER_ENV,
-    health,
-    server_mounts,
-    server_volumes,
-)
+from app.kserve.constants import MAIN, PUBLIC_PORT, ROUTING_SIDECAR
+from app.kserve.spec.presets import parts
 from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
@@ -23,23 +14,23 @@ from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
 
 def _probes(port: int, readiness_period: int) -> Json:
     return {
-        "livenessProbe": health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
-        "readinessProbe": health(port, periodSeconds=readiness_period, timeoutSeconds=5, failureThreshold=60),
-        "startupProbe": health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
+        "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
+        "readinessProbe": parts.health(port, periodSeconds=readiness_period, timeoutSeconds=5, failureThreshold=60),
+        "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
     }
 
 
 def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json | None = None, **fields: object) -> Json:
     capabilities: Json = {"drop": ["ALL"]}
     if rdma:
-        capabilities["add"] = RDMA
+        capabilities["add"] = parts.RDMA
     return {
         "name": MAIN,
         "image": images.LLM_D_V017,
         "imagePullPolicy": "IfNotPresent",
         "command": command,
         "ports": [{"containerPort": port, "protocol": "TCP"}],
-        "env": SERVER_ENV,
+        "env": parts.SERVER_ENV,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": False,
@@ -47,16 +38,16 @@ def _server(port: int, command: list[str], *, rdma: bool = False, probes: Json |
             "capabilities": capabilities,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePath": parts.MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         **(probes or {}),
-        "volumeMounts": server_mounts(),
+        "volumeMounts": parts.server_mounts(),
         **fields,
     }
 
 
 def _pod(server: Json, sidecar: Json | None = None) -> Json:
-    pod: Json = {"containers": [server], "terminationGracePeriodSeconds": 30, "volumes": server_volumes()}
+    pod: Json = {"containers": [server], "terminationGracePeriodSeconds": 30, "volumes": parts.server_volumes()}
     if sidecar is not None:
         pod["initContainers"] = [sidecar]
     return pod
@@ -116,20 +107,20 @@ def routing_sidecar(*, read_only: bool) -> Json:
         "restartPolicy": "Always",
         "args": [
             f"--port={PUBLIC_PORT}",
-            f"--vllm-port={DECODE_PORT}",
+            f"--vllm-port={parts.DECODE_PORT}",
             "--connector=nixlv2",
             "--secure-proxy=false",
         ],
         "ports": [{"containerPort": PUBLIC_PORT, "protocol": "TCP"}],
         "env": [{"name": "INFERENCE_POOL_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
         "securityContext": security,
-        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePath": parts.MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        "livenessProbe": health(
+        "livenessProbe": parts.health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=10, failureThreshold=3
         ),
-        "readinessProbe": health(
+        "readinessProbe": parts.health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=5, failureThreshold=10
         ),
-        "volumeMounts": [CERTIFICATES_MOUNT],
+        "volumeMounts": [parts.CERTIFICATES_MOUNT],
     }

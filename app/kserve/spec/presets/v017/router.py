@@ -1,25 +1,15 @@
 """The presets of the managed route and of the endpoint picker. Source: KS-2.7.4 and KS-2.7.5."""
 
 from app import images
-from app.kserve.names import MAIN
-from app.kserve.spec.presets.parts import (
-    CERTIFICATES_MOUNT,
-    GRPC_PORT,
-    HEALTH_PORT,
-    MESSAGE_PATH,
-    PICKER_PORTS,
-    POOL_NAME,
-    SERVICE_PATH,
-    certificates_volume,
-    picker_health,
-)
+from app.kserve.constants import MAIN
+from app.kserve.spec.presets import parts
 from app.kserve.spec.presets.router import GATEWAY, POOL, POOL_SPEC, RESTRICTED, SERVICE, prefix, rewrite, to
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 
 def _rule(path: str, rewritten: str, backend: Json) -> Json:
-    return {"matches": prefix(f"{SERVICE_PATH}{path}"), "filters": rewrite(rewritten), **to(backend)}
+    return {"matches": prefix(f"{parts.SERVICE_PATH}{path}"), "filters": rewrite(rewritten), **to(backend)}
 
 
 def route() -> Json:
@@ -41,7 +31,7 @@ def scheduler() -> Json:
 def _pod() -> Json:
     return {
         "containers": [_picker()],
-        "volumes": [certificates_volume()],
+        "volumes": [parts.certificates_volume()],
         "dnsPolicy": "ClusterFirst",
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
@@ -54,19 +44,19 @@ def _picker() -> Json:
         "image": images.ENDPOINT_PICKER_V017,
         "imagePullPolicy": "IfNotPresent",
         "args": [
-            *("--pool-name", POOL_NAME),
+            *("--pool-name", parts.POOL_NAME),
             *("--pool-namespace", "{{ .ObjectMeta.Namespace }}"),
             *("--zap-encoder", "json"),
-            *("--grpc-port", str(GRPC_PORT)),
-            *("--grpc-health-port", str(HEALTH_PORT)),
+            *("--grpc-port", str(parts.GRPC_PORT)),
+            *("--grpc-health-port", str(parts.HEALTH_PORT)),
             *("--kv-cache-usage-percentage-metric", "vllm:kv_cache_usage_perc"),
         ],
-        "ports": PICKER_PORTS,
-        "livenessProbe": picker_health("liveness", initial_delay=5),
-        "readinessProbe": picker_health("readiness", initial_delay=30),
+        "ports": parts.PICKER_PORTS,
+        "livenessProbe": parts.picker_health("liveness", initial_delay=5),
+        "readinessProbe": parts.picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
         "securityContext": RESTRICTED,
-        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePath": parts.MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        "volumeMounts": [CERTIFICATES_MOUNT],
+        "volumeMounts": [parts.CERTIFICATES_MOUNT],
     }

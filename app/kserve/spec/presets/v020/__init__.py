@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.kserve.names import MODEL_ROUTING, PUBLIC_PORT
+from app.kserve.constants import MODEL_ROUTING, PUBLIC_PORT
 from app.kserve.spec.presets.latency import latency_predictor
 from app.kserve.spec.presets.parts import DECODE_PORT, TRACING
 from app.kserve.spec.presets.v020 import pods, router

@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app import images
-from app.kserve.names import MAIN, POOL_GROUP, PUBLIC_PORT, ROUTING_SIDECAR
-from app.kserve.spec.presets.parts import (
-    CERTIFICATES_MOUNT,
-    CERTIFICATES_PATH,
-    DECODE_PORT,
-    MESSAGE_PATH,
-    RDMA,
-    SERVER_ENV,
-    health,
-    server_mounts,
-    server_volumes,
-)
+from app.kserve.constants import MAIN, POOL_GROUP, PUBLIC_PORT, ROUTING_SIDECAR
+from app.kserve.spec.presets import parts
 from app.kserve.spec.presets.v020 import script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
@@ -24,7 +14,7 @@ from app.workload.parts import STARTUP_PERIOD, TERMINATION_MESSAGE_POLICY
 GRACE_SECONDS = 60
 CERTIFICATE_DIRECTORIES: Json = {
     "name": "SSL_CERT_DIR",
-    "value": f"{CERTIFICATES_PATH}:/var/run/secrets/kubernetes.io/serviceaccount:/etc/pki/tls/certs",
+    "value": f"{parts.CERTIFICATES_PATH}:/var/run/secrets/kubernetes.io/serviceaccount:/etc/pki/tls/certs",
 }
 
 
@@ -71,26 +61,26 @@ def _server(port: int, text: str, *, rdma: bool = False) -> Json:
         # ``--`` makes a container's ``args`` arrive as the script's.
         "command": ["/bin/bash", "-c", text, "--"],
         "ports": [{"containerPort": port, "protocol": "TCP"}],
-        "env": SERVER_ENV,
+        "env": parts.SERVER_ENV,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": False,
             "runAsNonRoot": True,
-            "capabilities": {"drop": ["ALL"], **({"add": RDMA} if rdma else {})},
+            "capabilities": {"drop": ["ALL"], **({"add": parts.RDMA} if rdma else {})},
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "lifecycle": wait_before_stop(),
-        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePath": parts.MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        "volumeMounts": server_mounts({"name": "tmp-dir", "mountPath": "/tmp"}),  # noqa: S108 - in the pod
+        "volumeMounts": parts.server_mounts({"name": "tmp-dir", "mountPath": "/tmp"}),  # noqa: S108 - in the pod
     }
 
 
 def _probes(port: int) -> Json:
     return {
-        "livenessProbe": health(port, periodSeconds=10, timeoutSeconds=1, failureThreshold=10),
-        "readinessProbe": health(port, periodSeconds=1, timeoutSeconds=1, failureThreshold=2),
-        "startupProbe": health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=600 // STARTUP_PERIOD),
+        "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=1, failureThreshold=10),
+        "readinessProbe": parts.health(port, periodSeconds=1, timeoutSeconds=1, failureThreshold=2),
+        "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=600 // STARTUP_PERIOD),
     }
 
 
@@ -98,7 +88,7 @@ def _pod(server: Json, sidecar: Json | None, shared_memory: str = "1Gi") -> Json
     pod: Json = {
         "containers": [server],
         "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "volumes": server_volumes({"name": "tmp-dir", "emptyDir": {}}, shared_memory=shared_memory),
+        "volumes": parts.server_volumes({"name": "tmp-dir", "emptyDir": {}}, shared_memory=shared_memory),
     }
     return pod if sidecar is None else {**pod, "initContainers": [sidecar]}
 
@@ -113,7 +103,7 @@ def _sidecar(**security: Json) -> Json:
         "command": [
             "/app/pd-sidecar",
             f"--port={PUBLIC_PORT}",
-            f"--vllm-port={DECODE_PORT}",
+            f"--vllm-port={parts.DECODE_PORT}",
             "--kv-connector=nixlv2",
             "--enable-ssrf-protection=true",
             f"--pool-group={POOL_GROUP}",
@@ -132,13 +122,13 @@ def _sidecar(**security: Json) -> Json:
             "capabilities": {"drop": ["ALL"]},
             **security,
         },
-        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePath": parts.MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        "livenessProbe": health(
+        "livenessProbe": parts.health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=10, failureThreshold=3
         ),
-        "readinessProbe": health(
+        "readinessProbe": parts.health(
             PUBLIC_PORT, initialDelaySeconds=10, periodSeconds=10, timeoutSeconds=5, failureThreshold=10
         ),
-        "volumeMounts": [CERTIFICATES_MOUNT],
+        "volumeMounts": [parts.CERTIFICATES_MOUNT],
     }

@@ -1,18 +1,8 @@
 """The presets of the managed route and of the endpoint picker."""
 
 from app import images
-from app.kserve.names import MAIN
-from app.kserve.spec.presets.parts import (
-    CERTIFICATES_MOUNT,
-    GRPC_PORT,
-    HEALTH_PORT,
-    MESSAGE_PATH,
-    PICKER_PORTS,
-    POOL_NAME,
-    SERVICE_PATH,
-    certificates_volume,
-    picker_health,
-)
+from app.kserve.constants import MAIN
+from app.kserve.spec.presets import parts
 from app.kserve.spec.presets.router import GATEWAY, POOL, POOL_SPEC, RESTRICTED, SERVICE, prefix, rewrite, to
 from app.kserve.spec.presets.v020.pods import CERTIFICATE_DIRECTORIES, GRACE_SECONDS, wait_before_stop
 from app.kube.base import Json
@@ -36,11 +26,11 @@ def route() -> Json:
         for api in _APIS.values()
         for path in (api, f"{api}/")
     ]
-    rules = [_prefixed(f"{name}-path", f"{SERVICE_PATH}{api}", api, POOL) for name, api in _APIS.items()]
+    rules = [_prefixed(f"{name}-path", f"{parts.SERVICE_PATH}{api}", api, POOL) for name, api in _APIS.items()]
     rules.append(_rule("v1-model-routing", by_model, POOL))
     rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, POOL) for name, api in _APIS.items()]
     rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", SERVICE))
-    rules.append(_prefixed("v1-catch-all-path", SERVICE_PATH, "/", SERVICE))
+    rules.append(_prefixed("v1-catch-all-path", parts.SERVICE_PATH, "/", SERVICE))
     everything = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [_BY_MODEL]}
     rules.append(_rule("v1-catch-all-model-routing", [everything], SERVICE))
     return {"parentRefs": [GATEWAY], "rules": rules}
@@ -59,7 +49,7 @@ def scheduler() -> Json:
     pod = {
         "containers": [_picker(), _tokenizer()],
         "volumes": [
-            certificates_volume(),
+            parts.certificates_volume(),
             *({"name": name, "emptyDir": {}} for name in (_SOCKET["name"], "tokenizer-tmp", "tokenizer-cache")),
         ],
         "dnsPolicy": "ClusterFirst",
@@ -80,22 +70,22 @@ def _picker() -> Json:
         "imagePullPolicy": "IfNotPresent",
         "command": [
             "/app/epp",
-            *("--pool-name", POOL_NAME),
+            *("--pool-name", parts.POOL_NAME),
             *("--pool-namespace", "{{ .ObjectMeta.Namespace }}"),
             *("--zap-encoder", "json"),
-            *("--grpc-port", str(GRPC_PORT)),
-            *("--grpc-health-port", str(HEALTH_PORT)),
+            *("--grpc-port", str(parts.GRPC_PORT)),
+            *("--grpc-health-port", str(parts.HEALTH_PORT)),
         ],
         "env": [CERTIFICATE_DIRECTORIES],
-        "ports": PICKER_PORTS,
+        "ports": parts.PICKER_PORTS,
         "lifecycle": wait_before_stop(),
-        "livenessProbe": picker_health("liveness", initial_delay=5),
-        "readinessProbe": picker_health("readiness", initial_delay=30),
+        "livenessProbe": parts.picker_health("liveness", initial_delay=5),
+        "readinessProbe": parts.picker_health("readiness", initial_delay=30),
         "resources": {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}},
         "securityContext": RESTRICTED,
-        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePath": parts.MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        "volumeMounts": [CERTIFICATES_MOUNT, _SOCKET],
+        "volumeMounts": [parts.CERTIFICATES_MOUNT, _SOCKET],
     }
 
 
@@ -117,7 +107,7 @@ def _tokenizer() -> Json:
         "startupProbe": probe(initialDelaySeconds=5, periodSeconds=10, failureThreshold=60),
         "resources": {"requests": {"cpu": "256m", "memory": "500Mi"}},
         "securityContext": RESTRICTED,
-        "terminationMessagePath": MESSAGE_PATH,
+        "terminationMessagePath": parts.MESSAGE_PATH,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": [
             {"name": "tokenizer-tmp", "mountPath": "/tmp"},  # noqa: S108 - in the pod
