@@ -8,7 +8,7 @@ from app.kserve.constants import COMPONENT_SCHEDULER, MAIN, POOL_API
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.pickerconfig import CONFIG_FLAGS, PickerConfig, arguments
-from app.kserve.spec.presets.parts import GRPC_PORT
+from app.kserve.spec.presets.router import GRPC_PORT
 from app.kserve.workload.inherited import replicas, selector, with_account
 from app.kube import desired
 from app.kube.base import Json
