@@ -124,7 +124,7 @@ def pages(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> di
         *(f"* **{use}**: {meaning}" for use, meaning in _MEANINGS.items()),
         "",
     ]
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     earlier: dict[str, Rows] = {}
     for resource, table in kinds:
         rows = _rows(resource, table)
@@ -138,8 +138,8 @@ def pages(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> di
         lines += _sections(rows)
         for field, inner in large.items():
             head = [f"# Fields of {family}: `{field}`", "", f"What the words mean: [fields of {family}]({name}).", ""]
-            found[_page_of(family, field)] = "\n".join([*head, *_sections(inner)])
-    return {name: "\n".join(lines), **found}
+            parts[_page_of(family, field)] = "\n".join([*head, *_sections(inner)])
+    return {name: "\n".join(lines), **parts}
 
 
 def _rows(resource: CustomResource, table: FieldTable) -> Rows:
@@ -152,16 +152,17 @@ def _cells(node: Schema, treatment: FieldClass) -> tuple[str, ...]:
     return _values(node), use, node.get("description", "")
 
 
-def _without_large_fields(rows: Rows, family: str) -> tuple[Rows, dict[str, Rows]]:
+def _without_large_fields(rows: Rows, family: str) -> tuple[Rows, Mapping[str, Rows]]:
     """Replace each top-level field with very many below it by a link to its page, and return those fields' rows."""
     counts = Counter(path.partition(".")[0] for path in rows)
-    large = {
+    large: dict[str, Rows] = {
         field: {path: cells for path, cells in rows.items() if path.startswith(f"{field}.")}
         for field, count in counts.items()
         if count > _PAGE
     }
     links = {field: ("object", "", f"[{len(large[field])} fields]({_page_of(family, field)})") for field in large}
-    return {path: cells for path, cells in rows.items() if path.partition(".")[0] not in large} | links, large
+    rest = {path: cells for path, cells in rows.items() if path.partition(".")[0] not in large}
+    return {**rest, **links}, large
 
 
 def _page_of(family: str, field: str) -> str:
@@ -169,7 +170,7 @@ def _page_of(family: str, field: str) -> str:
 
 
 def _sections(rows: Rows) -> list[str]:
-    """Return the lines of each table; that of a nested object is below a heading."""
+    """Return the lines of each table, under a heading for a nested object."""
     lines: list[str] = []
     for path, fields in tables(rows).items():
         if not fields:
@@ -185,7 +186,7 @@ def _row(field: str, cells: Sequence[str]) -> str:
 
 
 _PAGE = 30
-"""The number of rows above which a field has a page of its own."""
+"""The number of rows above which a field has its own page."""
 
 _MEANINGS = {
     Use.HONOURED: "it has an effect.",

@@ -8,7 +8,7 @@ Rows = Mapping[str, tuple[str, ...]]
 """The cells of each field by its path, for example ``scaling.wva.keda.fallback.replicas``."""
 
 LARGE_OBJECT = 6
-"""The number of fields from which an object has a table of its own."""
+"""The number of fields from which an object has its own table."""
 
 
 def without_repeats(rows: Rows) -> Rows:
@@ -35,11 +35,11 @@ def tables(rows: Rows) -> dict[str, Rows]:
         fields = [field for field in rows if field.startswith(f"{path}.") and field not in owners]
         if len(fields) >= LARGE_OBJECT:
             owners.update(dict.fromkeys(fields, path))
-    found: dict[str, dict[str, tuple[str, ...]]] = {"": {}}
+    grouped: dict[str, dict[str, tuple[str, ...]]] = {"": {}}
     for field, cells in rows.items():
         path = owners.get(field, "")
-        found.setdefault(path, {})[field.removeprefix(f"{path}.")] = cells
-    return dict(found)
+        grouped.setdefault(path, {})[field.removeprefix(f"{path}.")] = cells
+    return dict(grouped)
 
 
 def _objects(rows: Rows) -> list[str]:
