@@ -6,9 +6,9 @@ later phases, and leaves their conditions as they were.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.kserve.llminferenceservice.types import TOP_LEVEL, Address, AppliedConfig, Condition, Router, Workloads
+from app.kube.base import Json
 from app.kube.conditions import Condition as KubernetesCondition
 from app.kube.conditions import Ledger
 from app.workload.cause import Cause, Stage, one_line
@@ -47,7 +47,7 @@ def by_condition(condition: KubernetesCondition) -> ConditionState:
 class WorkloadResult:
     """The workload phase: model servers and their Service."""
 
-    children: Sequence[Any]
+    children: Sequence[Json]
     states: Mapping[str, ConditionState]
     """By condition type; a workload condition that is not among them does not apply and is removed."""
     causes: Sequence[Cause] = ()
@@ -60,7 +60,7 @@ class WorkloadResult:
 class RouterResult:
     """The router phase: endpoint picker, pool and route."""
 
-    children: Sequence[Any]
+    children: Sequence[Json]
     """With what is kept of the observed ones, where the phase stopped."""
     states: Mapping[str, ConditionState | None]
     """By condition type; ``None`` removes a condition, and one that is not among them stays as it was."""

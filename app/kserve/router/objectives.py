@@ -14,6 +14,7 @@ from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_API, 
 from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.effective import EffectiveModel
+from app.kserve.workload.children import metadata
 from app.kube.base import Json
 from app.settings import Settings
 
@@ -78,11 +79,7 @@ def inference_objective(objective: Objective, names: Names, namespace: str, pool
     return {
         "apiVersion": OBJECTIVE_API,
         "kind": "InferenceObjective",
-        "metadata": {
-            "name": objective.name,
-            "namespace": namespace,
-            "labels": component_labels(names.service, COMPONENT_ROUTER),
-        },
+        "metadata": metadata(objective.name, namespace, component_labels(names.service, COMPONENT_ROUTER)),
         "spec": {
             "priority": objective.priority,
             "poolRef": {"group": POOL_GROUP, "kind": "InferencePool", "name": pool},

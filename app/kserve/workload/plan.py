@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import get
-from app.kserve import constants, lora
+from app.kserve import constants, lora, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
@@ -95,6 +95,7 @@ class AccountPlan:
     role: str = ""
     """Empty when the pods ask for nothing."""
     binding: str = ""
+    rules: tuple[Json, ...] = permissions.SIDECAR_RULES
 
 
 @dataclass(frozen=True, slots=True)
