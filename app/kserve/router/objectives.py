@@ -18,6 +18,8 @@ from app.kserve.workload.children import metadata
 from app.kube.base import Json
 from app.settings import Settings
 
+_UNFIT = re.compile(r"[^a-z0-9.-]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Objective:
@@ -57,9 +59,6 @@ def objectives(model: EffectiveModel | None, names: Names, settings: Settings) -
         for adapter, text in sorted(criticalities(model).items())
         if text in defined
     ]
-
-
-_UNFIT = re.compile(r"[^a-z0-9.-]+")
 
 
 def _segment(adapter: str) -> str:

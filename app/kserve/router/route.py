@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
-from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, RouteSpec
+from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, ObservedRouteSpec
 from app.kserve.names import Names, component_labels
 from app.kserve.workload.children import metadata
 from app.kube.base import Json
@@ -70,6 +70,6 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
 
 
-def as_observed(route: Json) -> RouteSpec:
+def as_observed(route: Json) -> ObservedRouteSpec:
     """Return a desired route in the form of an observed one. Raises ``msgspec.ValidationError``."""
-    return msgspec.convert(route["spec"], RouteSpec, strict=False)
+    return msgspec.convert(route["spec"], ObservedRouteSpec, strict=False)

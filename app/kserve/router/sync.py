@@ -13,7 +13,7 @@ from app.hooks.kept import keep_child
 from app.hooks.protocol import get
 from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
+from app.kserve.llminferenceservice.types import ConditionType, Reason, ServedModel, ServiceAddress
 from app.kserve.names import Names
 from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fails
 from app.kserve.router import scheduler, status
@@ -46,7 +46,7 @@ class _Work:
     children: list[Json] = field(default_factory=list)
     states: dict[str, ConditionState | None] = field(default_factory=dict)
     url: str = ""
-    addresses: list[Address] | None = None
+    addresses: list[ServiceAddress] | None = None
     causes: list[Cause] = field(default_factory=list)
     failed: bool = False
 
@@ -234,7 +234,7 @@ def _within(work: _Work) -> None:
     work.url, work.addresses = address.url, [address]
 
 
-def _models(view: RouterView, address: Address) -> list[ServedModel]:
+def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
     """Return the names that requests may use at an address; where services share a path, only qualified ones."""
     prefix = f"publishers/{view.namespace}/models/"
     base = view.spec.model.name if view.spec.model is not None else None
@@ -246,9 +246,9 @@ def _models(view: RouterView, address: Address) -> list[ServedModel]:
     ]
 
 
-def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:
+def workload_address(names: Names, namespace: str, cluster_domain: str) -> ServiceAddress:
     """Return the URL of a service whose route has no address: the workload Service within the cluster."""
-    return Address(url=f"http://{names.workload_service}.{namespace}.svc.{cluster_domain}:{PUBLIC_PORT}")
+    return ServiceAddress(url=f"http://{names.workload_service}.{namespace}.svc.{cluster_domain}:{PUBLIC_PORT}")
 
 
 def _judge(work: _Work) -> None:

@@ -31,6 +31,8 @@ from app.kube.objects import ObservedTemplate, TemplateMeta
 from app.kube.podspec import each_name_once
 from app.workload.cause import Cause
 
+_OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
+
 
 class WorkloadError(Exception):
     """The workloads cannot be made; ``condition`` is the one to blame."""
@@ -357,9 +359,6 @@ def _named_account(workload: WorkloadSpec) -> str:
 
 def _has_sidecar(pod: Json | None) -> bool:
     return any(c.get("name") == constants.ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
-
-
-_OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
 def _with_pool_group(sidecar: Json) -> Json:
