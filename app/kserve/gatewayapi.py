@@ -61,6 +61,12 @@ PortNumber = Annotated[Int32, Field(ge=1, le=65535)]
 
 MAX_RULES, MAX_MATCHES, MAX_ALL_MATCHES, MAX_HEADERS = 16, 64, 128, 16
 """Rules of a route, matches of a rule, matches of all rules, headers that a filter sets."""
+ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
+SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
+BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+_EXACT = "self.type in ['Exact','PathPrefix']"
+_DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
+_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +98,6 @@ def newer_fields(part: BaseModel, path: field.Path) -> Iterator[Advice]:
         for item, place in below:
             if isinstance(item, BaseModel):
                 yield from newer_fields(item, place)
-
-
-ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
-SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
-BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 
 
 def _chosen(by: str, value: str, alias: str, chooser: str) -> tuple[Rule, Rule]:
@@ -371,9 +372,6 @@ class HTTPBackendRef(BackendObjectReference):
     )
 
 
-_EXACT = "self.type in ['Exact','PathPrefix']"
-
-
 def _literal(condition: str, rendered: str, holds: Callable[[str], bool]) -> Rule:
     """A rule for paths that are not regular expressions."""
     return Rule(
@@ -433,10 +431,6 @@ class HTTPRouteMatch(KubeModel):
         None, description="By query parameters.", max_length=16, json_schema_extra=BY_NAME
     )
     method: Method | None = Field(None, description="By method.")
-
-
-_DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
-_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 def milliseconds(duration: str | None) -> int:

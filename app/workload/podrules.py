@@ -160,6 +160,7 @@ RULES: dict[str, Rule] = {
 """The rule between the fields of a type, by type, and the rule for one field, by ``type.field``."""
 
 POD = "PodTemplateSpec.spec"
+_ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
 
 
 def check(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
@@ -181,9 +182,6 @@ class _Place(NamedTuple):
     is_list: bool
     zero: object
     """Go's zero value of a required field, and otherwise ``None``."""
-
-
-_ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
 
 
 @cache
