@@ -22,6 +22,11 @@ def escaped(text: str) -> str:
     return line if line.isprintable() else "".join(map(_printable, line))
 
 
+def is_plain(text: str) -> bool:
+    """Report whether :func:`escaped` leaves every line of the text as it is."""
+    return text.replace("\n", "").isprintable() and not any(map(_WORKFLOW_COMMAND.search, text.split("\n")))
+
+
 def _printable(char: str) -> str:
     return char if char.isprintable() else _escape(char)
 

@@ -370,8 +370,11 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
         yield from _without_main(pod, path.child(key))
 
 
+_NO_TOLERANCE = "accepted, no effect; KEDA has this field only from 2.18 on, so it is not passed on"
+
+
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
-    """Settings without effect: replicas that KEDA's autoscaler raises again, and fields that KEDA's schema lacks."""
+    """Settings without effect: replicas that KEDA's autoscaler raises again, and a field that older KEDA lacks."""
     if scaling is not None and scaling.idle_replicas is not None:
         message = "accepted, no effect; KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
         yield advice(path.child("wva", "keda", "idleReplicaCount"), message, "no-effect")
@@ -380,7 +383,7 @@ def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iter
     below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
     for way, rules in ((config.behavior if config is not None else None) or {}).items():
         if isinstance(rules, dict) and rules.get("tolerance") is not None:
-            yield advice(below.child(way, "tolerance"), "accepted, no effect; KEDA has no such field", "no-effect")
+            yield advice(below.child(way, "tolerance"), _NO_TOLERANCE, "no-effect")
 
 
 def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:

@@ -171,7 +171,7 @@ def _keda_fields(keda: KEDASpec) -> Json:
     behavior = stored_behavior(autoscaler.get("behavior"))
     if behavior is not None:
         for rules in behavior.values():
-            rules.pop("tolerance", None)  # not in KEDA's schema: it would be pruned, and written again for ever
+            rules.pop("tolerance", None)  # KEDA before 2.18 would prune it, and it would be written at every sync
         advanced["horizontalPodAutoscalerConfig"] = {"behavior": behavior}
     return {**fields, "advanced": advanced} if advanced else fields
 
