@@ -94,7 +94,7 @@ class ObservedObject(Observed, dict=True):
         """
         if LAST_APPLIED.encode() not in bytes(self.metadata.annotations):
             return None
-        record = _parsed(self.annotations.get(LAST_APPLIED, ""))
+        record = parsed(self.annotations.get(LAST_APPLIED, "").encode())
         if not isinstance(record, dict) or record.get("kind") != self.kind:
             return None
         metadata = _recorded_metadata(record.get("metadata", {}), self.metadata)
@@ -373,15 +373,19 @@ class ObservedConfigMap(RelatedMeta):
     data: dict[str, str] | None = None
 
 
-def _parsed(text: str) -> object:
-    """Parse a record, without nulls in maps, and with whole numbers as integers; ``None`` if invalid or too deep."""
-    if depth_exceeds(text.encode()):
+def parsed(document: bytes | Raw) -> object:
+    """Parse a record or a part of a child, without nulls in maps, and with whole numbers as integers.
+
+    ``None`` if it is invalid or too deep.
+    """
+    text = bytes(document)
+    if depth_exceeds(text):
         return None
     try:
-        record = _RECORD.decode(text)
+        value = _JSON.decode(text)
     except msgspec.DecodeError:
         return None
-    return without_nulls(record) if "null" in text and _NULL.search(text) else record
+    return without_nulls(value) if b"null" in text and _NULL.search(text) else value
 
 
 def _number(text: str) -> float | int:
@@ -391,8 +395,8 @@ def _number(text: str) -> float | int:
     return integral(value)
 
 
-_RECORD = msgspec.json.Decoder(float_hook=_number)
-_NULL = re.compile(r":\s*null")
+_JSON = msgspec.json.Decoder(float_hook=_number)
+_NULL = re.compile(rb":\s*null")
 """A null in a map, or the same characters in a string."""
 
 
