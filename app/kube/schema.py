@@ -150,7 +150,7 @@ class _Rewriter:
     def _field(self, raw: Schema, path: str) -> Schema:
         node = self._node(raw, path)
         if not node.get("description", "").strip():
-            raise SchemaError(f"{path}: describe the field (pydantic Field or msgspec Meta, description=...)")
+            raise SchemaError(f"{path}: describe the field, in a docstring below it or by description=...")
         return node
 
     def _part(self, raw: Schema, path: str) -> Schema:
