@@ -50,6 +50,11 @@ MODEL_URI = SPEC.child("model", "uri")
 NAME = field.Path("metadata").child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
+_CONFIDENTIAL = SPEC.child("model", "confidential")
+_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
+Place = tuple[str, str, str]
+"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
+_CREDENTIALS = Credentials()
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
@@ -130,10 +135,6 @@ def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
         yield field.invalid(_CONFIDENTIAL.child("resourceId"), confidential.resource_id, detail)
 
 
-_CONFIDENTIAL = SPEC.child("model", "confidential")
-_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
-
-
 def _is_resource(text: str) -> bool:
     return OPEN in text or _RESOURCE.fullmatch(text) is not None
 
@@ -212,10 +213,6 @@ def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     parents, refs = _gateways(spec)
     if parents and Counter(parents) == Counter(refs) and not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
-
-
-Place = tuple[str, str, str]
-"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
 
 
 def _gateways(spec: types.LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
@@ -300,9 +297,6 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
     if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
-
-
-_CREDENTIALS = Credentials()
 
 
 def _token_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:

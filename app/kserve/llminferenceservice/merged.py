@@ -34,6 +34,7 @@ from app.workload.behavior import check_behavior
 ROUTER = SPEC.child("router")
 HTTP = ROUTER.child("route", "http")
 SCHEDULER = ROUTER.child("scheduler")
+_OWN = {"spec": "the service"}
 
 
 def check_effective(effective: Effective) -> list[field.Error]:
@@ -68,9 +69,6 @@ def _sourced(error: field.Error, effective: Effective) -> field.Error:
     if sources in ([], list(_OWN.values())):
         return error
     return replace(error, body=f"{error.body} (set by {' and '.join(sources)})")
-
-
-_OWN = {"spec": "the service"}
 
 
 def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field.Error]:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from app.kserve import gatewayapi
 from app.kube import field
-from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
+from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Int64, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.rules import Rule, Rules, cel
 
@@ -30,6 +30,18 @@ ROUTE_SPEC = passed_through("to the HTTPRoute, laid over the preset")
 POOL_SPEC = passed_through("to the InferencePool, laid over the preset")
 MATCH_LABELS = defaulted("in addition to the service's own labels")
 PICKER_NAME = honoured("name of the endpoint picker's Service, which is created")
+_MODIFIERS = "self.advanced.scalingModifiers"
+_IDLE = "!has(self.wva) || !has(self.wva.keda) || !has(self.wva.keda.idleReplicaCount)"
+_IN_GROUPS = "rules of the managed route that are not below the service's own path"
+_GROUP_NAME = pattern(
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
+)
+LABEL_PATTERN = pattern(
+    r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
+    "must be a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
+)
+LabelText = Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)]
+_NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tokenize"
 
 
 class NameReference(KubeModel):
@@ -151,9 +163,6 @@ class HorizontalPodAutoscalerConfig(KubeModel):
     )
 
 
-_MODIFIERS = "self.advanced.scalingModifiers"
-
-
 class KEDAAdvanced(KubeModel):
     horizontal_pod_autoscaler_config: HorizontalPodAutoscalerConfig | None = Field(
         None, description="Details of the autoscaler that KEDA makes."
@@ -262,9 +271,6 @@ class WVASpec(KubeModel):
     keda: Annotated[KEDASpec | None, passed_through("to the ScaledObject; needs KEDA and its component")] = Field(
         None, description="Scale by KEDA, which has to be installed."
     )
-
-
-_IDLE = "!has(self.wva) || !has(self.wva.keda) || !has(self.wva.keda.idleReplicaCount)"
 
 
 class ScalingSpec(KubeModel):
@@ -405,12 +411,6 @@ class HTTPRouteConfig(KubeModel):
     )
 
 
-_IN_GROUPS = "rules of the managed route that are not below the service's own path"
-_GROUP_NAME = pattern(
-    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
-)
-
-
 class RouteSpec(KubeModel):
     http: HTTPRouteConfig | None = Field(None, description="The HTTPRoute; empty for a managed one.")
     group: Annotated[str | None, honoured(_IN_GROUPS)] = Field(
@@ -465,13 +465,6 @@ class EndpointPickerReference(EndpointPickerIdentity):
     )
 
 
-LABEL_PATTERN = pattern(
-    r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
-    "must be a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
-)
-LabelText = Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)]
-
-
 class PoolSelector(KubeModel):
     model_config = ConfigDict(json_schema_extra={"required": ["matchLabels"]})  # v1alpha1 admits none
 
@@ -511,9 +504,6 @@ class PoolSpec(KubeModel):
     ref: Annotated[NameReference | None, honoured("no scheduler is made then")] = Field(
         None, description="An existing InferencePool to use; no scheduler is made then."
     )
-
-
-_NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tokenize"
 
 
 class ConfigMapKey(KubeModel):
@@ -596,6 +586,8 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 
 
 class ConditionType(StrEnum):
+    """Types of conditions. KServe has all of them (KS-6) but those that are said to be ours."""
+
     READY = "Ready"
     """The whole service: workloads and router."""
     WORKLOADS_READY = "WorkloadsReady"
@@ -645,6 +637,8 @@ TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.R
 
 
 class Reason(StrEnum):
+    """Reasons of conditions, as KServe has them (KS-6.8) or in its style."""
+
     MEMBER_DIVERGENCE = "MemberDivergence"
     """Another service of the group serves other models, and gets no requests."""
 
@@ -698,7 +692,7 @@ class Reason(StrEnum):
     """A kind that the spec needs is not declared to Metacontroller."""
 
 
-class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+class KServeCondition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """KServe's form of a condition: a true one has neither reason nor message, and none has a generation."""
 
     type: Annotated[str, Meta(description="What the condition is about.")] = ""
@@ -726,7 +720,7 @@ class ObjectIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
     namespace: Annotated[str, Meta(description="Namespace of the object. Defaults to the service's namespace.")] = ""
 
 
-class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+class ServiceAddress(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """One place where the service answers."""
 
     name: Annotated[
@@ -744,16 +738,14 @@ class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     origin: Annotated[ObjectIdentity | None, Meta(description="Gateway that the address is of.")] = None
     models: Annotated[
         list[ServedModel], Meta(description="Names of the model and of its LoRA adapters that requests may use there.")
-    ] = msgspec.field(default_factory=list)
+    ] = []
 
 
 class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     kind: Annotated[str, Meta(description="Kind of the workload.")]
     name: Annotated[str, Meta(description="Name of the workload.")]
     api_group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
-    ready_replicas: Annotated[
-        int, Meta(description="Number of available replicas.", extra_json_schema={"format": "int32"})
-    ] = 0
+    ready_replicas: Annotated[Int32, Meta(description="Number of available replicas.")] = 0
     selector: Annotated[str, Meta(description="Label selector of the workload's pods, for autoscalers.")] = ""
 
 
@@ -773,12 +765,10 @@ class RouterGateway(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
     kind: Annotated[str, Meta(description="Kind of the Gateway.")]
     name: Annotated[str, Meta(description="Name of the Gateway.")]
     namespace: Annotated[str, Meta(description="Namespace of the Gateway.")] = ""
-    listeners: Annotated[list[str], Meta(description="Listeners that the routes are attached to. Defaults to all.")] = (
-        msgspec.field(default_factory=list)
-    )
-    http_routes: Annotated[list[ObjectIdentity], Meta(description="HTTPRoutes of the service at this Gateway.")] = (
-        msgspec.field(default_factory=list)
-    )
+    listeners: Annotated[
+        list[str], Meta(description="Listeners that the routes are attached to. Defaults to all.")
+    ] = []
+    http_routes: Annotated[list[ObjectIdentity], Meta(description="HTTPRoutes of the service at this Gateway.")] = []
 
 
 class RouterScheduler(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -792,29 +782,25 @@ class MemberBackend(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
     name: Annotated[str, Meta(description="Name of the InferencePool or Service.")]
     kind: Annotated[str, Meta(description="InferencePool or Service.")]
     group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
-    port: Annotated[int, Meta(description="Port of the model server.", extra_json_schema={"format": "int32"})] = 0
+    port: Annotated[Int32, Meta(description="Port of the model server.")] = 0
 
 
 class RouterMember(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """A service of the routing group that gets a part of the requests."""
 
     name: Annotated[str, Meta(description="Name of the service.")]
-    weight: Annotated[int, Meta(description="Share of the requests.", extra_json_schema={"format": "int32"})]
+    weight: Annotated[Int32, Meta(description="Share of the requests.")]
     stopped: Annotated[bool, Meta(description="Whether the service is stopped, and gets no requests.")] = False
     backend_ref: Annotated[MemberBackend | None, Meta(description="Pool or Service of the member.")] = None
 
 
 class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     name: Annotated[str, Meta(description="Name of the group.")]
-    members: Annotated[list[RouterMember], Meta(description="Services that share the requests, by name.")] = (
-        msgspec.field(default_factory=list)
-    )
+    members: Annotated[list[RouterMember], Meta(description="Services that share the requests, by name.")] = []
 
 
 class Router(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = msgspec.field(
-        default_factory=list
-    )
+    gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = []
     scheduler: Annotated[RouterScheduler | None, Meta(description="The endpoint picker.")] = None
     group: Annotated[RouterGroup | None, Meta(description="The routing group.")] = None
 
@@ -839,22 +825,15 @@ class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=Tr
     url: Annotated[
         str, Meta(description="URL that is reachable from outside; the service's own path is preferred.")
     ] = ""
-    addresses: Annotated[list[Address], Meta(description="Every URL of the service.")] = msgspec.field(
-        default_factory=list
-    )
-    address: Annotated[Address | None, Meta(description="Not used.")] = None
+    addresses: Annotated[list[ServiceAddress], Meta(description="Every URL of the service.")] = []
+    address: Annotated[ServiceAddress | None, Meta(description="Not used.")] = None
     annotations: Annotated[
         dict[str, str], Meta(description="Names of the presets that the service was started with.")
-    ] = msgspec.field(default_factory=dict)
+    ] = {}
     applied_configs: Annotated[
         list[AppliedConfig], Meta(description="Configs that the effective spec is combined from, the strongest last.")
-    ] = msgspec.field(default_factory=list)
+    ] = []
     workloads: Annotated[Workloads | None, Meta(description="Workloads of the service.")] = None
     router: Annotated[Router | None, Meta(description="Routing of requests to the service.")] = None
-    conditions: Annotated[list[Condition], Meta(description="The conditions, by type.")] = msgspec.field(
-        default_factory=list
-    )
-    observed_generation: Annotated[
-        int | None,
-        Meta(description="The generation this status answers.", extra_json_schema={"format": "int64"}),
-    ] = None
+    conditions: Annotated[list[KServeCondition], Meta(description="The conditions, by type.")] = []
+    observed_generation: Annotated[Int64 | None, Meta(description="The generation this status answers.")] = None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.kserve.constants import GATEWAY_GROUP, POOL_GROUP, PUBLIC_PORT
 from app.kserve.llminferenceservice import types
-from app.kserve.llminferenceservice.observed import ParentReference
+from app.kserve.llminferenceservice.observed import ObservedParentReference
 from app.kserve.router.group import Member
 from app.kserve.router.view import RouterView
 
@@ -35,7 +35,7 @@ def router_parts(view: RouterView) -> types.Router | None:
     return types.Router(gateways, _scheduler(view), _group(view))
 
 
-def _parents(view: RouterView) -> Iterator[tuple[str, ParentReference]]:
+def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
     """Yield each route of the service with each of its parents."""
     if view.children.routes is None:
         return

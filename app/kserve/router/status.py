@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from app.hooks.protocol import get
 from app.kserve.constants import COMPONENT_WORKLOAD, GATEWAY_GROUP, OBJECTIVE_HEADER, ROLE_BOTH, ROLE_DECODE
 from app.kserve.llminferenceservice.observed import (
+    ObservedParentReference,
     ObservedPool,
     ObservedRoute,
-    ParentReference,
     ParentsStatus,
 )
 from app.kserve.llminferenceservice.types import ConditionType, Reason
@@ -35,6 +35,7 @@ INSTALL_OBJECTIVES = (
     "InferenceObjectives are not declared to Metacontroller: install the CRDs of the Gateway API inference extension "
     "and the component inference-objectives"
 )
+_NO_EFFECT = "criticality has no effect"
 
 
 def pool_state(view: RouterView) -> ConditionState | None:
@@ -82,9 +83,6 @@ def criticality_state(view: RouterView, settings: Settings) -> ConditionState | 
         )
         return fails(Reason.NOT_ROUTED, text)
     return CONDITION_TRUE
-
-
-_NO_EFFECT = "criticality has no effect"
 
 
 def _judged_pool(pool: ObservedPool) -> ConditionState:
@@ -223,7 +221,7 @@ def is_programmed(conditions: Iterable[Condition] | None) -> bool:
     return is_true(conditions, "Programmed")
 
 
-def _identity(reference: ParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:
+def _identity(reference: ObservedParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:
     return (
         reference.name,
         reference.group if reference.group is not None else GATEWAY_GROUP,

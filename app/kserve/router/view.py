@@ -11,12 +11,12 @@ from app.kserve import lora
 from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
     Children,
-    Gateway,
+    ObservedGateway,
+    ObservedParentReference,
     ObservedRoute,
-    ParentReference,
+    ObservedRouteSpec,
     ReconcileContext,
     Related,
-    RouteSpec,
 )
 from app.kserve.llminferenceservice.types import ConditionType, HTTPRouteConfig, Reason, RouterSpec, SchedulerSpec
 from app.kserve.names import Names
@@ -124,16 +124,16 @@ class RouterView:
         )
 
     @cached_property
-    def managed_spec(self) -> RouteSpec | None:
+    def managed_spec(self) -> ObservedRouteSpec | None:
         """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
         return None if self.managed_route is None else self._as_observed(self.managed_route)
 
     @property
-    def undivided_spec(self) -> RouteSpec | None:
+    def undivided_spec(self) -> ObservedRouteSpec | None:
         """The same before a group divides its requests: the Services in it tell which addresses it has."""
         return None if self.managed_route is None else self._as_observed({"spec": self.spec.route_spec})
 
-    def _as_observed(self, route: Json) -> RouteSpec:
+    def _as_observed(self, route: Json) -> ObservedRouteSpec:
         try:
             return as_observed(route)
         except msgspec.ValidationError as error:
@@ -147,20 +147,20 @@ class RouterView:
     # Gateways.
 
     @property
-    def gateway_refs(self) -> list[ParentReference]:
+    def gateway_refs(self) -> list[ObservedParentReference]:
         gateway = self.router.gateway if self.router is not None else None
         refs = (gateway.refs if gateway is not None else None) or ()
-        return [ParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
+        return [ObservedParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
-    def gateway(self, reference: ParentReference) -> Gateway | None:
+    def gateway(self, reference: ObservedParentReference) -> ObservedGateway | None:
         return get(self.related.gateways, reference.name, self._namespace_of(reference))
 
-    def gateway_text(self, references: Iterable[ParentReference]) -> str:
+    def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
         """The Gateways by name, each once."""
         names = dict.fromkeys(f"Gateway {self._namespace_of(ref)}/{ref.name}" for ref in references)
         return ", ".join(names)
 
-    def _namespace_of(self, reference: ParentReference) -> str:
+    def _namespace_of(self, reference: ObservedParentReference) -> str:
         return self.namespace if reference.namespace is None else reference.namespace
 
     # The scheduler.
@@ -224,7 +224,7 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
         _require_gateways(view, route.spec.parent_refs, ConditionType.HTTP_ROUTES_READY)
 
 
-def _require_gateways(view: RouterView, references: Iterable[ParentReference], condition: str) -> None:
+def _require_gateways(view: RouterView, references: Iterable[ObservedParentReference], condition: str) -> None:
     if view.related.gateways is None:  # not delivered: what exists is not known, and nothing may wait for it
         return
     missing = [reference for reference in references if view.gateway(reference) is None]

@@ -34,6 +34,9 @@ from app.kube.merge import find, merge, replaced
 from app.kube.objects import ObjectMeta
 from app.limits import MAX_COMBINED_BYTES
 
+FindConfig = Callable[[str], Layer | None]
+"""Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
+
 # The type: what goes into children is plain JSON, rendered already.
 
 
@@ -107,10 +110,6 @@ class Effective:
                 where.pop()
             sources_[self.source(where) if where else ""] = None
         return [source for source in sources_ if source]
-
-
-FindConfig = Callable[[str], Layer | None]
-"""Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
