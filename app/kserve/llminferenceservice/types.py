@@ -550,6 +550,22 @@ class LLMInferenceServiceSpec(WorkloadSpec):
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
     )
 
+    @property
+    def route(self) -> RouteSpec | None:
+        return self.router.route if self.router is not None else None
+
+    @property
+    def http(self) -> HTTPRouteConfig | None:
+        return self.route.http if self.route is not None else None
+
+    @property
+    def scheduler(self) -> SchedulerSpec | None:
+        return self.router.scheduler if self.router is not None else None
+
+    @property
+    def pool(self) -> PoolSpec | None:
+        return self.scheduler.pool if self.scheduler is not None else None
+
 
 # Status.
 
