@@ -554,13 +554,10 @@ ROUTE_RULES = Rules(
 
 class HTTPRouteSpec(KubeModel):
     parent_refs: list[ParentReference] | None = _items(32, "Gateways that serve the route.", ATOMIC)
-    use_default_gateways: Literal["All", "None"] | None = Field(
-        None, description="Whether the cluster's default Gateways serve it too."
-    )
+    use_default_gateways: Literal["All", "None"] | None = None
+    """Whether the cluster's default Gateways serve it too."""
     hostnames: list[RouteHostname] | None = _items(16, "Hosts that the route is for; any when not set.", ATOMIC)
     rules: Annotated[list[HTTPRouteRule] | None, ROUTE_RULES] = Field(
-        None,
-        description="What happens to requests, first match first. A list that the API server filled in counts as none.",
-        max_length=MAX_RULES,
-        json_schema_extra=ATOMIC | {"default": DEFAULT_RULES},
+        None, max_length=MAX_RULES, json_schema_extra=ATOMIC | {"default": DEFAULT_RULES}
     )
+    """What happens to requests, first match first. A list that the API server filled in counts as none."""

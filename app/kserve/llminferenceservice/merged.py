@@ -80,8 +80,8 @@ def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field
     for workload, path in workloads(spec):
         yield from _parallelism(workload, path, based=based)
     yield from caches(spec, is_part=based)
-    if spec.router is not None and spec.router.scheduler is not None:
-        yield from _scheduler(spec.router.scheduler)
+    if spec.scheduler is not None:
+        yield from _scheduler(spec.scheduler)
     yield from scaling(spec)
 
 
@@ -236,8 +236,8 @@ def templates(spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[Json | None
     for workload, path in workloads(spec):
         yield workload.template, path.child("template")
         yield workload.worker, path.child("worker")
-    if spec.router is not None and spec.router.scheduler is not None:
-        yield spec.router.scheduler.template, SCHEDULER.child("template")
+    if spec.scheduler is not None:
+        yield spec.scheduler.template, SCHEDULER.child("template")
 
 
 def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -253,7 +253,6 @@ def reserved(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     for workload, path in workloads(spec):
         yield from reserved_keys(workload.labels or {}, path.child("labels"))
         yield from reserved_keys(workload.annotations or {}, path.child("annotations"))
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    if scheduler is not None:
-        yield from reserved_keys(scheduler.labels or {}, SCHEDULER.child("labels"))
-        yield from reserved_keys(scheduler.annotations or {}, SCHEDULER.child("annotations"))
+    if spec.scheduler is not None:
+        yield from reserved_keys(spec.scheduler.labels or {}, SCHEDULER.child("labels"))
+        yield from reserved_keys(spec.scheduler.annotations or {}, SCHEDULER.child("annotations"))

@@ -311,7 +311,7 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     if f"httproutes.{constants.GATEWAY_GROUP}" in declared and _routed(service.spec):
         rules += _named(constants.GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
         rules += _gateways(refs, namespace, OperatorConfig(system).gateway)
-    if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
+    if service.spec.route is not None and service.spec.route.group:
         rules.append(RelatedRule(constants.API_VERSION, "llminferenceservices", namespace))
     if f"inferencepools.{constants.POOL_GROUP}" in declared:
         rules += _named(constants.POOL_API, "inferencepools", namespace, refs.pools, refs)
@@ -326,8 +326,7 @@ def _config_maps(
     ``copied``: whether the bundle is copied to the service's namespace. The operator's settings name its source, so
     every ConfigMap of the system namespace is selected.
     """
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    config = scheduler.config if scheduler is not None else None
+    config = spec.scheduler.config if spec.scheduler is not None else None
     if config is None and spec.base_refs:
         return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
     name = refs.scheduler_config[0] if refs.scheduler_config else ""

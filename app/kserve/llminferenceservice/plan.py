@@ -123,7 +123,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
         if group.leader is not None:
             rows += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
         rows += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
-    scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
+    scheduler = effective.spec.scheduler
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{context.names.scheduler} spec.template"
         pod, _ = with_tokenizer(effective.spec, scheduler, context, context.deployment(context.names.scheduler))

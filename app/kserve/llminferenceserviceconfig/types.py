@@ -21,9 +21,8 @@ IN_USE = "ConfigInUse"
 
 
 class ConfigModelSpec(types.LLMModelSpec):
-    uri: Annotated[str, HONOURED] = Field(
-        "", description="Where the model is, as in a service. A config may leave it out."
-    )
+    uri: Annotated[str, HONOURED] = ""
+    """Where the model is, as in a service. A config may leave it out."""
 
 
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
@@ -107,9 +106,8 @@ class ConfigInferencePoolSpec(types.InferencePoolSpec):
 class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
     """Part of a service's spec, to be combined with others."""
 
-    base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = Field(
-        None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
-    )
+    base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = None
+    """LLMInferenceServiceConfigs below this spec, the last one strongest."""
 
 
 class Reason(StrEnum):

@@ -46,17 +46,16 @@ def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
 
 
 def _scheduler(view: RouterView) -> types.RouterScheduler | None:
-    if view.scheduler is None:
+    if view.spec.scheduler is None:
         return None
     pool = types.ObjectIdentity(POOL_GROUP, "InferencePool", view.pool)
     return types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))
 
 
 def _group(view: RouterView) -> types.RouterGroup | None:
-    route = view.router.route if view.router is not None else None
-    if view.group is None or route is None:
+    if view.group is None:
         return None
-    return types.RouterGroup(route.group or "", [_member(member) for member in view.group.members])
+    return types.RouterGroup(view.group.name, [_member(member) for member in view.group.members])
 
 
 def _member(member: Member) -> types.RouterMember:

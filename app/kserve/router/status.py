@@ -40,7 +40,7 @@ _NO_EFFECT = "criticality has no effect"
 
 def pool_state(view: RouterView) -> ConditionState | None:
     """Of the managed pool or the user's own; ``None`` without a scheduler. Raises :class:`RouterError`."""
-    scheduler = view.scheduler
+    scheduler = view.spec.scheduler
     if scheduler is None:
         return None
     if view.children.pools is None:
@@ -68,7 +68,7 @@ def criticality_state(view: RouterView, settings: Settings) -> ConditionState | 
     written, defined = criticalities(view.spec.model), priorities(settings)
     if not written:
         return None
-    if view.scheduler is None:
+    if view.spec.scheduler is None:
         return fails(Reason.NO_SCHEDULER, f"{_NO_EFFECT}: without router.scheduler no endpoint picker sees requests")
     if view.children.objectives is None:
         return fails(Reason.KIND_NOT_INSTALLED, f"{_NO_EFFECT}: {INSTALL_OBJECTIVES}")
@@ -131,7 +131,7 @@ def gateways_state(view: RouterView) -> ConditionState | None:
 
 def routes_state(view: RouterView) -> ConditionState | None:
     """Of the managed route and the user's own."""
-    if view.http is None:
+    if view.spec.http is None:
         return None
     if view.children.routes is None:
         return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
@@ -140,7 +140,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
         for name in view.route_refs
         if view.related.routes is not None  # else a preset names it, so it was not asked for
     }
-    if not view.route_refs and view.http.spec is not None:
+    if not view.route_refs and view.spec.http.spec is not None:
         routes[view.names.route] = get(view.children.routes, view.names.route, view.namespace)
     waiting = {name: route for name, route in routes.items() if route is None or not is_route_ready(route)}
     if not waiting:

@@ -183,9 +183,8 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
 
 
 def _objectives(spec: EffectiveSpec, context: ReconcileContext, settings: Settings) -> list[Objective]:
-    scheduled = spec.router is not None and spec.router.scheduler is not None
-    declared = context.children.objectives is not None
-    return objectives(spec.model, context.names, settings) if scheduled and declared else []
+    used = spec.scheduler is not None and context.children.objectives is not None
+    return objectives(spec.model, context.names, settings) if used else []
 
 
 def _prioritize(work: _Work) -> None:
@@ -199,7 +198,7 @@ def _prioritize(work: _Work) -> None:
 def _expose(work: _Work) -> None:
     """The managed route, and the URLs of every route."""
     view = work.view
-    if not view.wants_route or view.children.routes is None:
+    if view.spec.route is None or view.children.routes is None:
         _within(work)
         return
     specs = [route.spec for route in view.referenced_routes()]

@@ -18,7 +18,7 @@ from app.kserve.llminferenceservice.observed import (
     ReconcileContext,
     Related,
 )
-from app.kserve.llminferenceservice.types import ConditionType, HTTPRouteConfig, Reason, RouterSpec, SchedulerSpec
+from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
@@ -62,10 +62,6 @@ class RouterView:
         return self.context.related
 
     @property
-    def router(self) -> RouterSpec | None:
-        return self.spec.router
-
-    @property
     def adapters(self) -> list[str]:
         """Names of the LoRA adapters that the servers load."""
         return lora.names(self.spec.model) if lora.is_loaded(self.spec) else []
@@ -73,18 +69,9 @@ class RouterView:
     # The route.
 
     @property
-    def wants_route(self) -> bool:
-        return self.router is not None and self.router.route is not None
-
-    @property
-    def http(self) -> HTTPRouteConfig | None:
-        route = self.router.route if self.router is not None else None
-        return route.http if route is not None else None
-
-    @property
     def route_refs(self) -> list[str]:
         """Names of the HTTPRoutes in ``refs``."""
-        return [ref.name for ref in (self.http.refs if self.http is not None else None) or ()]
+        return [ref.name for ref in (self.spec.http.refs if self.spec.http is not None else None) or ()]
 
     @cached_property
     def managed_route(self) -> Json | None:
@@ -92,7 +79,7 @@ class RouterView:
         spec, group = self.spec.route_spec, self.group
         if self.route_refs or spec is None:
             return None
-        managed_pool = self.scheduler is not None and not self.pool_ref
+        managed_pool = self.spec.scheduler is not None and not self.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
@@ -109,11 +96,11 @@ class RouterView:
     @cached_property
     def group(self) -> Group | None:
         """The services that share requests with this one; ``None`` where it is in no group."""
-        route = self.router.route if self.router is not None else None
+        route = self.spec.route
         if route is None or not route.group or route.weight is None:
             return None
         pool, service = self.pool_ref or self.names.pool, self.names.workload_service
-        backend = service_backend(service) if self.scheduler is None else pool_backend(pool)
+        backend = service_backend(service) if self.spec.scheduler is None else pool_backend(pool)
         name = self.spec.model.name if self.spec.model is not None else None
         return group_of(
             Member(self.names.service, route.weight, backend),
@@ -148,7 +135,7 @@ class RouterView:
 
     @property
     def gateway_refs(self) -> list[ObservedParentReference]:
-        gateway = self.router.gateway if self.router is not None else None
+        gateway = self.spec.router.gateway if self.spec.router is not None else None
         refs = (gateway.refs if gateway is not None else None) or ()
         return [ObservedParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
@@ -166,13 +153,9 @@ class RouterView:
     # The scheduler.
 
     @property
-    def scheduler(self) -> SchedulerSpec | None:
-        return self.router.scheduler if self.router is not None else None
-
-    @property
     def pool_ref(self) -> str:
         """Name of the InferencePool in ``ref``."""
-        pool = self.scheduler.pool if self.scheduler is not None else None
+        pool = self.spec.pool
         return pool.ref.name if pool is not None and pool.ref is not None else ""
 
     @property
