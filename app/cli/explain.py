@@ -203,14 +203,14 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World)
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
-        "fit": _fit(kind, document, world),
+        "fit": _fit(kind, parent, world),
         "values": [_row(origin) for origin in _values(kind, parent, world)],
     }
 
 
-def _fit(kind: AnyKind, document: Json, world: _World) -> str:
+def _fit(kind: AnyKind, parent: Json, world: _World) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
-    result = fit.answer(kind, document, world.present, world.settings)
+    result = fit.answer(kind, parent, world.final, world.settings)
     return f"{result.answer}: {result.why}" if result is not None else ""
 
 
