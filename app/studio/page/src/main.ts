@@ -400,6 +400,20 @@ function splitter(): void {
   });
 }
 
+/** In a narrow window the graph stands above the editor, in the order of Tab as for the eye. */
+function narrow(): void {
+  const query = window.matchMedia("(width < 900px)");
+  const [panes, main] = [byId("panes"), byId("main")];
+  const order = (): void => {
+    const focused = document.activeElement as HTMLElement | null;
+    if (query.matches) panes.prepend(main);
+    else panes.append(main);
+    focused?.focus();
+  };
+  query.addEventListener("change", order);
+  order();
+}
+
 function share(): void {
   byId("share").addEventListener("click", () => {
     void remember()
@@ -417,6 +431,7 @@ async function start(): Promise<void> {
   keyboard();
   dropping();
   splitter();
+  narrow();
   share();
   documents.onChange(bar);
   const [session, examples, scenes, settings] = await Promise.all([api.session(), api.examples(), api.scenes(), api.settings()]);
