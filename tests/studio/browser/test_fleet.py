@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Route, expect
 
 from tests.studio.browser.chromium import ROOT
 from tests.studio.browser.studio import Studio
-from tests.studio.browser.test_page import QUICKSTARTS, example, violations
+from tests.studio.browser.test_page import QUICKSTARTS, SCHEMES, example, violations
 
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PICTURES = ROOT / "build" / "studio"
 CARDS = 22
 """Cards of five quickstarts of one family: four resources each, and two objects that all of them read."""
