@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 
 from tests.studio.browser.chromium import ROOT
 from tests.studio.browser.studio import Studio
-from tests.studio.browser.test_page import QUICKSTARTS, SCHEMES, example, violations
+from tests.studio.browser.test_page import PULL, QUICKSTARTS, SCHEMES, example, violations
 
 PICTURES = ROOT / "build" / "studio"
 CARDS = 22
@@ -104,12 +104,41 @@ def test_every_width_shows_the_graph_and_scrolls_nothing_sideways(studio: Studio
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate("scrollTo(0, 0)")
         expect(studio.cards).not_to_have_count(0)
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        boxes = [button.bounding_box() for button in page.get_by_role("button").all()]
-        assert all(box["x"] + box["width"] <= width for box in boxes if box)
+        assert fits(studio, width)
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             page.screenshot(path=PICTURES / f"{size}-{width}-{scheme}.png", caret="initial")
+
+
+def fits(studio: Studio, width: int) -> bool:
+    """Report whether the page and all its buttons are within the width."""
+    boxes = [button.bounding_box() for button in studio.page.get_by_role("button").all()]
+    scrolled = studio.page.evaluate("document.documentElement.scrollWidth")
+    return scrolled == width and all(box["x"] + box["width"] <= width for box in boxes if box)
+
+
+def test_every_view_fits_into_360_pixels(studio: Studio) -> None:
+    page = studio.page
+    page.set_viewport_size({"width": 360, "height": 900})
+    expect(studio.card("Deployment")).to_be_visible()
+    studio.choose("Model")
+    expect(page.locator(".origins tbody tr, .origins p").first).to_be_visible()
+    assert fits(studio, 360)
+    studio.show("Simulate")
+    page.get_by_role("checkbox", name=PULL).check()
+    expect(page.locator(".parent-status.failing")).to_be_visible()
+    assert fits(studio, 360)
+    simulation = page.locator(".simulation")
+    assert simulation.evaluate("element => element.scrollHeight - element.clientHeight") == 0, (
+        "no cause is scrolled away"
+    )
+    studio.show("Compare")
+    studio.write(example("llmkube/quickstart").replace("4096", "8192"))
+    expect(page.locator(".change")).not_to_have_count(0)
+    assert fits(studio, 360)
+    page.get_by_role("button", name="Examples").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert fits(studio, 360)
 
 
 @pytest.mark.parametrize("width", [1440, 800, 360])

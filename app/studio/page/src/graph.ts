@@ -10,7 +10,7 @@ import type { Node } from "./types.js";
 /** Below this the text of a card is too small to read: only its name is drawn, larger, on its colour and shape. */
 const READABLE = 0.42;
 /** A graph that would have to be smaller than this to fit begins at its upper left corner instead, as wide as the view. */
-const LEGIBLE = 0.62;
+const LEGIBLE = 0.61;
 /** The largest scale of such a graph, for which its parts are put beside each other. */
 const COMFORTABLE = 0.8;
 const MARGIN = 28;

@@ -7,7 +7,7 @@ export interface Point {
   y: number;
 }
 
-export const CARD = { width: 216, height: 58 };
+export const CARD = { width: 222, height: 58 };
 export const GAP = { column: 50, row: 16, wrapped: 16, part: 40, indent: 22 };
 /** More cards than this in a column become several columns side by side. */
 const TALL = 14;
