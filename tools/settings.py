@@ -6,8 +6,8 @@ import ast
 import inspect
 import re
 
+from app.kube.docstrings import documented
 from app.settings import Settings, variable_name
-from tools.docstrings import documented
 
 _SECTIONS = {
     "Files of earlier sources": "#files-of-earlier-sources",

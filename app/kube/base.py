@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
+from app.kube.docstrings import described_fields
 from app.kube.rules import Rule, Schema, as_schema
 
 FORMS: dict[str, Callable[[str], str]] = {}
@@ -63,9 +64,15 @@ class KubeModel(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
+        """Add the docstrings below the fields as their descriptions, and the rules between the fields."""
         written = handler(schema)
+        resolved = handler.resolve_ref_schema(written)
+        for base in cls.__mro__[: cls.__mro__.index(KubeModel)]:
+            for name, text in described_fields(base).items():
+                if name in cls.model_fields:
+                    resolved["properties"][cls.model_fields[name].alias or name].setdefault("description", text)
         if cls.constraints:
-            handler.resolve_ref_schema(written).update(as_schema(cls.constraints))
+            resolved.update(as_schema(cls.constraints))
         return written
 
 

@@ -18,6 +18,8 @@ import orjson
 
 from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTERS
 
+_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
+
 
 class Path:
     """The place of a value in an object: ``spec.env[3].name``, ``metadata.annotations[example.com/x]``."""
@@ -260,9 +262,6 @@ def aggregate(errors: Iterable[Error]) -> str:
 
 def and_more(count: int) -> str:
     return f"and {count} more errors"
-
-
-_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
 def without_user(address: str) -> str:

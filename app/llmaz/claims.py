@@ -16,28 +16,22 @@ Role = Literal["main", "draft"]
 class ModelReference(KubeModel):
     """One model of several."""
 
-    name: Annotated[str, HONOURED] = Field(description="Name of the OpenModel.")
-    role: Annotated[Role, DEFAULTED] = Field(
-        default="main",
-        description="Role of the model: main answers requests, draft is the draft model of speculative decoding.",
-    )
+    name: Annotated[str, HONOURED]
+    """Name of the OpenModel."""
+    role: Annotated[Role, DEFAULTED] = "main"
+    """Role of the model: main answers requests, draft is the draft model of speculative decoding."""
 
 
 class ModelClaims(KubeModel):
     """Several models, served together."""
 
-    models: list[ModelReference] | None = Field(
-        default=None,
-        min_length=1,
-        description="Exactly one main model, and at most one draft model for speculative decoding.",
-    )
+    models: list[ModelReference] | None = Field(default=None, min_length=1)
+    """Exactly one main model, and at most one draft model for speculative decoding."""
     inference_flavors: Annotated[
         list[str] | None, honoured("the first decides resources and params, all of them the nodes and an annotation")
-    ] = Field(
-        default=None,
-        description="Names of the main model's flavors, in order of preference. The first sets the resources, and pods "
-        "run on nodes of any of them. Defaults to all flavors of the model.",
-    )
+    ] = None
+    """Names of the main model's flavors, in order of preference. The first sets the resources, and pods run on nodes of
+    any of them. Defaults to all flavors of the model."""
 
     @property
     def names(self) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
 from app.kube import field, quantity
@@ -42,12 +42,10 @@ Quantity = Annotated[str, QuantityType()]
 class Resources(KubeModel):
     """Requests and limits of one container."""
 
-    limits: dict[str, Quantity] | None = Field(
-        default=None, description="Maximum amount of each resource that the container may use, by resource name."
-    )
-    requests: dict[str, Quantity] | None = Field(
-        default=None, description="Amount of each resource reserved for the container, by resource name."
-    )
+    limits: dict[str, Quantity] | None = None
+    """Maximum amount of each resource that the container may use, by resource name."""
+    requests: dict[str, Quantity] | None = None
+    """Amount of each resource reserved for the container, by resource name."""
 
 
 def below(first: str, second: str) -> bool:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import Field
-
 from app.hooks import sendable
 from app.kube import field
 from app.kube.base import EmbeddedType, Json, KubeModel
@@ -20,14 +18,15 @@ Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]
 class HPATrigger(KubeModel):
     """Metrics and behavior of a HorizontalPodAutoscaler, as in ``autoscaling/v2``."""
 
-    metrics: list[MetricSpec] | None = Field(
-        default=None, description="Metrics that drive scaling. Defaults to 80 percent of the requested CPU."
-    )
-    behavior: Behavior | None = Field(default=None, description="Scaling policies and stabilization windows.")
+    metrics: list[MetricSpec] | None = None
+    """Metrics that drive scaling. Defaults to 80 percent of the requested CPU."""
+    behavior: Behavior | None = None
+    """Scaling policies and stabilization windows."""
 
 
 class ScaleTrigger(KubeModel):
-    hpa: HPATrigger | None = Field(default=None, description="Settings of a HorizontalPodAutoscaler.")
+    hpa: HPATrigger | None = None
+    """Settings of a HorizontalPodAutoscaler."""
 
 
 _SOURCES = {

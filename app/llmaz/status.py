@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -19,8 +20,18 @@ from app.workload.cause import Cause
 from app.workload.rollout import ROLLING_OUT
 from app.workload.waiting import CHANGE_REFUSED, absent_causes, change_causes, outstanding
 
-READY = "Ready"
-PROGRESSING = "Progressing"
+
+class ConditionType(StrEnum):
+    """The condition types of the family's kinds; definitions have ``Ready`` alone."""
+
+    AVAILABLE = "Available"
+    """All replicas are ready with the present template."""
+    PROGRESSING = "Progressing"
+    """Children are being created or changed. Upstream never removes it; only an abort does."""
+    READY = "Ready"
+    """The one condition all families have; while not True its message lists why."""
+
+
 VALID = "Valid"
 INVALID_SPEC = "InvalidSpec"
 ABORT_PROCESSING = "AbortProcessing"
@@ -65,9 +76,9 @@ class Validity(Generic[StatusT]):
     def invalid(self, resource: Resource[Any, StatusT], errors: Sequence[field.Error], now: datetime) -> StatusT:
         conditions = Conditions(resource.status.conditions, None, now)
         if errors:
-            conditions.set(READY, False, INVALID_SPEC, field.aggregate(errors))
+            conditions.set(ConditionType.READY, False, INVALID_SPEC, field.aggregate(errors))
         else:
-            conditions.set(READY, True, VALID, self.usable)
+            conditions.set(ConditionType.READY, True, VALID, self.usable)
         return msgspec.structs.replace(resource.status, conditions=conditions.list())
 
 
@@ -84,8 +95,8 @@ def aborted(previous: StatusT, cause: Cause, now: datetime, *, replicas: int) ->
 def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> StatusT:
     """Build the status while children, and the fields copied from them, stay unchanged (LZ-5.4)."""
     conditions = Conditions(previous.conditions, None, now)
-    conditions.set(PROGRESSING, False, ABORT_PROCESSING, message)
-    conditions.set(READY, False, reason, message)
+    conditions.set(ConditionType.PROGRESSING, False, ABORT_PROCESSING, message)
+    conditions.set(ConditionType.READY, False, reason, message)
     return msgspec.structs.replace(previous, conditions=conditions.list())
 
 
@@ -112,6 +123,6 @@ def outstanding_causes(
     if not missing:
         return []
     return [
-        *absent_causes(missing.absent, since(previous, READY, "False", _ABSENT), now),
-        *change_causes(missing.pending, since(previous, READY, "False", _CHANGING), now),
+        *absent_causes(missing.absent, since(previous, ConditionType.READY, "False", _ABSENT), now),
+        *change_causes(missing.pending, since(previous, ConditionType.READY, "False", _CHANGING), now),
     ]

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from app.kube.conditions import Conditions, find, is_true
 from app.llmaz.playground.observed import ObservedService
-from app.llmaz.playground.types import ConditionType, PlaygroundStatus, Reason
-from app.llmaz.status import with_notes
+from app.llmaz.playground.types import PlaygroundStatus, Reason
+from app.llmaz.status import ConditionType, with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 

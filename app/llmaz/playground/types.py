@@ -12,76 +12,67 @@ from app.llmaz.claims import ModelClaims, ModelReference
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, ScaledStatus
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, ScaledStatus
 
 
 class ModelClaim(KubeModel):
     """One model, served alone."""
 
-    model_name: Annotated[str, HONOURED] = Field(default="", description="Name of the OpenModel.")
+    model_name: Annotated[str, HONOURED] = ""
+    """Name of the OpenModel."""
     inference_flavors: Annotated[
         list[str] | None, honoured("the first decides resources and params, all of them the nodes and an annotation")
-    ] = Field(
-        default=None,
-        description="Names of the model's flavors, in order of preference. The first sets the resources, and pods run "
-        "on nodes of any of them. Defaults to all flavors of the model.",
-    )
+    ] = None
+    """Names of the model's flavors, in order of preference. The first sets the resources, and pods run on nodes of any
+    of them. Defaults to all flavors of the model."""
 
 
 class BackendRuntimeConfig(KubeModel):
     """Overrides of the engine's preset."""
 
-    backend_name: Annotated[str, DEFAULTED] = Field(default=DEFAULT_BACKEND, description="Name of the BackendRuntime.")
-    version: Annotated[str | None, honoured("instead of the preset's")] = Field(
-        default=None, description="Tag of the engine's image instead of the BackendRuntime's."
-    )
-    envs: Annotated[list[EnvVar] | None, honoured("added, or instead of those of the same name")] = Field(
-        default=None,
-        description="Environment variables, added to the BackendRuntime's or instead of those of the same name.",
-    )
-    config_name: Annotated[str | None, honoured("absent means by whether there is a draft model")] = Field(
-        default=None,
-        description="Name of the preset. Defaults to speculative-decoding with a draft model, otherwise to default.",
-    )
-    args: Annotated[list[str] | None, passed_through("after the preset's")] = Field(
-        default=None, description="Arguments to append to those of the preset. Placeholders in them are not replaced."
-    )
+    backend_name: Annotated[str, DEFAULTED] = DEFAULT_BACKEND
+    """Name of the BackendRuntime."""
+    version: Annotated[str | None, honoured("instead of the preset's")] = None
+    """Tag of the engine's image instead of the BackendRuntime's."""
+    envs: Annotated[list[EnvVar] | None, honoured("added, or instead of those of the same name")] = None
+    """Environment variables, added to the BackendRuntime's or instead of those of the same name."""
+    config_name: Annotated[str | None, honoured("absent means by whether there is a draft model")] = None
+    """Name of the preset. Defaults to speculative-decoding with a draft model, otherwise to default."""
+    args: Annotated[list[str] | None, passed_through("after the preset's")] = None
+    """Arguments to append to those of the preset. Placeholders in them are not replaced."""
     resources: Annotated[
         Resources | None,
         honoured("each instead of the preset's; a limit lowers the preset's request, a request raises its limit"),
-    ] = Field(default=None, description="CPU and memory of the engine. Each overrides the preset's value.")
-    shared_memory_size: Annotated[Quantity | None, honoured("instead of the preset's")] = Field(
-        default=None, description="Size of /dev/shm instead of the preset's."
-    )
+    ] = None
+    """CPU and memory of the engine. Each overrides the preset's value."""
+    shared_memory_size: Annotated[Quantity | None, honoured("instead of the preset's")] = None
+    """Size of /dev/shm instead of the preset's."""
 
 
 class ElasticConfig(KubeModel):
     """Range of replicas for autoscaling."""
 
-    min_replicas: Annotated[Int32, defaulted("where there is a scaleTrigger, here or in the preset")] = Field(
-        default=1, description="Minimum number of replicas. Must be at least 1 and less than maxReplicas."
-    )
-    max_replicas: Annotated[Int32, honoured("where there is a scaleTrigger, here or in the preset")] = Field(
-        ge=1, description="Maximum number of replicas."
-    )
-    scale_trigger: Annotated[ScaleTrigger | None, passed_through("to the autoscaler")] = Field(
-        default=None,
-        description="Metrics that drive scaling. Defaults to the preset's trigger; without one, nothing is scaled.",
-    )
+    min_replicas: Annotated[Int32, defaulted("where there is a scaleTrigger, here or in the preset")] = 1
+    """Minimum number of replicas. Must be at least 1 and less than maxReplicas."""
+    max_replicas: Annotated[Int32, honoured("where there is a scaleTrigger, here or in the preset")] = Field(ge=1)
+    """Maximum number of replicas."""
+    scale_trigger: Annotated[ScaleTrigger | None, passed_through("to the autoscaler")] = None
+    """Metrics that drive scaling. Defaults to the preset's trigger; without one, nothing is scaled."""
 
 
 class PlaygroundSpec(KubeModel):
     """One model, or a main and a draft model, served by one engine."""
 
-    replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = Field(
-        default=1, description="Number of replicas. An autoscaler writes it too."
-    )
-    model_claim: ModelClaim | None = Field(default=None, description="Claim of a single model. Excludes modelClaims.")
-    model_claims: ModelClaims | None = Field(default=None, description="Claim of several models. Excludes modelClaim.")
-    backend_runtime_config: BackendRuntimeConfig | None = Field(
-        default=None, description="Engine and overrides of its preset."
-    )
-    elastic_config: ElasticConfig | None = Field(default=None, description="Autoscaling settings.")
+    replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = 1
+    """Number of replicas. An autoscaler writes it too."""
+    model_claim: ModelClaim | None = None
+    """Claim of a single model. Excludes modelClaims."""
+    model_claims: ModelClaims | None = None
+    """Claim of several models. Excludes modelClaim."""
+    backend_runtime_config: BackendRuntimeConfig | None = None
+    """Engine and overrides of its preset."""
+    elastic_config: ElasticConfig | None = None
+    """Autoscaling settings."""
 
     @property
     def claims(self) -> ModelClaims:
@@ -94,14 +85,6 @@ class PlaygroundSpec(KubeModel):
     @property
     def backend(self) -> str:
         return (self.backend_runtime_config or BackendRuntimeConfig()).backend_name
-
-
-class ConditionType(StrEnum):
-    PROGRESSING = PROGRESSING
-    """The Service is being created or changed. Upstream never removes it; only an abort does."""
-    AVAILABLE = "Available"
-    READY = READY
-    """The one condition all families have; while not True its message lists why."""
 
 
 class Reason(StrEnum):

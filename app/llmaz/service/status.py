@@ -7,8 +7,8 @@ from datetime import datetime
 from app.hooks.protocol import sorted_values
 from app.kube.conditions import Conditions
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
-from app.llmaz.service.types import ConditionType, Reason, ServiceStatus
-from app.llmaz.status import with_notes
+from app.llmaz.service.types import Reason, ServiceStatus
+from app.llmaz.status import ConditionType, with_notes
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes, ready_message, ready_reason
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout

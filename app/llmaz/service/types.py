@@ -9,7 +9,7 @@ from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, PROGRESSING, READY, ScaledStatus
+from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, ScaledStatus
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -21,10 +21,12 @@ class SubGroupPolicy(KubeModel):
     sub_group_policy_type: Annotated[
         Literal["LeaderWorker", "LeaderExcluded"],
         defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns"),
-    ] = Field(default="LeaderWorker", description="Type of subgroups: whether the leader belongs to the first one.")
+    ] = "LeaderWorker"
+    """Type of subgroups: whether the leader belongs to the first one."""
     sub_group_size: Annotated[
         Int32 | None, honoured("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
-    ] = Field(default=None, description="Number of pods per subgroup. Must divide size, or size minus the leader.")
+    ] = None
+    """Number of pods per subgroup. Must divide size, or size minus the leader."""
 
 
 class WorkloadTemplate(KubeModel):
@@ -32,28 +34,23 @@ class WorkloadTemplate(KubeModel):
 
     worker_template: Annotated[
         PodTemplateSpec, passed_through("with the model, the flavor's resources, labels and the scheduler put in")
-    ] = Field(
-        description="The worker pods, and the leader's too where leaderTemplate is absent. The engine's container is "
-        "called model-runner."
-    )
+    ]
+    """The worker pods, and the leader's too where leaderTemplate is absent. The engine's container is called
+    model-runner."""
     leader_template: Annotated[
         PodTemplateSpec | None,
         passed_through("with the model, the flavor's resources, labels and the scheduler put in"),
-    ] = Field(default=None, description="Pod template of the leader. Requires LeaderWorkerSet.")
-    size: Annotated[Int32, defaulted("cannot be changed; above 1 it needs LeaderWorkerSet")] = Field(
-        default=1, description="Number of pods per replica, including the leader. More than 1 requires LeaderWorkerSet."
-    )
+    ] = None
+    """Pod template of the leader. Requires LeaderWorkerSet."""
+    size: Annotated[Int32, defaulted("cannot be changed; above 1 it needs LeaderWorkerSet")] = 1
+    """Number of pods per replica, including the leader. More than 1 requires LeaderWorkerSet."""
     restart_policy: Annotated[
         RestartPolicy, defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
-    ] = Field(
-        default=DEFAULT_RESTART_POLICY,
-        description="Restart policy of the other pods of a replica when one restarts. No effect on a Deployment, where "
-        "the kubelet restarts the container in place.",
-    )
-    sub_group_policy: SubGroupPolicy | None = Field(
-        default=None,
-        description="Subgroups of the pods of one replica. Cannot be added later; no effect on a Deployment.",
-    )
+    ] = DEFAULT_RESTART_POLICY
+    """Restart policy of the other pods of a replica when one restarts. No effect on a Deployment, where the kubelet
+    restarts the container in place."""
+    sub_group_policy: SubGroupPolicy | None = None
+    """Subgroups of the pods of one replica. Cannot be added later; no effect on a Deployment."""
 
     @property
     def is_single(self) -> bool:
@@ -64,51 +61,39 @@ class WorkloadTemplate(KubeModel):
 class RollingUpdateConfiguration(KubeModel):
     """Limits of a rolling update."""
 
-    max_unavailable: Annotated[IntOrString, DEFAULTED] = Field(
-        default=1, description="Maximum number or percentage of replicas that may be unavailable during a rollout."
-    )
-    max_surge: Annotated[IntOrString, DEFAULTED] = Field(
-        default=0, description="Maximum number or percentage of replicas above the desired number during a rollout."
-    )
+    max_unavailable: Annotated[IntOrString, DEFAULTED] = 1
+    """Maximum number or percentage of replicas that may be unavailable during a rollout."""
+    max_surge: Annotated[IntOrString, DEFAULTED] = 0
+    """Maximum number or percentage of replicas above the desired number during a rollout."""
 
 
 class RolloutStrategy(KubeModel):
     """Strategy for rolling out a changed template."""
 
-    type: Annotated[Literal["RollingUpdate"], DEFAULTED] = Field(
-        default="RollingUpdate", description="Always a rolling update."
-    )
-    rolling_update_configuration: RollingUpdateConfiguration | None = Field(
-        default=None, description="Limits of the rolling update. Defaults to one unavailable replica and no surge."
-    )
+    type: Annotated[Literal["RollingUpdate"], DEFAULTED] = "RollingUpdate"
+    """Always a rolling update."""
+    rolling_update_configuration: RollingUpdateConfiguration | None = None
+    """Limits of the rolling update. Defaults to one unavailable replica and no surge."""
 
 
 class ServiceSpec(KubeModel):
     """Models, and the pods that serve them."""
 
-    model_claims: ModelClaims | None = Field(default=None, description="The models to serve.")
-    replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = Field(
-        default=1, description="Number of replicas. An autoscaler writes it too."
-    )
-    workload_template: WorkloadTemplate = Field(description="The pods that serve the models.")
+    model_claims: ModelClaims | None = None
+    """The models to serve."""
+    replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = 1
+    """Number of replicas. An autoscaler writes it too."""
+    workload_template: WorkloadTemplate
+    """The pods that serve the models."""
     rollout_strategy: RolloutStrategy = Field(
-        default_factory=lambda: RolloutStrategy(rolling_update_configuration=RollingUpdateConfiguration()),
-        description="Rollout strategy of the pods.",
+        default_factory=lambda: RolloutStrategy(rolling_update_configuration=RollingUpdateConfiguration())
     )
+    """Rollout strategy of the pods."""
 
     @property
     def claims(self) -> ModelClaims:
         """The claim, empty if it is absent."""
         return self.model_claims or ModelClaims()
-
-
-class ConditionType(StrEnum):
-    AVAILABLE = "Available"
-    """All replicas are ready with the present template."""
-    PROGRESSING = PROGRESSING
-    """Replicas are being created or changed. Upstream never removes it; only an abort does."""
-    READY = READY
-    """The one condition all families have; while not True its message lists why."""
 
 
 class Reason(StrEnum):

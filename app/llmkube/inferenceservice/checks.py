@@ -459,7 +459,8 @@ def refusals(
     if service_plan.gpus.count:
         yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
     claim = spec.cache_claim
-    mounted = any(v.get("persistentVolumeClaim", {}).get("claimName") == claim for v in service_plan.volumes)
+    pod_volumes = service_plan.pod.volumes or ()
+    mounted = any(volume.get("persistentVolumeClaim", {}).get("claimName") == claim for volume in pod_volumes)
     if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
@@ -484,7 +485,7 @@ def mistakes(spec: InferenceServiceSpec, service_plan: Plan, model: Model) -> It
     if server.formats and is_explicit and not spec.command:
         text = f"runtime {server.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
-    engine = service_engine(spec, service_plan.image)
+    engine = service_engine(spec, service_plan.server.image)
     quantizations = engine.values(server.formats_option) if engine is not None else ()
     if quantizations and "gguf" not in quantizations and source.text.partition("?")[0].endswith(".gguf"):
         text = f"{engine} does not load GGUF files, and Model {spec.model_ref} is one: use safetensors or another image"
@@ -497,7 +498,7 @@ def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, se
     claim = spec.cache_claim
     if (
         claim
-        and service_plan.init
+        and service_plan.pod.init_containers
         and not is_by_pods(model.metadata, source_of(model.spec))
         and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim)
     ):

@@ -4,9 +4,8 @@ from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
 from app.kube import desired
 from app.kube.base import Json
 from app.kube.merge import find
-from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
-from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
-from app.workload.parts import TERMINATION_MESSAGE_POLICY
+from app.kube.objects import ObservedAutoscaler, ObservedDeployment
+from app.llmkube.inferenceservice.plan import Plan
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""
@@ -37,7 +36,7 @@ def deployment(
             strategy=RECREATE if plan.has_gpus else ROLLING_UPDATE,
             template=desired.PodTemplateSpec(
                 metadata=desired.TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
-                spec=_pod(plan),
+                spec=plan.pod,
             ),
         ),
     )
@@ -59,55 +58,9 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     """Return whether leaving out ``rollingUpdate`` removes it: it is absent or recorded."""
     if observed.spec.strategy.rolling_update is None:
         return True
-    return bool(find(last_applied(observed), ("spec", "strategy", "rollingUpdate")))
+    return bool(find(observed.record, ("spec", "strategy", "rollingUpdate")))
 
 
 def _with_strategy(child: Kept, observed: ObservedDeployment) -> Json:
     spec = child.get("spec") or {}
     return {**spec, "strategy": {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}}
-
-
-def _pod(plan: Plan) -> desired.PodSpec:
-    return desired.PodSpec(
-        containers=[_container(plan)],
-        init_containers=plan.init or None,
-        volumes=plan.volumes or None,
-        security_context=plan.pod_security,
-        priority_class_name=plan.priority_class,
-        runtime_class_name=plan.runtime_class or None,
-        image_pull_secrets=plan.image_pull_secrets or None,
-        enable_service_links=plan.runtime.service_links,
-        tolerations=plan.tolerations or None,
-        node_selector=plan.node_selector or None,
-        resource_claims=plan.claims or None,
-        affinity=plan.affinity or None,
-        topology_spread_constraints=plan.topology_spread or None,
-    )
-
-
-def _container(plan: Plan) -> desired.Container:
-    return desired.Container(
-        name=plan.runtime.container,
-        image=plan.image,
-        command=plan.command or None,
-        args=plan.args or None,
-        ports=[desired.ContainerPort(name=PORT_NAME, container_port=plan.port)],
-        env=plan.env or None,
-        resources=_resources(plan),
-        volume_mounts=plan.mounts or None,
-        startup_probe=plan.probes.startup,
-        liveness_probe=plan.probes.liveness,
-        readiness_probe=plan.probes.readiness,
-        security_context=plan.container_security,
-        termination_message_policy=TERMINATION_MESSAGE_POLICY,
-    )
-
-
-def _resources(plan: Plan) -> desired.ResourceRequirements | None:
-    """Return GPUs as limits, which extended resources require, and CPU and memory as requests without a limit."""
-    gpus = {plan.gpus.resource: str(plan.gpus.count)} if plan.gpus.count else {}
-    limits = {**gpus, **plan.limits}
-    if not limits and not plan.requests and not plan.claims:
-        return None
-    claims = [{"name": claim["name"]} for claim in plan.claims]
-    return desired.ResourceRequirements(limits=limits or None, requests=plan.requests or None, claims=claims or None)

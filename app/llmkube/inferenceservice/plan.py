@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from app.kube.base import Json
-from app.kube.desired import Container, VolumeMount
+from app.kube.desired import Container, ContainerPort, PodSpec, ResourceRequirements, VolumeMount
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObjectMeta
 from app.kube.podspec import each_name_once, normalised
@@ -35,6 +35,7 @@ from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
 from app.workload.parts import (
+    TERMINATION_MESSAGE_POLICY,
     GPURequest,
     Probes,
     http_get,
@@ -62,7 +63,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decisions about a service. Empty maps and lists are left out of the objects."""
+    """The decisions about a service. Empty maps and lists of its pods are ``None``, and left out of the objects."""
 
     name: str
     namespace: str
@@ -76,39 +77,21 @@ class Plan:
     """Replicas of the spec; an autoscaler may change them."""
     scaling: Scaling | None
     runtime: Runtime
-    image: str
-    command: list[str]
-    args: list[str]
-    env: list[Json]
-    port: int
     service_port: int
     service_type: str
     node_port: int | None
     history_limit: int | None
     gpus: GPURequest
-    claims: list[Json]
-    """Claims of dynamic resource allocation."""
-    requests: dict[str, str]
-    limits: dict[str, str]
-    """Limits other than those of GPUs."""
-    init: list[Container]
-    volumes: list[Json]
-    mounts: list[VolumeMount | Json]
-    probes: Probes
-    pod_security: Json
-    container_security: Json
-    priority_class: str
-    runtime_class: str
-    image_pull_secrets: list[Json]
-    tolerations: list[Json]
-    node_selector: dict[str, str]
-    affinity: Json
-    topology_spread: list[Json]
+    pod: PodSpec
+
+    @property
+    def server(self) -> Container:
+        return self.pod.containers[0]
 
     @property
     def has_gpus(self) -> bool:
         """Return whether pods have GPUs, counted or claimed, for which a new pod may wait."""
-        return bool(self.gpus.count or self.claims)
+        return bool(self.gpus.count or self.pod.resource_claims)
 
 
 def plan(
@@ -128,7 +111,6 @@ def plan(
     """
     runtime = runtime_of(spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
-    claims = gpu_of(model.spec).resource_claims
     main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
@@ -143,32 +125,52 @@ def plan(
         replicas=replicas_of(spec),
         scaling=_scaling(spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
-        image=spec.image or _image(runtime, model.spec, gpus),
-        command=spec.command or list(runtime.command),
-        args=runtime.arguments(_serving(spec, model.spec, runtime, main, draft, gpus.count or int(bool(claims)))),
-        env=_environment([*runtime.environment(spec), *spec.env]),
-        port=container_port(spec, runtime),
         service_port=service_port(spec),
         service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
         node_port=spec.endpoint.node_port if spec.endpoint and spec.endpoint.type == "NodePort" else None,
         history_limit=spec.revision_history_limit,
         gpus=gpus,
-        claims=[claim.model_dump(by_alias=True, exclude_none=True) for claim in claims],
-        requests={**_requests(spec, model.spec), **_disk(spec)},
-        limits=_disk(spec),
-        init=[step for step in (main.init, draft.init) if step],
-        volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)],
-        mounts=[*main.mounts, *draft.mounts, *_embedded(spec.extra_volume_mounts)],
-        probes=_probes(spec, runtime, container_port(spec, runtime)),
-        pod_security=_security(spec, settings),
-        container_security=_container_security(spec),
-        priority_class=priority_class(spec),
-        runtime_class=spec.runtime_class_name,
-        image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)],
-        tolerations=_tolerations(spec, gpus, model.spec),
-        node_selector={**pool_selector(model.spec, spec, settings), **spec.node_selector},
-        affinity=normalised(clean(spec.affinity or {})),
-        topology_spread=_embedded(spec.topology_spread_constraints),
+        pod=_pod(spec, model.spec, main, draft, gpus, settings),
+    )
+
+
+def _pod(
+    spec: InferenceServiceSpec, model: ModelSpec, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
+) -> PodSpec:
+    runtime, claims = runtime_of(spec.runtime), gpu_of(model).resource_claims
+    return PodSpec(
+        containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
+        init_containers=[step for step in (main.init, draft.init) if step] or None,
+        volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
+        security_context=_security(spec, settings),
+        priority_class_name=priority_class(spec),
+        runtime_class_name=spec.runtime_class_name or None,
+        image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,
+        enable_service_links=runtime.service_links,
+        tolerations=_tolerations(spec, gpus, model) or None,
+        node_selector={**pool_selector(model, spec, settings), **spec.node_selector} or None,
+        affinity=normalised(clean(spec.affinity or {})) or None,
+        topology_spread_constraints=_embedded(spec.topology_spread_constraints) or None,
+        resource_claims=[claim.model_dump(by_alias=True, exclude_none=True) for claim in claims] or None,
+    )
+
+
+def _server(serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[VolumeMount]) -> Container:
+    spec, probes = serving.spec, _probes(serving.spec, runtime, serving.port)
+    return Container(
+        name=runtime.container,
+        image=spec.image or _image(runtime, serving.model, gpus),
+        command=spec.command or list(runtime.command) or None,
+        args=runtime.arguments(serving) or None,
+        ports=[ContainerPort(name=PORT_NAME, container_port=serving.port)],
+        env=_environment([*runtime.environment(spec), *spec.env]) or None,
+        resources=_resources(spec, serving.model, gpus),
+        volume_mounts=[*mounts, *_embedded(spec.extra_volume_mounts)] or None,
+        startup_probe=probes.startup,
+        liveness_probe=probes.liveness,
+        readiness_probe=probes.readiness,
+        security_context=_container_security(spec),
+        termination_message_policy=TERMINATION_MESSAGE_POLICY,
     )
 
 
@@ -176,9 +178,8 @@ def _mounts_model(spec: InferenceServiceSpec, runtime: Runtime) -> bool:
     return runtime.mounts_model and not spec.skip_model_init
 
 
-def _serving(
-    spec: InferenceServiceSpec, model: ModelSpec, runtime: Runtime, main: Storage, draft: Draft, gpus: int
-) -> Serving:
+def _serving(spec: InferenceServiceSpec, model: ModelSpec, main: Storage, draft: Storage, gpus: GPURequest) -> Serving:
+    runtime = runtime_of(spec.runtime)
     return Serving(
         runtime=runtime.name,
         spec=spec,
@@ -186,8 +187,8 @@ def _serving(
         path=_served(main, runtime, model),
         mounts_model=_mounts_model(spec, runtime),
         port=container_port(spec, runtime),
-        gpus=gpus,
-        draft=draft.name,
+        gpus=gpus.count or int(bool(gpu_of(model).resource_claims)),
+        draft=draft.path,
         directory=main.directory,
         engine=service_engine(spec, runtime.image),
     )
@@ -267,27 +268,18 @@ def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The model inside the pod. Empty if the server downloads the model itself."""
+    """A model inside the pod. Empty if the server downloads the model itself."""
 
     path: str = ""
-    directory: str = ""
-    """Root of the paths of several files."""
+    """On the command line; of a draft model it may be a name."""
     volumes: tuple[Json, ...] = ()
     mounts: tuple[VolumeMount, ...] = ()
     init: Container | None = None
+    directory: str = ""
+    """Root of the paths of several files."""
 
 
 _FETCHED_BY_SERVER = Storage()
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """The draft model: its path or name on the command line, and its volumes, mounts and init container."""
-
-    name: str = ""
-    volumes: tuple[Json, ...] = ()
-    mounts: tuple[VolumeMount, ...] = ()
-    init: Container | None = None
 
 
 def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings) -> Storage:
@@ -295,7 +287,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
     source = source_of(model.spec)
     if source.kind is SourceClass.PVC:
         mount = VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
-        return Storage(source.mounted_path, "", (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
+        return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
     cache = spec.model_cache or _DEFAULT_CACHE
@@ -333,15 +325,15 @@ def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
 
 def _draft(
     spec: InferenceServiceSpec, model: Model | None, main: Storage, operator_claim: bool, settings: Settings
-) -> Draft:
+) -> Storage:
     """Return the draft model, if it can be used (LK-B-08): a Model of the namespace, else the user's value."""
     runtime = runtime_of(spec.runtime)
     text = runtime.draft(spec)
     if not text or model is None or accelerator(model.spec) == METAL:
-        return Draft() if runtime.draft_is_model or is_dns1123_subdomain(text) else Draft(text)
+        return _FETCHED_BY_SERVER if runtime.draft_is_model or is_dns1123_subdomain(text) else Storage(text)
     source = source_of(model.spec)
     if source.kind is SourceClass.REPOSITORY:
-        return Draft() if runtime.draft_is_model else Draft(source.repository)
+        return _FETCHED_BY_SERVER if runtime.draft_is_model else Storage(source.repository)
     if source.kind is SourceClass.PVC:
         return _mounted(source.claim, source.path, main)
     key = model.status.cache_key or source.cache_key
@@ -352,23 +344,23 @@ def _draft(
     return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
 
 
-def _downloaded(fetched: Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Draft:
+def _downloaded(fetched: Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Storage:
     existing = {volume["name"] for volume in main.volumes}
     added = tuple(_sized(v, spec) for v in volumes(fetched, "", settings) if v["name"] not in existing)
     mount = serving_mount(fetched)
     downloader = container(fetched, settings, spec.pod_security_context)
     init = msgspec.structs.replace(downloader, name=names.DRAFT_DOWNLOADER)
-    return Draft(fetched.path, added, () if mount.name in existing else (mount,), init)
+    return Storage(fetched.path, added, () if mount.name in existing else (mount,), init)
 
 
-def _mounted(claim: str, inside: str, main: Storage) -> Draft:
+def _mounted(claim: str, inside: str, main: Storage) -> Storage:
     """Return a draft model on a claim: below the main model's mount if it is the same claim, else on another mount."""
     shared = {v["name"] for v in main.volumes if v.get("persistentVolumeClaim", {}).get("claimName") == claim}
     for mount in main.mounts:
         if mount.name in shared:
-            return Draft(posixpath.join(mount.mount_path, inside))
+            return Storage(posixpath.join(mount.mount_path, inside))
     draft_mount = VolumeMount(name=names.DRAFT_VOLUME, mount_path=names.DRAFT_DIR, read_only=True)
-    return Draft(posixpath.join(names.DRAFT_DIR, inside), (_claim_volume(names.DRAFT_VOLUME, claim),), (draft_mount,))
+    return Storage(posixpath.join(names.DRAFT_DIR, inside), (_claim_volume(names.DRAFT_VOLUME, claim),), (draft_mount,))
 
 
 def _claim_volume(name: str, claim: str) -> Json:
@@ -381,13 +373,22 @@ def _claim_volume(name: str, claim: str) -> Json:
 _CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def _requests(spec: InferenceServiceSpec, model: ModelSpec) -> dict[str, str]:
-    """Return the requests of CPU and memory, which default to the Model's (LK-B-03)."""
+def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> ResourceRequirements | None:
+    """Return GPUs as limits, which extended resources require, and CPU and memory as requests without a limit.
+
+    The requests default to the Model's (LK-B-03).
+    """
     resources, fallback = spec.resources, model.resources
     cpu = (resources.cpu if resources else "") or (fallback.cpu if fallback else "")
     memory = (resources.host_memory or resources.memory if resources else "") or (fallback.memory if fallback else "")
     # The Model's hook, which may not have run yet, reports invalid quantities.
-    return {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if text and is_quantity(text)}
+    requests = {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if is_quantity(text)}
+    requests |= _disk(spec)
+    limits = {**({gpus.resource: str(gpus.count)} if gpus.count else {}), **_disk(spec)}
+    claims = [{"name": claim.name} for claim in gpu_of(model).resource_claims]
+    if not limits and not requests and not claims:
+        return None
+    return ResourceRequirements(limits=limits or None, requests=requests or None, claims=claims or None)
 
 
 EPHEMERAL_STORAGE = "ephemeral-storage"

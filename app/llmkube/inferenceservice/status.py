@@ -405,11 +405,11 @@ def _place(metadata: ObjectMeta) -> tuple[str, str, str]:
 
 def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
     """Yield missing classes without which no pod can be created, of the kinds that are observed."""
-    if related.priority_classes is not None and plan.priority_class not in related.priority_classes:
-        yield Cause(Stage.QUOTA, f"PriorityClass {plan.priority_class} does not exist", "PriorityClassNotFound")
-    runtime_classes = related.runtime_classes
-    if plan.runtime_class and runtime_classes is not None and plan.runtime_class not in runtime_classes:
-        yield Cause(Stage.QUOTA, f"RuntimeClass {plan.runtime_class} does not exist", "RuntimeClassNotFound")
+    priority, runtime_class = plan.pod.priority_class_name, plan.pod.runtime_class_name
+    if related.priority_classes is not None and priority not in related.priority_classes:
+        yield Cause(Stage.QUOTA, f"PriorityClass {priority} does not exist", "PriorityClassNotFound")
+    if runtime_class and related.runtime_classes is not None and runtime_class not in related.runtime_classes:
+        yield Cause(Stage.QUOTA, f"RuntimeClass {runtime_class} does not exist", "RuntimeClassNotFound")
 
 
 def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, settings: Settings) -> Iterator[Cause]:
@@ -419,7 +419,7 @@ def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, sett
     are known.
     """
     hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
-    volume = next((v for v in plan.volumes if v["name"] == names.CACHE_VOLUME), {})
+    volume = next((v for v in plan.pod.volumes or () if v["name"] == names.CACHE_VOLUME), {})
     claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
     if len(hosts) < 2 or not claim or _shareable(claim, plan.namespace, related, settings):
         return

@@ -39,36 +39,31 @@ Priority = Literal["critical", "high", "normal", "low", "batch"]
 
 
 class Metric(KubeModel):
-    type: Annotated[Literal["Pods", "Resource"], HONOURED] = Field(
-        description="Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."
-    )
-    name: Annotated[str, HONOURED] = Field(description="Name of the metric; cpu or memory for type Resource.")
-    target_average_value: Annotated[str, honoured("type Pods")] = Field(
-        default="", description="Target average per pod, as a quantity. Required for type Pods."
-    )
-    target_average_utilization: Annotated[Int32 | None, honoured("type Resource")] = Field(
-        default=None,
-        description="Target average in percent of the request. Required for type Resource.",
-    )
+    type: Annotated[Literal["Pods", "Resource"], HONOURED]
+    """Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."""
+    name: Annotated[str, HONOURED]
+    """Name of the metric; cpu or memory for type Resource."""
+    target_average_value: Annotated[str, honoured("type Pods")] = ""
+    """Target average per pod, as a quantity. Required for type Pods."""
+    target_average_utilization: Annotated[Int32 | None, honoured("type Resource")] = None
+    """Target average in percent of the request. Required for type Resource."""
 
 
 class Autoscaling(KubeModel):
-    min_replicas: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=1, ge=1, le=10, description="Minimum number of replicas. Must not be 0."
-    )
-    max_replicas: Annotated[Int32, HONOURED] = Field(
-        ge=1, le=100, description="Maximum number of replicas. Must not be less than minReplicas."
-    )
-    metrics: list[Metric] = Field(
-        default_factory=list,
-        description="Metrics that drive scaling. Defaults to the number of in-flight requests; required with the "
-        "runtimes generic, personaplex and llamacpp-router, which have no such metric.",
-    )
+    min_replicas: Annotated[Int32 | None, DEFAULTED] = Field(default=1, ge=1, le=10)
+    """Minimum number of replicas. Must not be 0."""
+    max_replicas: Annotated[Int32, HONOURED] = Field(ge=1, le=100)
+    """Maximum number of replicas. Must not be less than minReplicas."""
+    metrics: list[Metric] = Field(default_factory=list)
+    """Metrics that drive scaling. Defaults to the number of in-flight requests; required with the runtimes generic,
+    personaplex and llamacpp-router, which have no such metric."""
 
 
 class GatewayReference(KubeModel):
-    name: str = Field(description="Name of the Gateway.")
-    namespace: str = Field(default="", description="Namespace of the Gateway.")
+    name: str
+    """Name of the Gateway."""
+    namespace: str = ""
+    """Namespace of the Gateway."""
 
 
 GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of this name"
@@ -77,32 +72,27 @@ GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of thi
 class EndpointGateway(KubeModel):
     """A route of Envoy AI Gateway, which is not made here."""
 
-    enabled: bool = Field(default=False, description="Whether a route is requested.")
-    gateway_ref: GatewayReference = Field(description="The Gateway of the route.")
-    model_name: str = Field(default="", description="Name of the model in requests.")
+    enabled: bool = False
+    """Whether a route is requested."""
+    gateway_ref: GatewayReference
+    """The Gateway of the route."""
+    model_name: str = ""
+    """Name of the model in requests."""
 
 
 class Endpoint(KubeModel):
     """The Service in front of the pods."""
 
-    port: Annotated[Int32, DEFAULTED] = Field(
-        default=8080,
-        ge=1,
-        le=65535,
-        description="Port of the Service; also the container's, unless containerPort is set.",
-    )
-    path: Annotated[str, DEFAULTED] = Field(
-        default="/v1/chat/completions", description="Path in status.endpoint. It changes nothing about the server."
-    )
-    type: Annotated[Literal["ClusterIP", "NodePort", "LoadBalancer"], DEFAULTED] = Field(
-        default="ClusterIP", description="How the Service is reachable."
-    )
-    node_port: Annotated[Int32 | None, honoured("endpoint.type NodePort")] = Field(
-        default=None, ge=30000, le=32767, description="Port on the nodes. Allocated by the cluster if not set."
-    )
-    gateway: Annotated[EndpointGateway | None, no_effect(GATEWAY_HINT)] = Field(
-        default=None, description="No effect: a route of Envoy AI Gateway."
-    )
+    port: Annotated[Int32, DEFAULTED] = Field(default=8080, ge=1, le=65535)
+    """Port of the Service; also the container's, unless containerPort is set."""
+    path: Annotated[str, DEFAULTED] = "/v1/chat/completions"
+    """Path in status.endpoint. It changes nothing about the server."""
+    type: Annotated[Literal["ClusterIP", "NodePort", "LoadBalancer"], DEFAULTED] = "ClusterIP"
+    """How the Service is reachable."""
+    node_port: Annotated[Int32 | None, honoured("endpoint.type NodePort")] = Field(default=None, ge=30000, le=32767)
+    """Port on the nodes. Allocated by the cluster if not set."""
+    gateway: Annotated[EndpointGateway | None, no_effect(GATEWAY_HINT)] = None
+    """No effect: a route of Envoy AI Gateway."""
 
 
 _PARTITIONED = "(has(self.mode) && self.mode == 'partitioned')"
@@ -130,17 +120,15 @@ class GPUSharing(KubeModel):
         ),
     )
 
-    mode: Annotated[Literal["exclusive", "shared", "partitioned"], DEFAULTED] = Field(
-        default="exclusive",
-        description="Sharing mode: exclusive requests whole GPUs, partitioned a MIG partition, shared a GPU of the "
-        "operator's pool. partitioned and shared require exactly one GPU.",
-    )
-    profile: Annotated[str, honoured("mode partitioned")] = Field(
-        default="", description="MIG profile of mode partitioned, for example 1g.10gb."
-    )
+    mode: Annotated[Literal["exclusive", "shared", "partitioned"], DEFAULTED] = "exclusive"
+    """Sharing mode: exclusive requests whole GPUs, partitioned a MIG partition, shared a GPU of the operator's pool.
+    partitioned and shared require exactly one GPU."""
+    profile: Annotated[str, honoured("mode partitioned")] = ""
+    """MIG profile of mode partitioned, for example 1g.10gb."""
     memory_limit_gi_b: Annotated[Int32 | None, no_effect("nothing limits the memory of a pod on a shared GPU")] = Field(
-        default=None, alias="memoryLimitGiB", ge=1, description="No effect: GPU memory in mode shared, for quotas."
+        default=None, alias="memoryLimitGiB", ge=1
     )
+    """No effect: GPU memory in mode shared, for quotas."""
 
 
 _LLAMACPP = ("llamacpp",)
@@ -188,27 +176,23 @@ class SpeculativeDecoding(KubeModel):
         ),
     )
 
-    type: Annotated[SpeculationType, HONOURED, Flag("--spec-type", (), _LLAMACPP)] = Field(
-        description="How tokens are drafted. draft is short for draft-simple, mtp for draft-mtp; none and disabled "
-        "switch speculative decoding off."
-    )
-    draft_model_ref: Annotated[str, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
-        Field(default="", description="Name of the draft Model, in the same namespace.")
-    )
+    type: Annotated[SpeculationType, HONOURED, Flag("--spec-type", (), _LLAMACPP)]
+    """How tokens are drafted. draft is short for draft-simple, mtp for draft-mtp; none and disabled switch speculative
+    decoding off."""
+    draft_model_ref: Annotated[str, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = ""
+    """Name of the draft Model, in the same namespace."""
     draft_model: Annotated[str | None, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
-        Field(
-            default=None,
-            min_length=1,
-            max_length=253,
-            description="Draft model as one of the Model's files, by its path in the repository or below the prefix.",
-        )
+        Field(default=None, min_length=1, max_length=253)
     )
+    """Draft model as one of the Model's files, by its path in the repository or below the prefix."""
     n_draft_max: Annotated[Int32 | None, HONOURED, Flag("--spec-draft-n-max", (), _LLAMACPP)] = Field(
-        default=None, ge=1, description="Maximum number of tokens to draft. Defaults to the server's own."
+        default=None, ge=1
     )
+    """Maximum number of tokens to draft. Defaults to the server's own."""
     p_min: Annotated[float | None, HONOURED, Flag("--spec-draft-p-min", (), _LLAMACPP)] = Field(
-        default=None, ge=0, le=1, description="Minimum probability of a drafted token. Defaults to the server's own."
+        default=None, ge=0, le=1
     )
+    """Minimum probability of a drafted token. Defaults to the server's own."""
 
     @property
     def draft(self) -> str:
@@ -226,29 +210,26 @@ class ServiceResources(KubeModel):
         ("limits", "requests"), "write cpu, memory and gpu directly below resources; gpu: 1 asks for one GPU"
     )
 
-    gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(
-        default=None, ge=0, le=8, description="GPUs per pod, where the Model does not say how many."
-    )
-    gpu_memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = Field(
-        default="",
-        description="Memory of one GPU as a quantity, where the Model does not say it. It is compared with what the "
-        "model needs; GPUs are requested by number.",
-    )
-    cpu: Annotated[str, HONOURED] = Field(default="", description="CPU request as a quantity. There is never a limit.")
-    memory: Annotated[str, HONOURED] = Field(
-        default="", description="Memory request as a quantity. There is never a limit."
-    )
-    host_memory: Annotated[str, HONOURED] = Field(
-        default="", description="Memory request of a model that is partly kept in main memory. It wins over memory."
-    )
+    gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(default=None, ge=0, le=8)
+    """GPUs per pod, where the Model does not say how many."""
+    gpu_memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = ""
+    """Memory of one GPU as a quantity, where the Model does not say it. It is compared with what the model needs; GPUs
+    are requested by number."""
+    cpu: Annotated[str, HONOURED] = ""
+    """CPU request as a quantity. There is never a limit."""
+    memory: Annotated[str, HONOURED] = ""
+    """Memory request as a quantity. There is never a limit."""
+    host_memory: Annotated[str, HONOURED] = ""
+    """Memory request of a model that is partly kept in main memory. It wins over memory."""
     ephemeral_storage: Annotated[str, HONOURED] = Field(
         default="",
         pattern=pattern(
             "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$", "must be a quantity of bytes, for example 200Gi"
         ),
-        description="Request and limit of the pod's own disk space, and the size of a model's emptyDir, as a quantity.",
     )
-    gpu_sharing: GPUSharing | None = Field(default=None, description="GPU sharing. Defaults to whole GPUs.")
+    """Request and limit of the pod's own disk space, and the size of a model's emptyDir, as a quantity."""
+    gpu_sharing: GPUSharing | None = None
+    """GPU sharing. Defaults to whole GPUs."""
 
 
 class RopeScaling(KubeModel):
@@ -256,43 +237,34 @@ class RopeScaling(KubeModel):
 
     type: Annotated[
         Literal["linear", "yarn", "longrope"], HONOURED, Flag("--rope-scaling", (), _LLAMACPP, governs_block=True)
-    ] = Field(description="Scaling method.")
-    factor: Annotated[str, HONOURED, Flag("--rope-scale", (), _LLAMACPP)] = Field(
-        default="",
-        pattern=DECIMAL_PATTERN,
-        description="Scaling factor of the context length, such as 2.0.",
-    )
+    ]
+    """Scaling method."""
+    factor: Annotated[str, HONOURED, Flag("--rope-scale", (), _LLAMACPP)] = Field(default="", pattern=DECIMAL_PATTERN)
+    """Scaling factor of the context length, such as 2.0."""
     original_context: Annotated[Int32 | None, HONOURED, Flag("--yarn-orig-ctx", (), _LLAMACPP)] = Field(
-        default=None, ge=128, description="Context length in tokens that the model was trained with."
+        default=None, ge=128
     )
+    """Context length in tokens that the model was trained with."""
 
 
 class ProbeOverrides(KubeModel):
     """Probes that replace the generated ones, each as a whole."""
 
-    startup: Annotated[Probe | None, defaulted("replaced as a whole")] = Field(
-        default=None, description="Replaces the startup probe, which allows half an hour."
-    )
-    liveness: Annotated[Probe | None, defaulted("replaced as a whole")] = Field(
-        default=None, description="Replaces the liveness probe."
-    )
-    readiness: Annotated[Probe | None, defaulted("replaced as a whole")] = Field(
-        default=None, description="Replaces the readiness probe."
-    )
+    startup: Annotated[Probe | None, defaulted("replaced as a whole")] = None
+    """Replaces the startup probe, which allows half an hour."""
+    liveness: Annotated[Probe | None, defaulted("replaced as a whole")] = None
+    """Replaces the liveness probe."""
+    readiness: Annotated[Probe | None, defaulted("replaced as a whole")] = None
+    """Replaces the readiness probe."""
 
 
 class ModelCache(KubeModel):
     """The storage of the model's file in pods."""
 
-    persistence: Annotated[Literal["Cached", "Ephemeral"] | None, HONOURED] = Field(
-        default=None,
-        description="Ephemeral: each pod downloads into an empty directory. Cached: the file is on a claim.",
-    )
-    claim_name: Annotated[str, HONOURED] = Field(
-        default="",
-        max_length=253,
-        description="An existing claim of this namespace in place of the Model's own. Pods download onto it.",
-    )
+    persistence: Annotated[Literal["Cached", "Ephemeral"] | None, HONOURED] = None
+    """Ephemeral: each pod downloads into an empty directory. Cached: the file is on a claim."""
+    claim_name: Annotated[str, HONOURED] = Field(default="", max_length=253)
+    """An existing claim of this namespace in place of the Model's own. Pods download onto it."""
 
 
 class Disruption(KubeModel):
@@ -300,34 +272,39 @@ class Disruption(KubeModel):
 
     protect_startup: Annotated[
         bool, no_effect("pods are protected always or never: set protectAlways to protect them")
-    ] = Field(default=True, description="No effect: protection until the service is Ready would replace its pods.")
-    protect_always: Annotated[bool, HONOURED] = Field(
-        default=False, description="Puts karpenter.sh/do-not-disrupt on the pods."
-    )
+    ] = True
+    """No effect: protection until the service is Ready would replace its pods."""
+    protect_always: Annotated[bool, HONOURED] = False
+    """Puts karpenter.sh/do-not-disrupt on the pods."""
 
 
 class SLO(KubeModel):
     """A service level objective of Pyrra, which is not made here."""
 
-    name: str = Field(default="", description="Name of the objective.")
-    objective: str = Field(pattern=DECIMAL_PATTERN, description="Target percentage of good requests, for example 99.5.")
+    name: str = ""
+    """Name of the objective."""
+    objective: str = Field(pattern=DECIMAL_PATTERN)
+    """Target percentage of good requests, for example 99.5."""
     window: str = Field(
         default="28d",
         pattern=pattern("^[0-9]+[mhdw]$", "must be a duration of minutes, hours, days or weeks, for example 28d"),
-        description="Time window of the objective. Defaults to 28d.",
     )
-    indicator: Literal["availability", "latency"] = Field(
-        default="availability", description="Measured indicator. Defaults to availability."
-    )
-    latency_threshold: str = Field(default="", description="Maximum duration of a good request, in seconds.")
+    """Time window of the objective. Defaults to 28d."""
+    indicator: Literal["availability", "latency"] = "availability"
+    """Measured indicator. Defaults to availability."""
+    latency_threshold: str = ""
+    """Maximum duration of a good request, in seconds."""
 
 
 class RolloutPolicy(KubeModel):
     """The wait of a new template for requests in flight."""
 
-    wait_for_idle: bool = Field(default=False, description="Whether a rollout waits until no request is in flight.")
-    idle_timeout_seconds: int = Field(default=300, ge=0, description="Maximum time to wait, in seconds.")
-    force: bool = Field(default=False, description="Whether the rollout starts at once.")
+    wait_for_idle: bool = False
+    """Whether a rollout waits until no request is in flight."""
+    idle_timeout_seconds: int = Field(default=300, ge=0)
+    """Maximum time to wait, in seconds."""
+    force: bool = False
+    """Whether the rollout starts at once."""
 
 
 class InferenceServiceSpec(KubeModel):
@@ -340,226 +317,188 @@ class InferenceServiceSpec(KubeModel):
         "containers": "there is one container; describe it by spec.image, spec.args, spec.env and spec.resources",
     }
 
-    model_ref: Annotated[str, HONOURED] = Field(
-        description="Name of the Model, in the same namespace. A change rolls the pods."
-    )
-    runtime: Annotated[Runtime, DEFAULTED] = Field(
-        default="llamacpp", description="Server that runs the model. Defaults to llamacpp."
-    )
-    replicas: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=1,
-        ge=0,
-        le=10,
-        description="Number of replicas; 0 stops the service. With autoscaling, the initial number. Defaults to 1.",
-    )
-    suspend: Annotated[bool, HONOURED] = Field(
-        default=False, description="Stops the service and keeps replicas and autoscaling as they are written."
-    )
-    mode: Annotated[Literal["chat", "embedding", "rerank"] | None, HONOURED] = Field(
-        default=None, description="Purpose of the model. llamacpp and sglang only."
-    )
-    image: Annotated[str, DEFAULTED] = Field(
-        default="", description="Image of the server instead of the runtime's own. generic and personaplex need it."
-    )
-    command: Annotated[list[str], PASSED_THROUGH] = Field(
-        default_factory=list, description="Command of the container instead of the image's."
-    )
-    args: Annotated[list[str], PASSED_THROUGH] = Field(
-        default_factory=list, description="All arguments of the container. Runtime generic only; no effect elsewhere."
-    )
-    extra_args: Annotated[list[str], passed_through("`--metrics` is written once")] = Field(
-        default_factory=list, description="Arguments after the generated ones. Runtimes llamacpp and vllm only."
-    )
+    model_ref: Annotated[str, HONOURED]
+    """Name of the Model, in the same namespace. A change rolls the pods."""
+    runtime: Annotated[Runtime, DEFAULTED] = "llamacpp"
+    """Server that runs the model. Defaults to llamacpp."""
+    replicas: Annotated[Int32 | None, DEFAULTED] = Field(default=1, ge=0, le=10)
+    """Number of replicas; 0 stops the service. With autoscaling, the initial number. Defaults to 1."""
+    suspend: Annotated[bool, HONOURED] = False
+    """Stops the service and keeps replicas and autoscaling as they are written."""
+    mode: Annotated[Literal["chat", "embedding", "rerank"] | None, HONOURED] = None
+    """Purpose of the model. llamacpp and sglang only."""
+    image: Annotated[str, DEFAULTED] = ""
+    """Image of the server instead of the runtime's own. generic and personaplex need it."""
+    command: Annotated[list[str], PASSED_THROUGH] = Field(default_factory=list)
+    """Command of the container instead of the image's."""
+    args: Annotated[list[str], PASSED_THROUGH] = Field(default_factory=list)
+    """All arguments of the container. Runtime generic only; no effect elsewhere."""
+    extra_args: Annotated[list[str], passed_through("`--metrics` is written once")] = Field(default_factory=list)
+    """Arguments after the generated ones. Runtimes llamacpp and vllm only."""
     env: Annotated[list[EnvVar], passed_through("of two variables with one name the last one stays")] = Field(
-        default_factory=list, description="Environment of the container; it wins over what the runtime sets."
+        default_factory=list
     )
-    container_port: Annotated[Int32 | None, HONOURED] = Field(
-        default=None,
-        ge=1,
-        le=65535,
-        description="Port the server listens on. Absent: endpoint.port, else the runtime's own.",
-    )
+    """Environment of the container; it wins over what the runtime sets."""
+    container_port: Annotated[Int32 | None, HONOURED] = Field(default=None, ge=1, le=65535)
+    """Port the server listens on. Absent: endpoint.port, else the runtime's own."""
     bind_address: Annotated[
         str,
         HONOURED,
         Flag("--host", runtimes=("llamacpp", "llamacpp-router", "vllm", "sglang")),
         Flag("--hostname", runtimes=("tgi",)),
-    ] = Field(
-        default="",
-        description="Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write '::'. "
-        "No effect on personaplex and generic.",
-    )
-    skip_model_init: Annotated[bool, HONOURED] = Field(
-        default=False,
-        description="Mounts no model and downloads nothing: the server finds its model itself. "
-        "Runtimes llamacpp and vllm only.",
-    )
+    ] = ""
+    """Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write '::'. No effect on
+    personaplex and generic."""
+    skip_model_init: Annotated[bool, HONOURED] = False
+    """Mounts no model and downloads nothing: the server finds its model itself. Runtimes llamacpp and vllm only."""
     context_size: Annotated[
         Int32 | None, HONOURED, Flag("--ctx-size", ("-c",), _LLAMACPP, memory=(Memory.CONTEXT,))
-    ] = Field(default=None, ge=128, le=2_097_152, description="Context size in tokens. llamacpp only.")
+    ] = Field(default=None, ge=128, le=2_097_152)
+    """Context size in tokens. llamacpp only."""
     parallel_slots: Annotated[
-        Int32 | None,
-        HONOURED,
-        Flag("--parallel", ("-np",), _LLAMACPP),
-        Flag("--max-num-seqs", runtimes=("vllm",)),
-    ] = Field(
-        default=None,
-        ge=1,
-        le=64,
-        description="Maximum number of requests that run at the same time. llamacpp and vllm only.",
-    )
+        Int32 | None, HONOURED, Flag("--parallel", ("-np",), _LLAMACPP), Flag("--max-num-seqs", runtimes=("vllm",))
+    ] = Field(default=None, ge=1, le=64)
+    """Maximum number of requests that run at the same time. llamacpp and vllm only."""
     flash_attention: Annotated[
         bool | None, HONOURED, Flag("--flash-attn", ("-fa",), _LLAMACPP, needs_gpu=True, value="on")
-    ] = Field(
-        default=None,
-        description="Whether flash attention is used. llamacpp with a GPU only; on metal it is on unless false.",
-    )
-    jinja: Annotated[bool, HONOURED, Flag("--jinja", (), _LLAMACPP)] = Field(
-        default=False,
-        description="Whether the model's own chat template is rendered, which tool calls need. llamacpp only.",
-    )
+    ] = None
+    """Whether flash attention is used. llamacpp with a GPU only; on metal it is on unless false."""
+    jinja: Annotated[bool, HONOURED, Flag("--jinja", (), _LLAMACPP)] = False
+    """Whether the model's own chat template is rendered, which tool calls need. llamacpp only."""
     cache_type_k: Annotated[
         CacheType | None, HONOURED, Flag("--cache-type-k", ("-ctk",), _LLAMACPP, memory=(Memory.KEYS,))
-    ] = Field(default=None, description="Data type of the keys in the key-value cache. llamacpp only.")
+    ] = None
+    """Data type of the keys in the key-value cache. llamacpp only."""
     cache_type_v: Annotated[
         CacheType | None, HONOURED, Flag("--cache-type-v", ("-ctv",), _LLAMACPP, memory=(Memory.VALUES,))
-    ] = Field(default=None, description="Data type of the values in the key-value cache. llamacpp only.")
+    ] = None
+    """Data type of the values in the key-value cache. llamacpp only."""
     cache_type_custom_k: Annotated[
         str, HONOURED, Flag("--cache-type-k", ("-ctk",), _LLAMACPP, memory=(Memory.KEYS,))
-    ] = Field(
-        default="",
-        description="Data type of the cache's keys that cacheTypeK does not list. Overrides it. llamacpp only.",
-    )
+    ] = ""
+    """Data type of the cache's keys that cacheTypeK does not list. Overrides it. llamacpp only."""
     cache_type_custom_v: Annotated[
         str, HONOURED, Flag("--cache-type-v", ("-ctv",), _LLAMACPP, memory=(Memory.VALUES,))
-    ] = Field(
-        default="",
-        description="Data type of the cache's values that cacheTypeV does not list. Overrides it. llamacpp only.",
-    )
+    ] = ""
+    """Data type of the cache's values that cacheTypeV does not list. Overrides it. llamacpp only."""
     moe_cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-moe", ("-cmoe",), _LLAMACPP, memory=(Memory.HOST,))] = Field(
-        default=False,
-        alias="moeCPUOffload",
-        description="Whether the weights of all experts are kept in host memory. llamacpp only.",
+        default=False, alias="moeCPUOffload"
     )
+    """Whether the weights of all experts are kept in host memory. llamacpp only."""
     moe_cpu_layers: Annotated[
         Int32 | None, HONOURED, Flag("--n-cpu-moe", ("-ncmoe",), _LLAMACPP, default=0, memory=(Memory.HOST,))
-    ] = Field(
-        default=None,
-        alias="moeCPULayers",
-        ge=0,
-        description="Number of layers whose experts are kept in host memory. llamacpp only.",
-    )
+    ] = Field(default=None, alias="moeCPULayers", ge=0)
+    """Number of layers whose experts are kept in host memory. llamacpp only."""
     no_kv_offload: Annotated[bool, HONOURED, Flag("--no-kv-offload", ("-nkvo",), _LLAMACPP, memory=(Memory.HOST,))] = (
-        Field(default=False, description="Whether the key-value cache is kept in host memory. llamacpp only.")
+        False
     )
-    no_warmup: Annotated[bool, HONOURED, Flag("--no-warmup", (), _LLAMACPP)] = Field(
-        default=False, description="Whether the empty run after loading is skipped. llamacpp only."
-    )
+    """Whether the key-value cache is kept in host memory. llamacpp only."""
+    no_warmup: Annotated[bool, HONOURED, Flag("--no-warmup", (), _LLAMACPP)] = False
+    """Whether the empty run after loading is skipped. llamacpp only."""
     reasoning_budget: Annotated[Int32 | None, HONOURED, Flag("--reasoning-budget", (), _LLAMACPP)] = Field(
-        default=None, ge=0, description="Maximum number of reasoning tokens; 0 turns reasoning off. llamacpp only."
+        default=None, ge=0
     )
-    reasoning_budget_message: Annotated[str, HONOURED, Flag("--reasoning-budget-message", (), _LLAMACPP)] = Field(
-        default="", description="Message that ends the reasoning when its budget is used up. llamacpp only."
-    )
+    """Maximum number of reasoning tokens; 0 turns reasoning off. llamacpp only."""
+    reasoning_budget_message: Annotated[str, HONOURED, Flag("--reasoning-budget-message", (), _LLAMACPP)] = ""
+    """Message that ends the reasoning when its budget is used up. llamacpp only."""
     metadata_overrides: Annotated[list[str], HONOURED, Flag("--override-kv", (), _LLAMACPP, separator=",")] = Field(
-        default_factory=list, description="Overrides of model metadata, as key=type:value. llamacpp only."
+        default_factory=list
     )
+    """Overrides of model metadata, as key=type:value. llamacpp only."""
     tensor_overrides: Annotated[
         list[str], HONOURED, Flag("--override-tensor", ("-ot",), _LLAMACPP, separator=",", memory=(Memory.HOST,))
-    ] = Field(default_factory=list, description="Devices of tensors by name, as pattern=device. llamacpp only.")
+    ] = Field(default_factory=list)
+    """Devices of tensors by name, as pattern=device. llamacpp only."""
     batch_size: Annotated[Int32 | None, HONOURED, Flag("--batch-size", ("-b",), _LLAMACPP)] = Field(
-        default=None, ge=1, le=16384, description="Logical maximum batch size in tokens. llamacpp only."
+        default=None, ge=1, le=16384
     )
+    """Logical maximum batch size in tokens. llamacpp only."""
     u_batch_size: Annotated[Int32 | None, HONOURED, Flag("--ubatch-size", ("-ub",), _LLAMACPP)] = Field(
-        default=None, ge=1, description="Physical maximum batch size in tokens. llamacpp only."
+        default=None, ge=1
     )
-    rope_scaling: RopeScaling | None = Field(
-        default=None, description="Extension of the context beyond the trained length. llamacpp only."
-    )
-    speculative_decoding: SpeculativeDecoding | None = Field(
-        default=None, description="Speculative decoding. llamacpp only; vllm and sglang have it in their own options."
-    )
-    resources: ServiceResources | None = Field(default=None, description="Resource requests of each pod.")
-    endpoint: Endpoint | None = Field(default=None, description="Service in front of the pods.")
-    autoscaling: Autoscaling | None = Field(default=None, description="Autoscaling of the number of replicas.")
-    probe_overrides: ProbeOverrides | None = Field(default=None, description="Probes that replace the generated ones.")
-    tolerations: Annotated[list[Toleration], PASSED_THROUGH] = Field(
-        default_factory=list, description="Tolerations of the pods, in addition to the toleration of the GPU."
-    )
-    node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(
-        default_factory=dict, description="Node labels that the pods require."
-    )
-    affinity: Annotated[Affinity | None, PASSED_THROUGH] = Field(default=None, description="Affinity of the pods.")
-    topology_spread_constraints: Annotated[list[TopologySpreadConstraint], PASSED_THROUGH] = Field(
-        default_factory=list, description="Topology spread constraints of the pods."
-    )
-    extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = Field(
-        default_factory=list, description="Volumes of the pods, in addition to the model's."
-    )
-    extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = Field(
-        default_factory=list, description="Volume mounts of the server's container, in addition to the model's."
-    )
-    revision_history_limit: Annotated[Int32 | None, HONOURED] = Field(
-        default=None, ge=0, description="Number of earlier ReplicaSets of the Deployment to keep. Defaults to 10."
-    )
-    model_cache: ModelCache | None = Field(default=None, description="Storage of the model's file.")
-    disruption: Disruption | None = Field(default=None, description="Protection of the pods' nodes from Karpenter.")
-    pod_annotations: Annotated[dict[str, str], PASSED_THROUGH] = Field(
-        default_factory=dict, description="Annotations of the pods."
-    )
-    pod_labels: Annotated[dict[str, str], HONOURED] = Field(
-        default_factory=dict, description="Labels of the pods. Those that find the pods of a service stay as they are."
-    )
-    runtime_class_name: Annotated[str, PASSED_THROUGH] = Field(
-        default="", description="RuntimeClass of the pods, often nvidia."
-    )
-    image_pull_secrets: Annotated[list[LocalObjectReference], PASSED_THROUGH] = Field(
-        default_factory=list, description="Secrets that hold credentials of image registries."
-    )
-    priority: Annotated[Priority, DEFAULTED] = Field(
-        default="normal", description="How important the service is; names one of the PriorityClasses llmkube-*."
-    )
-    priority_class_name: Annotated[str, HONOURED] = Field(
-        default="", description="PriorityClass of the pods. Overrides priority."
-    )
-    eviction_protection: Annotated[bool, passed_through("to the agent, on metal only")] = Field(
-        default=False, description="Keeps a metal agent from stopping the service when memory is short. metal only."
-    )
-    pod_security_context: Annotated[PodSecurityContext | None, defaulted("replaced as a whole")] = Field(
-        default=None,
-        description="Security settings of the pods. They replace the default as a whole, fsGroup included.",
-    )
-    security_context: Annotated[SecurityContext | None, defaulted("replaced as a whole")] = Field(
-        default=None, description="Security settings of the container. They replace the default as a whole."
-    )
-    vllm_config: VLLMConfig | None = Field(default=None, description="Options of runtime vllm.")
-    tgi_config: TGIConfig | None = Field(default=None, description="Options of runtime tgi.")
-    sglang_config: SGLangConfig | None = Field(default=None, description="Options of runtime sglang.")
-    persona_plex_config: PersonaPlexConfig | None = Field(default=None, description="Options of runtime personaplex.")
-    slo: Annotated[SLO | None, no_effect("write a ServiceLevelObjective of Pyrra yourself")] = Field(
-        default=None, description="No effect: a service level objective of Pyrra."
-    )
+    """Physical maximum batch size in tokens. llamacpp only."""
+    rope_scaling: RopeScaling | None = None
+    """Extension of the context beyond the trained length. llamacpp only."""
+    speculative_decoding: SpeculativeDecoding | None = None
+    """Speculative decoding. llamacpp only; vllm and sglang have it in their own options."""
+    resources: ServiceResources | None = None
+    """Resource requests of each pod."""
+    endpoint: Endpoint | None = None
+    """Service in front of the pods."""
+    autoscaling: Autoscaling | None = None
+    """Autoscaling of the number of replicas."""
+    probe_overrides: ProbeOverrides | None = None
+    """Probes that replace the generated ones."""
+    tolerations: Annotated[list[Toleration], PASSED_THROUGH] = Field(default_factory=list)
+    """Tolerations of the pods, in addition to the toleration of the GPU."""
+    node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(default_factory=dict)
+    """Node labels that the pods require."""
+    affinity: Annotated[Affinity | None, PASSED_THROUGH] = None
+    """Affinity of the pods."""
+    topology_spread_constraints: Annotated[list[TopologySpreadConstraint], PASSED_THROUGH] = Field(default_factory=list)
+    """Topology spread constraints of the pods."""
+    extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = Field(default_factory=list)
+    """Volumes of the pods, in addition to the model's."""
+    extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = Field(default_factory=list)
+    """Volume mounts of the server's container, in addition to the model's."""
+    revision_history_limit: Annotated[Int32 | None, HONOURED] = Field(default=None, ge=0)
+    """Number of earlier ReplicaSets of the Deployment to keep. Defaults to 10."""
+    model_cache: ModelCache | None = None
+    """Storage of the model's file."""
+    disruption: Disruption | None = None
+    """Protection of the pods' nodes from Karpenter."""
+    pod_annotations: Annotated[dict[str, str], PASSED_THROUGH] = Field(default_factory=dict)
+    """Annotations of the pods."""
+    pod_labels: Annotated[dict[str, str], HONOURED] = Field(default_factory=dict)
+    """Labels of the pods. Those that find the pods of a service stay as they are."""
+    runtime_class_name: Annotated[str, PASSED_THROUGH] = ""
+    """RuntimeClass of the pods, often nvidia."""
+    image_pull_secrets: Annotated[list[LocalObjectReference], PASSED_THROUGH] = Field(default_factory=list)
+    """Secrets that hold credentials of image registries."""
+    priority: Annotated[Priority, DEFAULTED] = "normal"
+    """How important the service is; names one of the PriorityClasses llmkube-*."""
+    priority_class_name: Annotated[str, HONOURED] = ""
+    """PriorityClass of the pods. Overrides priority."""
+    eviction_protection: Annotated[bool, passed_through("to the agent, on metal only")] = False
+    """Keeps a metal agent from stopping the service when memory is short. metal only."""
+    pod_security_context: Annotated[PodSecurityContext | None, defaulted("replaced as a whole")] = None
+    """Security settings of the pods. They replace the default as a whole, fsGroup included."""
+    security_context: Annotated[SecurityContext | None, defaulted("replaced as a whole")] = None
+    """Security settings of the container. They replace the default as a whole."""
+    vllm_config: VLLMConfig | None = None
+    """Options of runtime vllm."""
+    tgi_config: TGIConfig | None = None
+    """Options of runtime tgi."""
+    sglang_config: SGLangConfig | None = None
+    """Options of runtime sglang."""
+    persona_plex_config: PersonaPlexConfig | None = None
+    """Options of runtime personaplex."""
+    slo: Annotated[SLO | None, no_effect("write a ServiceLevelObjective of Pyrra yourself")] = None
+    """No effect: a service level objective of Pyrra."""
     rollout_policy: Annotated[
         RolloutPolicy | None, no_effect("new pods start at once: no hook can ask a server whether it is idle")
-    ] = Field(default=None, description="No effect: waiting for requests in flight.")
+    ] = None
+    """No effect: waiting for requests in flight."""
     max_pod_lifetime_seconds: Annotated[Int64 | None, no_effect("pods are not evicted for their age")] = Field(
-        default=None, ge=1, description="No effect: pods are not evicted for their age."
+        default=None, ge=1
     )
+    """No effect: pods are not evicted for their age."""
     max_pod_lifetime_idle_timeout_seconds: Annotated[Int64 | None, no_effect("pods are not evicted for their age")] = (
-        Field(default=None, ge=0, description="No effect: pods are not evicted for their age.")
+        Field(default=None, ge=0)
     )
-    turbo_quant_bits: Annotated[Literal[3, 6, 8] | None, passed_through("to the agent, on metal only")] = Field(
-        default=None, description="Bits of the key-value cache in oMLX. metal only."
-    )
+    """No effect: pods are not evicted for their age."""
+    turbo_quant_bits: Annotated[Literal[3, 6, 8] | None, passed_through("to the agent, on metal only")] = None
+    """Bits of the key-value cache in oMLX. metal only."""
     paged_ssd_cache_dir: Annotated[str, passed_through("to the agent, on metal only")] = Field(
-        default="", alias="pagedSSDCacheDir", description="Directory of oMLX' cache on disk. metal only."
+        default="", alias="pagedSSDCacheDir"
     )
+    """Directory of oMLX' cache on disk. metal only."""
     paged_ssd_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = Field(
-        default="", alias="pagedSSDCacheMaxSize", description="Size of oMLX' cache on disk. metal only."
+        default="", alias="pagedSSDCacheMaxSize"
     )
-    hot_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = Field(
-        default="", description="Size of oMLX' cache in memory. metal only."
-    )
+    """Size of oMLX' cache on disk. metal only."""
+    hot_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = ""
+    """Size of oMLX' cache in memory. metal only."""
 
     @property
     def cache_claim(self) -> str:

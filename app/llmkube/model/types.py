@@ -37,15 +37,11 @@ r"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are 
 class Sharding(KubeModel):
     """The split of a model over several GPUs."""
 
-    strategy: Annotated[Literal["layer", "tensor", "row", "pipeline", "none"], defaulted("runtime llamacpp")] = Field(
-        default="layer",
-        description="How llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or none. "
-        "pipeline does not exist in llama.cpp and acts like layer.",
-    )
-    layer_split: Annotated[list[str], honoured("runtime llamacpp")] = Field(
-        default_factory=list,
-        description="Layers of each GPU as start-end, one entry per GPU, such as 0-19. Other forms give equal shares.",
-    )
+    strategy: Annotated[Literal["layer", "tensor", "row", "pipeline", "none"], defaulted("runtime llamacpp")] = "layer"
+    """How llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or none. pipeline does not
+    exist in llama.cpp and acts like layer."""
+    layer_split: Annotated[list[str], honoured("runtime llamacpp")] = Field(default_factory=list)
+    """Layers of each GPU as start-end, one entry per GPU, such as 0-19. Other forms give equal shares."""
 
 
 _NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -69,11 +65,12 @@ EXTENDED_RESOURCE = pattern(
 class DeviceClaim(KubeModel):
     """A claim of dynamic resource allocation."""
 
-    name: str = Field(description="Name of the claim in the pod.")
-    resource_claim_name: str | None = Field(default=None, description="Name of a ResourceClaim, in the same namespace.")
-    resource_claim_template_name: str | None = Field(
-        default=None, description="Name of a ResourceClaimTemplate, in the same namespace."
-    )
+    name: str
+    """Name of the claim in the pod."""
+    resource_claim_name: str | None = None
+    """Name of a ResourceClaim, in the same namespace."""
+    resource_claim_template_name: str | None = None
+    """Name of a ResourceClaimTemplate, in the same namespace."""
 
 
 _ONE_CLAIM = Rules(
@@ -100,83 +97,60 @@ class GPU(KubeModel):
         ),
     )
 
-    enabled: Annotated[bool | None, NO_EFFECT] = Field(
-        default=None, description="No effect: whether a GPU is requested is decided by the counts alone."
-    )
-    count: Annotated[Int32 | None, honoured("pods of the cluster")] = Field(
-        default=None, ge=0, le=8, description="GPUs per pod. When above 0 it wins over the service's resources.gpu."
-    )
-    memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = Field(
-        default="",
-        description="Memory of one GPU as a quantity, such as 24Gi. It is compared with what the model needs; GPUs are "
-        "requested by number.",
-    )
-    vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = Field(
-        default="nvidia", description="Maker of the GPU; with the accelerator it decides which resource is requested."
-    )
-    resource_name: Annotated[str, honoured("pods of the cluster")] = Field(
-        default="",
-        pattern=EXTENDED_RESOURCE,
-        description="Extended resource that is requested, such as nvidia.com/mig-1g.10gb. It wins over the vendor's.",
-    )
-    toleration_key: Annotated[str, honoured("pods of the cluster")] = Field(
-        default="",
-        pattern=EXTENDED_RESOURCE,
-        description="Taint that pods with a GPU tolerate. Absent: the name of the requested resource.",
-    )
-    runtime: Annotated[Literal["vulkan", "rocm"] | None, honoured("runtime llamacpp, vendor amd")] = Field(
-        default=None,
-        description="How llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an "
-        "image has one that is built for it.",
-    )
+    enabled: Annotated[bool | None, NO_EFFECT] = None
+    """No effect: whether a GPU is requested is decided by the counts alone."""
+    count: Annotated[Int32 | None, honoured("pods of the cluster")] = Field(default=None, ge=0, le=8)
+    """GPUs per pod. When above 0 it wins over the service's resources.gpu."""
+    memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = ""
+    """Memory of one GPU as a quantity, such as 24Gi. It is compared with what the model needs; GPUs are requested by
+    number."""
+    vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = "nvidia"
+    """Maker of the GPU; with the accelerator it decides which resource is requested."""
+    resource_name: Annotated[str, honoured("pods of the cluster")] = Field(default="", pattern=EXTENDED_RESOURCE)
+    """Extended resource that is requested, such as nvidia.com/mig-1g.10gb. It wins over the vendor's."""
+    toleration_key: Annotated[str, honoured("pods of the cluster")] = Field(default="", pattern=EXTENDED_RESOURCE)
+    """Taint that pods with a GPU tolerate. Absent: the name of the requested resource."""
+    runtime: Annotated[Literal["vulkan", "rocm"] | None, honoured("runtime llamacpp, vendor amd")] = None
+    """How llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an image has one that
+    is built for it."""
     resource_claims: Annotated[list[DeviceClaim], passed_through("to pods of the cluster"), _ONE_CLAIM] = Field(
-        default_factory=list,
-        max_length=16,
-        description="Claims of dynamic resource allocation for the devices of each pod, instead of count and "
-        "resourceName.",
+        default_factory=list, max_length=16
     )
-    layers: Annotated[Int32 | None, defaulted("runtime llamacpp, and metal")] = Field(
-        default=None, ge=-1, description="Layers that llama.cpp puts on the GPU. 0, -1 and absent mean all of them."
-    )
-    sharding: Sharding | None = Field(
-        default=None, description="How the model is split when a pod has more than one GPU."
-    )
+    """Claims of dynamic resource allocation for the devices of each pod, instead of count and resourceName."""
+    layers: Annotated[Int32 | None, defaulted("runtime llamacpp, and metal")] = Field(default=None, ge=-1)
+    """Layers that llama.cpp puts on the GPU. 0, -1 and absent mean all of them."""
+    sharding: Sharding | None = None
+    """How the model is split when a pod has more than one GPU."""
 
 
 class Hardware(KubeModel):
     """The hardware of a model."""
 
-    accelerator: Annotated[Literal["cpu", "metal", "cuda", "rocm", "intel", "vulkan"], DEFAULTED] = Field(
-        default="cpu",
-        description="Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster.",
-    )
-    gpu: GPU | None = Field(default=None, description="GPUs of each pod.")
-    memory_budget: Annotated[str, passed_through("to the agent, on metal only")] = Field(
-        default="",
-        description="Maximum memory of the process on a metal host, as a quantity. No effect inside the cluster.",
-    )
-    memory_fraction: Annotated[float | None, passed_through("to the agent, on metal only")] = Field(
-        default=None,
-        description="Share of a metal host's memory that the process may take, above 0 and at most 1. "
-        "No effect inside the cluster or beside memoryBudget.",
-    )
+    accelerator: Annotated[Literal["cpu", "metal", "cuda", "rocm", "intel", "vulkan"], DEFAULTED] = "cpu"
+    """Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster."""
+    gpu: GPU | None = None
+    """GPUs of each pod."""
+    memory_budget: Annotated[str, passed_through("to the agent, on metal only")] = ""
+    """Maximum memory of the process on a metal host, as a quantity. No effect inside the cluster."""
+    memory_fraction: Annotated[float | None, passed_through("to the agent, on metal only")] = None
+    """Share of a metal host's memory that the process may take, above 0 and at most 1. No effect inside the cluster or
+    beside memoryBudget."""
 
 
 class ModelResources(KubeModel):
     """Requests for services that state none themselves."""
 
-    cpu: Annotated[str, honoured("where the service requests none, not on metal")] = Field(
-        default="", description="CPU request of a pod whose service states none, as a quantity."
-    )
-    memory: Annotated[str, honoured("where the service requests none, not on metal")] = Field(
-        default="", description="Memory request of a pod whose service states none, as a quantity."
-    )
+    cpu: Annotated[str, honoured("where the service requests none, not on metal")] = ""
+    """CPU request of a pod whose service states none, as a quantity."""
+    memory: Annotated[str, honoured("where the service requests none, not on metal")] = ""
+    """Memory request of a pod whose service states none, as a quantity."""
 
 
 class SecretReference(KubeModel):
     """A Secret of the namespace."""
 
-    name: str = Field(default="", description="Name of the Secret.")
+    name: str = ""
+    """Name of the Secret."""
 
 
 class ModelSpec(KubeModel):
@@ -190,53 +164,38 @@ class ModelSpec(KubeModel):
         "nvidia": "cuda",
     }
 
-    source: Annotated[str, HONOURED] = Field(
-        pattern=SOURCE_PATTERN,
-        description="Where the weights are: an http or https URL of one file, a Hugging Face repository as owner/name, "
-        "hf://owner/name[@revision][/file] for one of its revisions or files, s3://bucket/key, pvc://claim/path for a "
-        "volume of the same namespace, or an absolute path (also as file://) on the node.",
-    )
-    source_secret_ref: Annotated[SecretReference | None, honoured("where a Job or a pod of the cluster fetches")] = (
-        Field(
-            default=None,
-            description="Secret whose keys the downloader has as variables: HF_TOKEN for the Hugging Face Hub; "
-            "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL for s3.",
-        )
-    )
-    files: Annotated[list[str], honoured("sources hf and s3")] = Field(
-        default_factory=list,
-        description="Files to fetch, by their paths in the repository or below the prefix. The first is served.",
-    )
-    mmproj: Annotated[str, honoured("runtime llamacpp")] = Field(
-        default="", description="Multimodal projector beside files: a path in the repository or below the prefix."
-    )
-    prefetch: Annotated[bool, no_effect("what is fetched here, a Job fetches before pods start")] = Field(
-        default=False, description="No effect: a Job always fetches the files before pods start."
-    )
+    source: Annotated[str, HONOURED] = Field(pattern=SOURCE_PATTERN)
+    """Where the weights are: an http or https URL of one file, a Hugging Face repository as owner/name,
+    hf://owner/name[@revision][/file] for one of its revisions or files, s3://bucket/key, pvc://claim/path for a volume
+    of the same namespace, or an absolute path (also as file://) on the node."""
+    source_secret_ref: Annotated[SecretReference | None, honoured("where a Job or a pod of the cluster fetches")] = None
+    """Secret whose keys the downloader has as variables: HF_TOKEN for the Hugging Face Hub; AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL for s3."""
+    files: Annotated[list[str], honoured("sources hf and s3")] = Field(default_factory=list)
+    """Files to fetch, by their paths in the repository or below the prefix. The first is served."""
+    mmproj: Annotated[str, honoured("runtime llamacpp")] = ""
+    """Multimodal projector beside files: a path in the repository or below the prefix."""
+    prefetch: Annotated[bool, no_effect("what is fetched here, a Job fetches before pods start")] = False
+    """No effect: a Job always fetches the files before pods start."""
     sha256: Annotated[str, honoured("where a Job or a pod of the cluster fetches the file")] = Field(
-        default="",
-        pattern=pattern("^[a-fA-F0-9]{64}$", "must be the 64 hexadecimal digits that sha256sum prints"),
-        description="SHA-256 of the file in hexadecimal. A download that does not match it is thrown away.",
+        default="", pattern=pattern("^[a-fA-F0-9]{64}$", "must be the 64 hexadecimal digits that sha256sum prints")
     )
+    """SHA-256 of the file in hexadecimal. A download that does not match it is thrown away."""
     refresh_policy: Annotated[
         Literal["IfNotPresent", "OnChange"], defaulted("sources http, https, hf and s3 without `sha256`, not on metal")
-    ] = Field(
-        default="IfNotPresent",
-        description="Whether a pod that starts keeps the file that is there, or asks the server if it has changed.",
-    )
+    ] = "IfNotPresent"
+    """Whether a pod that starts keeps the file that is there, or asks the server if it has changed."""
     format: Annotated[
         Literal["gguf", "mlx", "safetensors", "pytorch", "custom"],
         defaulted("services report a runtime that cannot load it"),
-    ] = Field(
-        default="gguf", description="File format of the weights. Runtimes are warned about formats they cannot load."
-    )
-    quantization: Annotated[str, passed_through("to `status.quantization`, its column and its metric")] = Field(
-        default="", description="Name of the quantization, for display. Defaults to the quantization of a GGUF file."
-    )
-    hardware: Hardware | None = Field(default=None, description="Hardware the model needs. Absent means CPU.")
-    resources: ModelResources | None = Field(
-        default=None, description="Requests for pods of services that state none themselves."
-    )
+    ] = "gguf"
+    """File format of the weights. Runtimes are warned about formats they cannot load."""
+    quantization: Annotated[str, passed_through("to `status.quantization`, its column and its metric")] = ""
+    """Name of the quantization, for display. Defaults to the quantization of a GGUF file."""
+    hardware: Hardware | None = None
+    """Hardware the model needs. Absent means CPU."""
+    resources: ModelResources | None = None
+    """Requests for pods of services that state none themselves."""
 
 
 class Phase(StrEnum):

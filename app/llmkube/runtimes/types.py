@@ -49,16 +49,12 @@ _QUANTIZATION = (
 class Speculative(KubeModel):
     """Speculative decoding: a small draft model proposes tokens, the large model verifies them."""
 
-    enabled: Annotated[bool, HONOURED] = Field(
-        default=False, description="Whether speculative decoding is on. Requires model."
-    )
-    model: Annotated[str, HONOURED] = Field(
-        default="",
-        description="Draft model: the name of a Model in this namespace, or else a repository or path for vLLM.",
-    )
-    num_speculative_tokens: Annotated[Int32 | None, DEFAULTED] = Field(
-        default=4, ge=1, le=16, description="Number of tokens that the draft model proposes at a time."
-    )
+    enabled: Annotated[bool, HONOURED] = False
+    """Whether speculative decoding is on. Requires model."""
+    model: Annotated[str, HONOURED] = ""
+    """Draft model: the name of a Model in this namespace, or else a repository or path for vLLM."""
+    num_speculative_tokens: Annotated[Int32 | None, DEFAULTED] = Field(default=4, ge=1, le=16)
+    """Number of tokens that the draft model proposes at a time."""
 
 
 class VLLMConfig(KubeModel):
@@ -66,64 +62,47 @@ class VLLMConfig(KubeModel):
 
     tensor_parallel_size: Annotated[
         Int32 | None, DEFAULTED, Flag("--tensor-parallel-size", ("-tp",), default=1, memory=(Memory.GPUS,))
-    ] = Field(default=None, description="Tensor-parallel size. Defaults to the number of GPUs of the pod.")
-    max_model_len: Annotated[Int32 | None, HONOURED, Flag("--max-model-len", memory=(Memory.CONTEXT,))] = Field(
-        default=None, description="Maximum context length in tokens. Defaults to the model's."
-    )
+    ] = None
+    """Tensor-parallel size. Defaults to the number of GPUs of the pod."""
+    max_model_len: Annotated[Int32 | None, HONOURED, Flag("--max-model-len", memory=(Memory.CONTEXT,))] = None
+    """Maximum context length in tokens. Defaults to the model's."""
     quantization: Annotated[
         Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None,
         HONOURED,
         Flag("--quantization", ("-q",), memory=(Memory.WEIGHTS,), hint=_QUANTIZATION),
-    ] = Field(
-        default=None,
-        description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
-    )
-    dtype: Annotated[Literal["auto", "float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
-        default=None, description="Data type of weights and activations. Defaults to the model's."
-    )
+    ] = None
+    """Quantization method of the weights. Defaults to the one that the model's own configuration names."""
+    dtype: Annotated[Literal["auto", "float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = None
+    """Data type of weights and activations. Defaults to the model's."""
     kv_cache_dtype: KVCacheType = "auto"
     kv_cache_custom_dtype: KVCacheCustomType = ""
-    enable_prefix_caching: Annotated[bool, HONOURED, Flag("--enable-prefix-caching")] = Field(
-        default=False, description="Whether requests with the same beginning share a part of the key-value cache."
-    )
-    enable_chunked_prefill: Annotated[bool, HONOURED, Flag("--enable-chunked-prefill")] = Field(
-        default=False, description="Whether long prompts are computed in chunks, between other requests."
-    )
+    enable_prefix_caching: Annotated[bool, HONOURED, Flag("--enable-prefix-caching")] = False
+    """Whether requests with the same beginning share a part of the key-value cache."""
+    enable_chunked_prefill: Annotated[bool, HONOURED, Flag("--enable-chunked-prefill")] = False
+    """Whether long prompts are computed in chunks, between other requests."""
     max_num_batched_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-num-batched-tokens")] = Field(
-        default=None, ge=512, description="Maximum number of batched tokens in one step."
+        default=None, ge=512
     )
+    """Maximum number of batched tokens in one step."""
     attention_backend: Annotated[
         Literal["FLASH_ATTN", "FLASHINFER", "XFORMERS", "flashinfer", "flash_attn", "xformers", "torch_sdpa"] | None,
         HONOURED,
         Flag("--attention-backend"),
-    ] = Field(default=None, description="Attention backend. Defaults to vLLM's choice for the GPU.")
-    speculative: Annotated[Speculative | None, Flag("--speculative-config", ("-sc",), memory=(Memory.MORE,))] = Field(
-        default=None, description="Speculative decoding."
-    )
-    enable_expert_parallel: Annotated[bool, HONOURED, Flag("--enable-expert-parallel")] = Field(
-        default=False, description="Whether the experts of a mixture-of-experts model are distributed over the GPUs."
-    )
+    ] = None
+    """Attention backend. Defaults to vLLM's choice for the GPU."""
+    speculative: Annotated[Speculative | None, Flag("--speculative-config", ("-sc",), memory=(Memory.MORE,))] = None
+    """Speculative decoding."""
+    enable_expert_parallel: Annotated[bool, HONOURED, Flag("--enable-expert-parallel")] = False
+    """Whether the experts of a mixture-of-experts model are distributed over the GPUs."""
     hf_token_secret_ref: Token = None
     cpu_offload_gb: Annotated[
-        Int32 | None,
-        honoured("with a GPU"),
-        Flag("--cpu-offload-gb", needs_gpu=True, memory=(Memory.HOST,)),
-    ] = Field(
-        default=None,
-        alias="cpuOffloadGB",
-        ge=0,
-        description="GiB of weights per GPU that are kept in host memory. No effect without a GPU.",
-    )
+        Int32 | None, honoured("with a GPU"), Flag("--cpu-offload-gb", needs_gpu=True, memory=(Memory.HOST,))
+    ] = Field(default=None, alias="cpuOffloadGB", ge=0)
+    """GiB of weights per GPU that are kept in host memory. No effect without a GPU."""
     gpu_memory_utilization: Annotated[
-        float | None,
-        honoured("with a GPU"),
-        Flag("--gpu-memory-utilization", needs_gpu=True, memory=(Memory.SHARE,)),
-    ] = Field(
-        default=None,
-        ge=0.1,
-        le=0.99,
-        description="Fraction of the GPU's memory that vLLM uses. No effect without a GPU.",
-    )
+        float | None, honoured("with a GPU"), Flag("--gpu-memory-utilization", needs_gpu=True, memory=(Memory.SHARE,))
+    ] = Field(default=None, ge=0.1, le=0.99)
+    """Fraction of the GPU's memory that vLLM uses. No effect without a GPU."""
 
 
 class TGIConfig(KubeModel):
@@ -131,139 +110,130 @@ class TGIConfig(KubeModel):
 
     quantize: Annotated[
         Literal["bitsandbytes", "gptq", "awq", "eetq"] | None, HONOURED, Flag("--quantize", memory=(Memory.WEIGHTS,))
-    ] = Field(
-        default=None,
-        description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
-    )
-    max_input_length: Annotated[Int32 | None, HONOURED, Flag("--max-input-length", ("--max-input-tokens",))] = Field(
-        default=None, description="Maximum length of a prompt in tokens."
-    )
-    max_total_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-total-tokens", memory=(Memory.CONTEXT,))] = Field(
-        default=None, description="Maximum length of a prompt and its answer together, in tokens."
-    )
-    dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = Field(
-        default=None, description="Data type of weights and activations. Defaults to the model's."
-    )
+    ] = None
+    """Quantization method of the weights. Defaults to the one that the model's own configuration names."""
+    max_input_length: Annotated[Int32 | None, HONOURED, Flag("--max-input-length", ("--max-input-tokens",))] = None
+    """Maximum length of a prompt in tokens."""
+    max_total_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-total-tokens", memory=(Memory.CONTEXT,))] = None
+    """Maximum length of a prompt and its answer together, in tokens."""
+    dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = None
+    """Data type of weights and activations. Defaults to the model's."""
     hf_token_secret_ref: Token = None
 
 
 class SGLangSpeculative(KubeModel):
     """Speculative decoding of SGLang."""
 
-    enabled: Annotated[bool, HONOURED] = Field(
-        default=False, description="Whether speculative decoding is on. Requires algorithm and draftModelPath."
-    )
+    enabled: Annotated[bool, HONOURED] = False
+    """Whether speculative decoding is on. Requires algorithm and draftModelPath."""
     algorithm: Annotated[
         Literal["EAGLE", "EAGLE3", "Medusa"] | None, HONOURED, Flag("--speculative-algorithm", memory=(Memory.MORE,))
-    ] = Field(default=None, description="Speculative decoding algorithm.")
+    ] = None
+    """Speculative decoding algorithm."""
     draft_model_path: Annotated[
         str, HONOURED, Flag("--speculative-draft-model-path", ("--speculative-draft-model",))
-    ] = Field(default="", description="Draft model: a repository, or a path in the container.")
-    num_steps: Annotated[Int32 | None, HONOURED, Flag("--speculative-num-steps")] = Field(
-        default=None, ge=1, description="Number of steps of the draft model."
-    )
-    eagle_top_k: Annotated[Int32 | None, HONOURED, Flag("--speculative-eagle-topk")] = Field(
-        default=None, ge=1, description="Number of candidates that are followed in each step."
-    )
+    ] = ""
+    """Draft model: a repository, or a path in the container."""
+    num_steps: Annotated[Int32 | None, HONOURED, Flag("--speculative-num-steps")] = Field(default=None, ge=1)
+    """Number of steps of the draft model."""
+    eagle_top_k: Annotated[Int32 | None, HONOURED, Flag("--speculative-eagle-topk")] = Field(default=None, ge=1)
+    """Number of candidates that are followed in each step."""
     num_draft_tokens: Annotated[Int32 | None, DEFAULTED, Flag("--speculative-num-draft-tokens")] = Field(
-        default=4, ge=1, description="Number of draft tokens that are verified at a time."
+        default=4, ge=1
     )
+    """Number of draft tokens that are verified at a time."""
     accept_threshold_single: Annotated[float | None, HONOURED, Flag("--speculative-accept-threshold-single")] = Field(
-        default=None, ge=0, le=1, description="Minimum probability at which a single draft token is accepted."
+        default=None, ge=0, le=1
     )
+    """Minimum probability at which a single draft token is accepted."""
     accept_threshold_acc: Annotated[float | None, HONOURED, Flag("--speculative-accept-threshold-acc")] = Field(
-        default=None, ge=0, le=1, description="Minimum accumulated probability at which draft tokens are accepted."
+        default=None, ge=0, le=1
     )
+    """Minimum accumulated probability at which draft tokens are accepted."""
 
 
 class LoRAAdapter(KubeModel):
     """A LoRA adapter that is loaded with the model."""
 
-    name: Annotated[str, HONOURED] = Field(min_length=1, description="Name of the adapter in requests.")
-    path: Annotated[str, HONOURED] = Field(
-        min_length=1, description="Repository of the adapter, or its path in the container (extraVolumeMounts)."
-    )
+    name: Annotated[str, HONOURED] = Field(min_length=1)
+    """Name of the adapter in requests."""
+    path: Annotated[str, HONOURED] = Field(min_length=1)
+    """Repository of the adapter, or its path in the container (extraVolumeMounts)."""
 
 
 class SGLangConfig(KubeModel):
     """Options of SGLang."""
 
-    tensor_parallel_size: Annotated[
-        Int32 | None,
-        DEFAULTED,
-        Flag("--tp-size", ("--tp", "--tensor-parallel-size")),
-    ] = Field(default=None, ge=1, description="Tensor-parallel size. Defaults to the number of GPUs of the pod.")
+    tensor_parallel_size: Annotated[Int32 | None, DEFAULTED, Flag("--tp-size", ("--tp", "--tensor-parallel-size"))] = (
+        Field(default=None, ge=1)
+    )
+    """Tensor-parallel size. Defaults to the number of GPUs of the pod."""
     expert_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--ep", ("--ep-size", "--expert-parallel-size"))] = (
-        Field(default=None, ge=1, description="Expert-parallel size of a mixture-of-experts model.")
+        Field(default=None, ge=1)
     )
+    """Expert-parallel size of a mixture-of-experts model."""
     data_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--dp-size", ("--dp", "--data-parallel-size"))] = Field(
-        default=None, ge=1, description="Data-parallel size: the number of copies of the model in one pod."
+        default=None, ge=1
     )
+    """Data-parallel size: the number of copies of the model in one pod."""
     context_length: Annotated[Int32 | None, HONOURED, Flag("--context-length", memory=(Memory.CONTEXT,))] = Field(
-        default=None, ge=128, description="Maximum context length in tokens. Defaults to the model's."
+        default=None, ge=128
     )
+    """Maximum context length in tokens. Defaults to the model's."""
     mem_fraction_static: Annotated[
-        float | None,
-        honoured("with a GPU"),
-        Flag("--mem-fraction-static", needs_gpu=True, memory=(Memory.SHARE,)),
-    ] = Field(
-        default=None,
-        ge=0.1,
-        le=0.99,
-        description="Fraction of the GPU's memory for weights and the key-value cache. No effect without a GPU.",
-    )
+        float | None, honoured("with a GPU"), Flag("--mem-fraction-static", needs_gpu=True, memory=(Memory.SHARE,))
+    ] = Field(default=None, ge=0.1, le=0.99)
+    """Fraction of the GPU's memory for weights and the key-value cache. No effect without a GPU."""
     chunked_prefill_size: Annotated[Int32 | None, HONOURED, Flag("--chunked-prefill-size")] = Field(
-        default=None, ge=512, description="Maximum number of tokens of a prompt that are computed in one chunk."
+        default=None, ge=512
     )
-    max_running_requests: Annotated[Int32 | None, HONOURED, Flag("--max-running-requests")] = Field(
-        default=None, ge=1, description="Maximum number of requests that run at the same time."
-    )
-    quantization: Annotated[str, HONOURED, Flag("--quantization", memory=(Memory.WEIGHTS,))] = Field(
-        default="",
-        description="Quantization method of the weights. Defaults to the one that the model's own configuration names.",
-    )
+    """Maximum number of tokens of a prompt that are computed in one chunk."""
+    max_running_requests: Annotated[Int32 | None, HONOURED, Flag("--max-running-requests")] = Field(default=None, ge=1)
+    """Maximum number of requests that run at the same time."""
+    quantization: Annotated[str, HONOURED, Flag("--quantization", memory=(Memory.WEIGHTS,))] = ""
+    """Quantization method of the weights. Defaults to the one that the model's own configuration names."""
     kv_cache_dtype: KVCacheType = "auto"
     kv_cache_custom_dtype: KVCacheCustomType = ""
     attention_backend: Annotated[
         Literal["flashinfer", "flash_attn", "torch_native"] | None, HONOURED, Flag("--attention-backend")
-    ] = Field(default=None, description="Attention backend. Defaults to SGLang's choice for the GPU.")
+    ] = None
+    """Attention backend. Defaults to SGLang's choice for the GPU."""
     enable_prefix_caching: Annotated[
         bool, no_effect("SGLang always caches prefixes; --disable-radix-cache in extraArgs turns that off")
-    ] = Field(default=False, description="No effect: SGLang always caches prefixes.")
+    ] = False
+    """No effect: SGLang always caches prefixes."""
     tool_call_parser: Annotated[
         Literal["llama3", "qwen3", "qwen25", "hermes", "functionary", "mistral"] | None,
         HONOURED,
         Flag("--tool-call-parser", instead=(("qwen3", "qwen"),)),
-    ] = Field(default=None, description="Parser of tool calls in the model's answers.")
-    reasoning_parser: Annotated[Literal["qwen3", "deepseek-r1"] | None, HONOURED, Flag("--reasoning-parser")] = Field(
-        default=None, description="Parser that separates the reasoning from the answer."
-    )
-    chat_template: Annotated[str, HONOURED, Flag("--chat-template")] = Field(
-        default="",
-        description="Chat template: a name that SGLang knows, or a path in the container. Defaults to the model's own.",
-    )
-    speculative: SGLangSpeculative | None = Field(default=None, description="Speculative decoding.")
+    ] = None
+    """Parser of tool calls in the model's answers."""
+    reasoning_parser: Annotated[Literal["qwen3", "deepseek-r1"] | None, HONOURED, Flag("--reasoning-parser")] = None
+    """Parser that separates the reasoning from the answer."""
+    chat_template: Annotated[str, HONOURED, Flag("--chat-template")] = ""
+    """Chat template: a name that SGLang knows, or a path in the container. Defaults to the model's own."""
+    speculative: SGLangSpeculative | None = None
+    """Speculative decoding."""
     lora_adapters: Annotated[list[LoRAAdapter], Flag("--lora-paths", memory=(Memory.MORE,))] = Field(
-        default_factory=list, description="LoRA adapters that are loaded with the model."
+        default_factory=list
     )
+    """LoRA adapters that are loaded with the model."""
     lora_modules: Annotated[
         list[str], defaulted("an adapter of the same name in loraAdapters wins"), Flag("--lora-paths")
-    ] = Field(default_factory=list, description='LoRA adapters as name=path, or as {"name": …, "path": …} in JSON.')
-    max_lora_rank: Annotated[Int32 | None, HONOURED, Flag("--max-lora-rank")] = Field(
-        default=None, ge=1, description="Maximum rank of a LoRA adapter."
-    )
+    ] = Field(default_factory=list)
+    """LoRA adapters as name=path, or as {"name": …, "path": …} in JSON."""
+    max_lora_rank: Annotated[Int32 | None, HONOURED, Flag("--max-lora-rank")] = Field(default=None, ge=1)
+    """Maximum rank of a LoRA adapter."""
     lora_target_modules: Annotated[list[str], PASSED_THROUGH, Flag("--lora-target-modules")] = Field(
-        default_factory=list, description="Modules of the model that LoRA adapters change."
+        default_factory=list
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, HONOURED, Flag("--log-level")] = Field(
-        default=None, description="Log level of SGLang."
-    )
-    trust_remote_code: Annotated[bool, HONOURED, Flag("--trust-remote-code")] = Field(
-        default=False, description="Whether code from the model's repository may run."
-    )
-    skip_tokenizer_init: Annotated[bool, HONOURED, Flag("--skip-tokenizer-init")] = Field(
-        default=False, description="Whether the tokenizer is left out. Requests then carry token ids."
-    )
+    """Modules of the model that LoRA adapters change."""
+    log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, HONOURED, Flag("--log-level")] = None
+    """Log level of SGLang."""
+    trust_remote_code: Annotated[bool, HONOURED, Flag("--trust-remote-code")] = False
+    """Whether code from the model's repository may run."""
+    skip_tokenizer_init: Annotated[bool, HONOURED, Flag("--skip-tokenizer-init")] = False
+    """Whether the tokenizer is left out. Requests then carry token ids."""
     hf_token_secret_ref: Token = None
 
 
@@ -272,10 +242,8 @@ class PersonaPlexConfig(KubeModel):
 
     quantize_4bit: Annotated[
         bool, no_effect("PersonaPlex has no such option; for an image that has one, write it in extraArgs")
-    ] = Field(
-        default=False, alias="quantize4Bit", description="No effect: PersonaPlex does not load weights in four bits."
-    )
-    cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-offload")] = Field(
-        default=False, description="Whether weights that do not fit the GPU are kept in host memory."
-    )
+    ] = Field(default=False, alias="quantize4Bit")
+    """No effect: PersonaPlex does not load weights in four bits."""
+    cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-offload")] = False
+    """Whether weights that do not fit the GPU are kept in host memory."""
     hf_token_secret_ref: Token = None

@@ -1,9 +1,10 @@
 """Reads the docstrings of assignments, which Python does not keep."""
 
-from __future__ import annotations
-
 import ast
+import inspect
+import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 
 
@@ -20,3 +21,15 @@ def _target(statement: ast.stmt) -> str:
         case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
             return name
     return ""
+
+
+def described_fields(model: type) -> dict[str, str]:
+    """Return the docstrings of a class's own fields, each as one line."""
+    definition = _classes(model.__module__).get(model.__name__)  # a class that a function makes has none
+    return {name: " ".join(text.split()) for name, text in documented(definition.body if definition else ())}
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
