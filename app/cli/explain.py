@@ -23,7 +23,7 @@ import orjson
 
 from app.cli import CommandError, fit, options, printing
 from app.cli import live as on_cluster
-from app.cli.files import collect
+from app.cli.files import collect, nothing_served
 from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
 from app.cli.offline import holding, in_cluster, request_of, served, settle, tell_assumptions
@@ -73,7 +73,7 @@ def command(
         options.warn("explain", reading.findings)
         explained = explain(reading.manifests, world.namespace, world.without, others.manifests)
     if not explained:
-        raise CommandError("no object of a kind that is served")
+        raise CommandError(nothing_served(reading))
     for item in explained:
         item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
     tell_assumptions("explain", [*reading.manifests, *others.manifests], world)

@@ -20,6 +20,7 @@ CHART = "Chart.yaml"
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
 TEMPLATES = "templates"
 GITIGNORE = ".gitignore"
+MAX_KINDS = 5
 HELM_TEMPLATE, PATCH, EXCLUDED = "Helm template", "kustomize patch", "excluded file"
 HIDDEN, VENDORED_FILE = "hidden file", "vendored file"
 """Reasons to pass over a file, as nouns that can be counted."""
@@ -48,6 +49,19 @@ def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> Reading:
             except OSError as error:
                 reading.findings.append(ManifestError(error.strerror or "cannot be read").finding(name))
     return reading
+
+
+def nothing_served(reading: Reading) -> str:
+    """Return why there is nothing to check, and what to do about it."""
+    kinds = sorted({manifest.kind for manifest in reading.manifests if manifest.kind})
+    if kinds:
+        listed = f"{', '.join(kinds[:MAX_KINDS])}{', …' if len(kinds) > MAX_KINDS else ''}"
+        return f"no object of a kind that is served; the files have objects of kind {listed}"
+    if reading.passed_over[HELM_TEMPLATE]:
+        return "no object of a kind that is served; render the Helm templates first: helm template CHART | …"
+    if reading.passed_over[PATCH]:
+        return "no object of a kind that is served; build the kustomization first: kubectl kustomize FOLDER | …"
+    return "no object of a kind that is served; the files have no manifest (.yaml, .yml or .json)"
 
 
 def read(arguments: Iterable[str]) -> list[Manifest]:

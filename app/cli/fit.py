@@ -26,11 +26,12 @@ from app.cli.offline import holding, in_cluster, request_of, served, tell_assump
 from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
+from app.cli.validate import all_findings
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
 from app.kube.fit import Fit, FitAnswer
-from app.kube.quantity import is_quantity
+from app.kube.quantity import is_quantity, parse
 from app.settings import Settings
 from app.workload.gpumodels import GPU_MODELS, gpu_model
 
@@ -54,11 +55,12 @@ def command(
     """Print an answer for each object that names a model."""
     memory = _memory_of(gpu, gpu_memory)
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    options.warn("fit", reading.findings)
+    findings = all_findings(reading, others.manifests, world.namespace, world.without)
+    options.warn("fit", [finding for finding in findings if finding.level == "error"])
     answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", [*reading.manifests, *others.manifests], world)
     if not answers:
-        raise CommandError("no object that names a model, such as an InferenceService")
+        raise CommandError("no valid object that names a model, such as an InferenceService")
     if output == "json":
         click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in answers]), nl=False)
     else:
@@ -66,6 +68,7 @@ def command(
     return 1 if any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
 
 
+_GIGABYTE = 10**9
 _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
 
 
@@ -81,6 +84,8 @@ def _memory_of(gpu: str, quantity: str) -> str:
     plain = f"{written[1]}{written[2][0].upper()}{written[2][1:].lower()}" if written else quantity
     if plain and not is_quantity(plain):
         raise ManifestError(f"--gpu-memory: {go_quote(quantity)} is not a valid quantity, such as 24Gi")
+    if plain and parse(plain) < _GIGABYTE:
+        raise ManifestError(f"--gpu-memory: {go_quote(quantity)} must be at least 1G, such as 24Gi or 24GB")
     return plain
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import click
 
 from app.cli import CommandError, options, printing
-from app.cli.files import collect
+from app.cli.files import collect, nothing_served
 from app.cli.kinds import find
 from app.cli.live import ready
 from app.cli.manifests import Manifest
@@ -48,7 +48,7 @@ def command(
     errors = [finding for finding in findings if finding.level == "error"]
     options.warn("render", errors)
     if not selected:
-        raise CommandError("no object of a kind that is served")
+        raise CommandError(nothing_served(reading))
     answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
     tell_assumptions("render", [*reading.manifests, *others.manifests], world)
     unmade = [] if errors else list(_without_children(answers))

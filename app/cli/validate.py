@@ -21,7 +21,7 @@ from pathlib import Path
 import click
 
 from app.cli import CommandError, options
-from app.cli.files import HELM_TEMPLATE, PATCH, collect
+from app.cli.files import collect, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
@@ -112,22 +112,6 @@ def _corrections(reading: Reading, findings: list[Finding]) -> dict[Finding, Fix
         if finding.level == "error" and len(choices) == 1:
             corrections[finding] = choices[0]
     return corrections
-
-
-def nothing_served(reading: Reading) -> str:
-    """Return why there is nothing to check, and what to do about it."""
-    kinds = sorted({manifest.kind for manifest in reading.manifests if manifest.kind})
-    if kinds:
-        listed = f"{', '.join(kinds[:MAX_KINDS])}{', …' if len(kinds) > MAX_KINDS else ''}"
-        return f"no object of a kind that is served; the files have objects of kind {listed}"
-    if reading.passed_over[HELM_TEMPLATE]:
-        return "no object of a kind that is served; render the Helm templates first: helm template CHART | …"
-    if reading.passed_over[PATCH]:
-        return "no object of a kind that is served; build the kustomization first: kubectl kustomize FOLDER | …"
-    return "no object of a kind that is served; the files have no manifest (.yaml, .yml or .json)"
-
-
-MAX_KINDS = 5
 
 
 def print_findings(findings: list[Finding], lines: Lines, output: str, checked: int) -> None:

@@ -8,9 +8,10 @@ from dataclasses import asdict
 import yaml
 
 from app.cli import findings
+from app.cli.files import nothing_served
 from app.cli.fixes import Entry, entries_of, fixes
 from app.cli.offline import served
-from app.cli.validate import all_findings, nothing_served
+from app.cli.validate import all_findings
 from app.kube.field import Path
 from app.studio.documents import read, settings
 from app.studio.models import Correction, Level, Manifests, PlacedFinding

@@ -46,7 +46,21 @@ def test_the_memory_of_a_gpu_may_be_given(command: Command) -> None:
         2,
         'modelhooks fit: --gpu-memory: "24 things" is not a valid quantity, such as 24Gi\n',
     )
+    for small in ("24", "0", "-3Gi"):
+        wrong = command("fit", file, "--gpu-memory", small)
+        assert wrong.err == f'modelhooks fit: --gpu-memory: "{small}" must be at least 1G, such as 24Gi or 24GB\n'
     assert 'unknown GPU "Z4"; known: T4 16 GB' in command("fit", file, "--gpu", "Z4").err
+
+
+def test_an_object_with_errors_is_reported(command: Command) -> None:
+    """It is not judged, and the others are."""
+    broken = command("fit", command.file("all.yaml", large(), service({"replicas": -1})))
+    assert (broken.status, broken.out) == (2, "")
+    assert "error: spec.replicas: Invalid value: -1" in broken.err
+    other = {**service({"replicas": -1}), "metadata": {"name": "broken"}}
+    mixed = command("fit", command.file("all.yaml", large(), service(), other))
+    assert mixed.out.startswith("InferenceService/s in namespace default: does not fit")
+    assert "error: spec.replicas: Invalid value: -1" in mixed.err
 
 
 def llmaz(*args: str) -> list[Json]:
@@ -142,7 +156,7 @@ def test_related_objects_are_not_judged(command: Command) -> None:
     nothing = command("fit", models)
     assert (nothing.status, nothing.err) == (
         2,
-        "modelhooks fit: no object that names a model, such as an InferenceService\n",
+        "modelhooks fit: no valid object that names a model, such as an InferenceService\n",
     )
 
 

@@ -69,7 +69,7 @@ def test_an_invalid_object_has_a_status_only(command: Command) -> None:
 @pytest.mark.parametrize(
     ("documents", "reason"),
     [
-        ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}], "no object of a kind that is served"),
+        ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}], "the files have objects of kind Pod"),
         ([{**model(), "metadata": {}}], "metadata.name: Required value"),
         ([{**model(), "metadata": {"name": "m", "labels": []}}], "metadata.labels"),
     ],
