@@ -233,7 +233,7 @@ def _below(folder: str, files: Files) -> Files:
 
 
 def _marked(name: str, text: str) -> str:
-    """Return the text with the header, except for JSON, which has no comments."""
+    """Put the header above a file, except for JSON, which has no comments."""
     return text if name.endswith(".json") else HEADER + text
 
 

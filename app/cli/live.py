@@ -165,9 +165,9 @@ def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: st
     The rules are those of the customize hooks of an object and of those among ``documents`` that it owns.
     """
     cluster, uid = Cluster(direct(Settings())), document["metadata"]["uid"]
-    parents = [document, *(one for one in documents if owner(one) == uid)]
-    kinds = [(kind, one) for one in parents if (kind := find(one["apiVersion"], one["kind"])) is not None]
-    rules = [rule for kind, one in kinds for rule in cluster.rules(kind, one)]
+    parents = [document, *(other for other in documents if owner(other) == uid)]
+    kinds = [(kind, parent) for parent in parents if (kind := find(parent["apiVersion"], parent["kind"])) is not None]
+    rules = [rule for kind, parent in kinds for rule in cluster.rules(kind, parent)]
     selected = {(rule["apiVersion"], rule["resource"], rule.get("namespace") or namespace) for rule in rules}
     return {rule for rule in selected if rule[2] != namespace}
 

@@ -23,7 +23,7 @@ def escaped(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Report whether :func:`escaped` leaves every line of the text as it is."""
+    """Report whether :func:`escaped` changes no line."""
     return text.replace("\n", "").isprintable() and not any(map(_WORKFLOW_COMMAND.search, text.split("\n")))
 
 

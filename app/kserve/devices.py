@@ -46,7 +46,7 @@ class DeviceRequest:
 
 def check(metadata: ObjectMeta) -> Iterator[field.Error]:
     annotations = metadata.annotations or {}
-    if not _given(metadata):
+    if not _annotation_keys(metadata):
         return
     device_class, count = annotations.get(_CLASS, ""), annotations.get(_COUNT)
     if not device_class:
@@ -64,13 +64,13 @@ def device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
     if device_request(metadata) is not None:
         text = f"needs Kubernetes 1.34 or newer and the component {COMPONENT}; without them no devices are claimed"
         yield advice(_ANNOTATIONS.key(_CLASS), text)
-    known = (_CLASS, _COUNT, _SELECTOR)
-    for key in _given(metadata):
-        if key not in known:
-            yield advice(_ANNOTATIONS.key(key), f"accepted, no effect; use {', '.join(known)}", "no-effect")
+    supported = (_CLASS, _COUNT, _SELECTOR)
+    for key in _annotation_keys(metadata):
+        if key not in supported:
+            yield advice(_ANNOTATIONS.key(key), f"accepted, no effect; use {', '.join(supported)}", "no-effect")
 
 
-def _given(metadata: ObjectMeta) -> list[str]:
+def _annotation_keys(metadata: ObjectMeta) -> list[str]:
     return sorted(key for key in metadata.annotations or {} if key.startswith(_PREFIX))
 
 
@@ -79,7 +79,7 @@ def _given(metadata: ObjectMeta) -> list[str]:
 
 def device_request(metadata: ObjectMeta) -> DeviceRequest | None:
     """Return the devices that the annotations ask for, if they are valid."""
-    if not _given(metadata) or any(check(metadata)):
+    if not _annotation_keys(metadata) or any(check(metadata)):
         return None
     annotations = metadata.annotations or {}
     return DeviceRequest(annotations[_CLASS], int(annotations.get(_COUNT, "1")), annotations.get(_SELECTOR, ""))

@@ -198,7 +198,7 @@ def go_quote(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text with line ends and other unprintable characters escaped as by :func:`go_quote`."""
+    """Escape line ends and other unprintable characters as :func:`go_quote` does."""
     return (
         text if text.isprintable() else "".join(char if char.isprintable() else go_quote(char)[1:-1] for char in text)
     )

@@ -1,4 +1,4 @@
-"""The fields of models, to find unknown fields and embedded values."""
+"""The fields of pydantic models, to find unknown fields of a document and to check embedded Kubernetes types."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The family's ConfigMap, which sets the scheduler and the loader's image. Source: LZ-4.7."""
+"""The ConfigMap ``llmaz-global-config``, which sets the scheduler and the loader's image. Source: LZ-4.7."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -571,7 +571,7 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 
 
 class ConditionType(StrEnum):
-    """Types of conditions. KServe has all of them (KS-6) but those that are said to be ours."""
+    """Types of conditions. KServe has all of them (KS-6) except those marked as ours."""
 
     READY = "Ready"
     """The whole service: workloads and router."""

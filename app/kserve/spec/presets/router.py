@@ -61,7 +61,7 @@ def rewrite(path: str) -> list[Json]:
 
 
 def picker_pod(picker: Json, *others: Json, volumes: list[Json], grace_seconds: int) -> Json:
-    """Build the pod of the endpoint picker; ``volumes`` come after that of the certificates."""
+    """Build the pod of the endpoint picker; ``volumes`` follow the volume of the certificates."""
     return {
         "containers": [picker, *others],
         "volumes": [parts.certificates_volume(), *volumes],
@@ -72,7 +72,7 @@ def picker_pod(picker: Json, *others: Json, volumes: list[Json], grace_seconds: 
 
 
 def picker(image: str, *mounts: Json, **fields: object) -> Json:
-    """Build the container of the endpoint picker; ``mounts`` come after that of the certificates."""
+    """Build the container of the endpoint picker; ``mounts`` follow the mount of the certificates."""
     return {
         **parts.container(constants.MAIN, image, **fields),
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in _PORTS.items()],

@@ -1,4 +1,4 @@
-"""The presets of KServe v0.20: its values, with texts of our own."""
+"""The presets of KServe v0.20: its values, with scripts and templates written here."""
 
 from __future__ import annotations
 
