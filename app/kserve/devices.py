@@ -16,6 +16,7 @@ from app.kube.field import Advice, advice
 from app.kube.merge import find, replaced
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObjectMeta
+from app.kube.podspec import with_container
 
 _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
@@ -67,7 +68,7 @@ def device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
     known = (_CLASS, _COUNT, _SELECTOR)
     for key in _given(metadata):
         if key not in known:
-            yield advice(_ANNOTATIONS.key(key), f"accepted, no effect; use {', '.join(known)}", "no-effect")
+            yield field.no_effect(_ANNOTATIONS.key(key), f"use {', '.join(known)}")
 
 
 def _given(metadata: ObjectMeta) -> list[str]:
@@ -94,11 +95,8 @@ def with_claims(document: Json, names: Names) -> Json:
 
 
 def _claiming(pod: Json, template: str) -> Json:
-    return {
-        **pod,
-        "containers": [_with_claim(c) if c.get("name") == MAIN else c for c in pod.get("containers") or ()],
-        "resourceClaims": _extended(pod.get("resourceClaims"), {"name": CLAIM, "resourceClaimTemplateName": template}),
-    }
+    claims = _extended(pod.get("resourceClaims"), {"name": CLAIM, "resourceClaimTemplateName": template})
+    return with_container({**pod, "resourceClaims": claims}, MAIN, _with_claim)
 
 
 def _with_claim(container: Json) -> Json:

@@ -14,6 +14,7 @@ from app.kserve.workload.inherited import replicas, selector, with_account
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, PodPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
+from app.kube.podspec import with_container
 
 SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
 """Container ports by these names are the Service's."""
@@ -74,12 +75,7 @@ def _pod(template: Json, account: str, replicas: int | None, config: PickerConfi
     pod = {key: value for key, value in template.items() if key != "serviceAccountName"}
     if account:
         pod["serviceAccountName"] = account
-    if "containers" in pod:
-        pod["containers"] = [
-            _main(container, replicas, config) if container.get("name") == MAIN else container
-            for container in pod["containers"]
-        ]
-    return pod
+    return with_container(pod, MAIN, lambda main: _main(main, replicas, config)) if "containers" in pod else pod
 
 
 def _main(container: Json, replicas: int | None, config: PickerConfig) -> Json:
