@@ -9,8 +9,6 @@ from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, Pod
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
 
-# Deployments, whose replicas are single pods.
-
 
 def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
     """Return the observed Deployment, unless its immutable selector no longer matches the pods.
@@ -41,9 +39,6 @@ def deployment(plan: DeploymentPlan, namespace: str) -> Json:
     }
 
 
-# LeaderWorkerSets, whose replicas span several nodes.
-
-
 def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     """Groups start with their leader and restart as a whole."""
     template: Json = {
@@ -71,9 +66,6 @@ def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     }
 
 
-# The Service before every model server.
-
-
 def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
     """It is there in every topology, with a router or without. The servers speak plain HTTP."""
     port = {
@@ -96,9 +88,6 @@ def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
     }
 
 
-# ServiceAccounts of pods that ask the API server, with their Roles.
-
-
 def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
     """The account, unless it is the user's own, and what it may do."""
     children: list[Json] = []
@@ -108,9 +97,6 @@ def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
         children.append(permissions.role(metadata(plan.role, namespace, plan.labels), plan.rules))
         children.append(permissions.binding(metadata(plan.binding, namespace, plan.labels), plan.role, plan.account))
     return children
-
-
-# Parts.
 
 
 def pod_template(pod: PodPlan) -> Json:
