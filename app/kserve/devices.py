@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.kserve.child import child
+from app.kserve.child import metadata as child_metadata
 from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.complete import MODEL_SERVERS
@@ -118,13 +120,6 @@ def claim_template(request: DeviceRequest, names: Names, namespace: str) -> Json
     }
     if request.selector:
         exactly["selectors"] = [{"cel": {"expression": request.selector}}]
-    return {
-        "apiVersion": CLAIM_TEMPLATE_API,
-        "kind": "ResourceClaimTemplate",
-        "metadata": {
-            "name": names.claim_template,
-            "namespace": namespace,
-            "labels": component_labels(names.service, COMPONENT_WORKLOAD),
-        },
-        "spec": {"spec": {"devices": {"requests": [{"name": CLAIM, "exactly": exactly}]}}},
-    }
+    spec = {"devices": {"requests": [{"name": CLAIM, "exactly": exactly}]}}
+    meta = child_metadata(names.claim_template, namespace, component_labels(names.service, COMPONENT_WORKLOAD))
+    return child(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", meta, spec={"spec": spec})
