@@ -74,8 +74,7 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
         pins,
         prefix,
         operator,
-        finder.config,
-        finder.scheduler_config,
+        finder,
         excluded,
         claims_devices=context.device_request is not None,
     )
