@@ -6,18 +6,26 @@ pod's life.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from app.kserve import features, kvcache
+from app.kserve import kvcache
+from app.kserve.constants import MAIN, TOKENIZER
 from app.kserve.devices import NO_CLAIM, device_request
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.observed import ReconcileContext
+from app.kserve.lora import is_loaded
+from app.kserve.modeluri import parse
+from app.kserve.operator import NO_TLS
 from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, WorkloadResult, fails
+from app.kserve.sources import provider
 from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins
 from app.kube import field
+from app.kube.base import Json
 from app.kube.conditions import since
+from app.kube.podspec import container_named
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
@@ -29,6 +37,9 @@ _ADVISORY = (
     types.ConditionType.FEATURES_APPLIED,
 )
 """Conditions that decide nothing, and that a stopped service has not."""
+_NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
+_SIDECARS = {PRECISE: "tokenizer", "token-producer": "tokenizer", PREDICTED_LATENCY: "latency predictor"}
+"""Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
 _STOPPED = fails(types.Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
 
@@ -90,18 +101,40 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
     scheduler = spec.scheduler
     config = scheduler.config if scheduler is not None else None
-    reported = [(types.Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if context.operator.ingress.tls else []
+    reported = [(types.Reason.TLS_NOT_SUPPORTED, NO_TLS)] if context.operator.ingress.tls else []
     if context.children.claim_templates is None and device_request(context.metadata) is not None:
         reported.append((types.Reason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
     if scheduler is not None and config is not None:
-        problems = features.plugins_without_server(config.inline, scheduler.template)
+        problems = _plugins_without_server(config.inline, scheduler.template)
         reported += [(types.Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
-        if features.tokenizer_lacks_files(spec):
-            reported.append((types.Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))
+        if _tokenizer_lacks_files(spec):
+            reported.append((types.Reason.PLUGIN_SERVER_MISSING, _NO_FILES))
     workloads = [workload for workload in (spec, spec.prefill) if workload is not None]
     if any(kvcache.lacks_flag(side.kv_cache_offloading, side.template, side.worker) for side in workloads):
         reported.append((types.Reason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
+
+
+def _plugins_without_server(config: object, pod: Json | None) -> Iterator[str]:
+    """Yield a problem for each plugin whose server is not a container of the endpoint picker's pod."""
+    names = {container.get("name") for container in (pod or {}).get("containers") or ()}
+    if names - {MAIN, TOKENIZER}:
+        return
+    for plugin in plugins(document_of(config)):
+        server = _SIDECARS.get(str(plugin.get("type")))
+        if server is not None and server not in names:
+            yield f"{plugin['type']} needs a {server}, and no container has one; add one to scheduler.template"
+
+
+def _tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
+    """Report whether a plugin of the endpoint picker asks a tokenizer that nothing brings the model's files."""
+    scheduler = spec.scheduler
+    if scheduler is None or scheduler.config is None:
+        return False
+    has_tokenizer = bool(container_named(scheduler.template, TOKENIZER))
+    asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of(scheduler.config.inline)))
+    is_image = spec.model is not None and provider(parse(spec.model.uri)).is_image
+    return has_tokenizer and asks and (is_image or not is_loaded(spec))
 
 
 def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:

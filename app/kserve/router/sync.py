@@ -19,7 +19,6 @@ from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fai
 from app.kserve.router import scheduler, status
 from app.kserve.router.objectives import Objective, inference_objective, objectives
 from app.kserve.router.parts import router_parts
-from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.router.urls import MODEL_ROUTING, GatewayView, URLError, choose, discover
 from app.kserve.router.view import RouterError, RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
@@ -132,7 +131,7 @@ def _schedule(work: _Work) -> None:
         work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
-    pod, picker = with_tokenizer(view.spec, requested, view.context, observed)
+    pod, picker = scheduler.with_tokenizer(view.spec, requested, view.context, observed)
     plan = scheduler.plan_scheduler(
         view.names,
         view.namespace,
