@@ -207,12 +207,7 @@ class _Conversion:
         target = self.target
         service_name = self.facts["name"].value if "name" in self.facts else ""
         if "service" in self.parts:
-            self.made["service"] = {
-                "apiVersion": target.service[0],
-                "kind": target.service[1],
-                "metadata": {},
-                "spec": {},
-            }
+            self.made["service"] = _object(target.service)
         if target.model is None:
             return
         self.made["model"] = _object(target.model)

@@ -66,11 +66,11 @@ def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
         )
     if mains != 1:
         yield field.forbidden(where, f"exactly one model must have the role main, got {mains}")
-    for position, model in enumerate(models):
+    for model_path, model in where.each(models):
         if not model.name:
-            yield field.required(where.index(position).child("name"), "name an OpenModel")
+            yield field.required(model_path.child("name"), "name an OpenModel")
 
 
 def warnings(claims: ModelClaims, path: field.Path) -> Iterator[field.Advice]:
-    for position, model in enumerate(claims.models or ()):
-        yield from claim_warnings(model.name, path.child("models").index(position).child("name"))
+    for model_path, model in path.child("models").each(claims.models or ()):
+        yield from claim_warnings(model.name, model_path.child("name"))

@@ -43,8 +43,8 @@ _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue
 
 def check(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
     """Reject what the API server would reject when it creates the autoscaler."""
-    for position, metric in enumerate(trigger.metrics or ()):
-        yield from _check_metric(metric, path.child("metrics").index(position))
+    for metric_path, metric in path.child("metrics").each(trigger.metrics or ()):
+        yield from _check_metric(metric, metric_path)
     yield from check_behavior(trigger.behavior, path.child("behavior"))
 
 
@@ -95,8 +95,8 @@ def _stored(metric: Json) -> Json:
 def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[field.Advice]:
     if not trigger.metrics:
         yield field.advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
-    for position, metric in enumerate(trigger.metrics or ()):
+    for metric_path, metric in path.child("metrics").each(trigger.metrics or ()):
         container = (metric.get("containerResource") or {}).get("container")
         if container not in (None, RUNNER):
-            where = path.child("metrics").index(position).child("containerResource", "container")
+            where = metric_path.child("containerResource", "container")
             yield field.advice(where, f"the engine's container is named {RUNNER}")

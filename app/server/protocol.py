@@ -29,7 +29,7 @@ _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: cl
 
 
 class Activity(IntEnum):
-    """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
+    """Progress of a connection. Of two that are equally new, the lower one is closed first."""
 
     SILENT = 0
     RESTING = 1
@@ -41,8 +41,8 @@ class Activity(IntEnum):
 
 
 Rank = tuple[bool, Activity, float]
-"""Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its stage,
-and the time when that stage began."""
+"""Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its
+activity, and the time when that began."""
 
 
 class PipelineError(Exception):
@@ -75,15 +75,15 @@ class LimitedProtocol(HttpToolsProtocol):
         Of newcomers the oldest goes first, unless its request is complete.
         """
         if self.caller.answered or now - self._opened >= NEWCOMER_SECONDS:
-            return False, self._stage, self._since
+            return False, self._activity, self._since
         return (
             True,
-            Activity.ANSWERING if self._stage is Activity.ANSWERING else Activity.SILENT,
+            Activity.ANSWERING if self._activity is Activity.ANSWERING else Activity.SILENT,
             self._opened,
         )
 
     @property
-    def _stage(self) -> Activity:
+    def _activity(self) -> Activity:
         cycle: RequestResponseCycle | None = self.cycle
         if not self._in_head or self._head_bytes:
             return Activity.INCOMPLETE
@@ -124,7 +124,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unread.cancel()
         super().connection_lost(exc)
         self.pipeline.clear()
-        self.cycle = self._running = None  # type: ignore[assignment]  # frees this object
+        self.cycle = self._running = None  # type: ignore[assignment]  # ends a cycle of references, so that this object is freed at once
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:

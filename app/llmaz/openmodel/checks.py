@@ -40,8 +40,8 @@ def _family(spec: OpenModelSpec) -> Iterator[field.Error]:
 
 def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
     offered = flavors.of(spec)
-    for position, flavor in enumerate(offered):
-        yield from check_amounts(flavor.limits, FLAVORS.index(position).child("limits"))
+    for path, flavor in FLAVORS.each(offered):
+        yield from check_amounts(flavor.limits, path.child("limits"))
     yield from flavors.unusable(offered)
 
 
@@ -87,13 +87,10 @@ def _source_warnings(spec: ModelSource) -> Iterator[field.Advice]:
 
 
 def _patterns(hub: ModelHub) -> Iterator[field.Advice]:
-    path = _SOURCE.child("modelHub")
     for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
-        for position, pattern in enumerate(patterns or ()):
+        for path, pattern in _HUB.child(name).each(patterns or ()):
             if "," in pattern:
-                yield field.advice(
-                    path.child(name).index(position), "the loader splits patterns at commas; list the parts separately"
-                )
+                yield field.advice(path, "the loader splits patterns at commas; list the parts separately")
 
 
 def _uri(uri: str) -> Iterator[field.Advice]:
@@ -117,14 +114,14 @@ def _uri(uri: str) -> Iterator[field.Advice]:
 
 def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[field.Advice]:
     names: set[str] = set()
-    for position, flavor in enumerate(offered):
-        where = FLAVORS.index(position).child("name")
+    for path, flavor in FLAVORS.each(offered):
+        where = path.child("name")
         if not flavor.name:
             yield field.advice(where, "empty, so no claim can choose this flavor")
         elif flavor.name in names:
             yield field.advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         names.add(flavor.name)
-        yield from _params(flavor, FLAVORS.index(position).child("params"))
+        yield from _params(flavor, path.child("params"))
 
 
 def _params(flavor: Flavor, path: field.Path) -> Iterator[field.Advice]:

@@ -70,8 +70,8 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
             yield field.forbidden(where, detail)
     yield from check_resources(config.resources, path)
     yield from podrules.check("Container.env", config.envs, CONFIG.child("envs"))
-    for position, variable in enumerate(config.envs or ()):
-        yield from sendable.check(variable, CONFIG.child("envs").index(position))
+    for env_path, variable in CONFIG.child("envs").each(config.envs or ()):
+        yield from sendable.check(variable, env_path)
 
 
 def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
@@ -122,13 +122,12 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
 
 def _arguments(args: list[str]) -> Iterator[field.Advice]:
     path = CONFIG.child("args")
-    for position, argument in enumerate(args):
+    for where, argument in path.each(args):
         if looks_templated(argument):
-            where = path.index(position)
-            yield field.advice(
-                where,
-                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
+            message = (
+                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written"
             )
+            yield field.advice(where, message)
     yield from port_warnings(args, path)
 
 

@@ -101,15 +101,13 @@ def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Er
     yield from _pod_rules(template, path)
     if not loads:
         return
-    for position, volume in enumerate(items(template, "volumes")):
-        if _VOLUME.fullmatch(str(volume.get("name"))):
-            yield _reserved(spec.child("volumes").index(position).child("name"), volume["name"])
-    for position, container in enumerate(items(template, "initContainers")):
-        if _LOADER.fullmatch(str(container.get("name"))):
-            yield _reserved(spec.child("initContainers").index(position).child("name"), container["name"])
-    for position, container in enumerate(items(template, "containers")):
+    for kind, reserved in (("volumes", _VOLUME), ("initContainers", _LOADER)):
+        for item_path, item in spec.child(kind).each(items(template, kind)):
+            if reserved.fullmatch(str(item.get("name"))):
+                yield _reserved(item_path.child("name"), item["name"])
+    for container_path, container in spec.child("containers").each(items(template, "containers")):
         if container.get("name") == names.RUNNER:
-            yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
+            yield from _mounts(container, container_path.child("volumeMounts"))
 
 
 def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Error:
@@ -120,9 +118,9 @@ def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Erro
     for segment in error.path.segments[len(root.segments) :]:
         value = value[segment]
     key, values = merge_key(value), set()
-    for position, item in enumerate(value if key else ()):
+    for path, item in error.path.each(value if key else ()):
         if str(item[key]) in values:
-            return replace(error, path=error.path.index(position))
+            return replace(error, path=path)
         values.add(str(item[key]))
     return error
 
@@ -135,9 +133,9 @@ def _pod_rules(template: Json, path: field.Path) -> Iterator[field.Error]:
 
 
 def _mounts(container: Json, path: field.Path) -> Iterator[field.Error]:
-    for position, mount in enumerate(container.get("volumeMounts") or ()):
+    for mount_path, mount in path.each(container.get("volumeMounts") or ()):
         if mount and str(mount.get("mountPath")).rstrip("/") == names.MODELS_DIR.rstrip("/"):
-            yield _reserved(path.index(position).child("mountPath"), mount["mountPath"])
+            yield _reserved(mount_path.child("mountPath"), mount["mountPath"])
 
 
 def _reserved(path: field.Path, value: str) -> field.Error:
@@ -255,14 +253,12 @@ def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
 def _unreachable(service: Service) -> Iterator[field.Advice]:
     """Warn of an engine without the only port of the Service in front of the pods (LZ-4.8)."""
     pods, path = _serving(service.spec.workload_template)
-    for position, container in enumerate(items(pods, "containers")):
+    for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]
         if container["name"] == names.RUNNER and ports and names.PORT not in ports:
-            where = path.child("spec", "containers").index(position).child("ports")
             name = names.load_balancer(service.metadata.name or "<name>")
-            yield field.advice(
-                where, f"must include {names.PORT}, the only port to which the Service {name} sends requests"
-            )
+            message = f"must include {names.PORT}, the only port to which the Service {name} sends requests"
+            yield field.advice(container_path.child("ports"), message)
 
 
 def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
@@ -280,9 +276,8 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
 def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
     """Warn of limits below their requests, which are invalid in a pod unless a flavor sets both."""
     for kind in ("initContainers", "containers"):
-        for position, container in enumerate(items(pods, kind)):
-            where = path.child("spec", kind).index(position).child("resources")
-            for low, detail in low_limits(_resources(container), where):
+        for container_path, container in path.child("spec", kind).each(items(pods, kind)):
+            for low, detail in low_limits(_resources(container), container_path.child("resources")):
                 yield field.advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
 
 

@@ -47,7 +47,7 @@ def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: Observed
     if plan.scaling is None:
         return None
     chosen = autoscaler.status.desired_replicas if observed is None and autoscaler is not None else 0
-    return min(max(chosen or plan.replicas, plan.scaling.minimum), plan.scaling.maximum)
+    return min(max(chosen or plan.replicas, plan.scaling.min_replicas or 1), plan.scaling.max_replicas)
 
 
 def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from app.kube.base import Json
-from app.kube.desired import Container, ContainerPort, PodSpec, ResourceRequirements, VolumeMount
+from app.kube.desired import (
+    Container,
+    ContainerPort,
+    HorizontalPodAutoscalerSpec,
+    PodSpec,
+    ResourceRequirements,
+    ScaleTarget,
+    VolumeMount,
+)
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObjectMeta
 from app.kube.podspec import each_name_once, normalised
@@ -55,13 +63,6 @@ _DEFAULT_CACHE = ModelCache()
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
-    minimum: int
-    maximum: int
-    metrics: tuple[Json, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """The decisions about a service. Empty maps and lists of its pods are ``None``, and left out of the objects."""
 
@@ -75,7 +76,8 @@ class Plan:
     pod_annotations: dict[str, str]
     replicas: int
     """Replicas of the spec; an autoscaler may change them."""
-    scaling: Scaling | None
+    scaling: HorizontalPodAutoscalerSpec | None
+    """``None`` for a service that does not autoscale, or is suspended."""
     runtime: Runtime
     service_port: int
     service_type: str
@@ -123,7 +125,7 @@ def plan(
         pod_labels={**spec.pod_labels, **labels},
         pod_annotations=_annotations(spec),
         replicas=replicas_of(spec),
-        scaling=_scaling(spec, runtime, autoscaled=autoscaled),
+        scaling=_scaling(metadata.name, spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
         service_port=service_port(spec),
         service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
@@ -241,7 +243,9 @@ def missing_metric(spec: InferenceServiceSpec) -> str:
     )
 
 
-def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) -> Scaling | None:
+def _scaling(
+    name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool
+) -> HorizontalPodAutoscalerSpec | None:
     """Return the settings of the autoscaler. One that exists keeps its default metric, which the image may export."""
     autoscaling = spec.autoscaling
     if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
@@ -256,10 +260,11 @@ def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) 
         metrics = [pods_metric(runtime.metric, "2")]
     if not metrics:
         return None
-    return Scaling(
-        minimum=autoscaling.min_replicas or 1,
-        maximum=autoscaling.max_replicas,
-        metrics=tuple(metrics),
+    return HorizontalPodAutoscalerSpec(
+        scale_target_ref=ScaleTarget(api_version="apps/v1", kind="Deployment", name=name),
+        min_replicas=autoscaling.min_replicas or 1,
+        max_replicas=autoscaling.max_replicas,
+        metrics=metrics,
     )
 
 

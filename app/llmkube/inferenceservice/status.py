@@ -126,7 +126,7 @@ def _agent_cause(spec: InferenceServiceSpec, scheduling: Scheduling, ready: int,
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ServiceObservation:
     """The observed state of a service whose pods run in this cluster."""
 
     rollout: Rollout
@@ -140,7 +140,7 @@ class Observation:
     missing_draft: Cause | None = None
 
 
-def in_cluster(service: Service, observed: Observation, inputs: StatusInputs) -> InferenceServiceStatus:
+def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInputs) -> InferenceServiceStatus:
     """Return the status of a service in the cluster, whose replicas are the Deployment's pods."""
     ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
@@ -214,7 +214,7 @@ def _stopped(spec: InferenceServiceSpec) -> Cause:
     return Cause(Stage.SPEC, "replicas is 0", Reason.MANUALLY_SCALED_TO_ZERO)
 
 
-def _causes(service: Service, phase: Phase, observed: Observation, desired: int) -> list[Cause]:
+def _causes(service: Service, phase: Phase, observed: ServiceObservation, desired: int) -> list[Cause]:
     """Return why a service with pods is not ready; empty if it is. Counts are the last resort."""
     if phase in _AT_REST:
         return [_stopped(service.spec)]

@@ -20,18 +20,17 @@ def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[A
     engine = service_engine(spec, runtime.image)
     if engine is None:
         return
-    for path, option, value in flag_values(spec, runtime.flags):
-        accepted, field = option.accepted(value, engine), SPEC.child(*path.split("."))
+    for name, option, value in flag_values(spec, runtime.flags):
+        accepted, field = option.accepted(value, engine), SPEC.child(*name.split("."))
         if not engine.has(option.name):
             yield advice(field, f"no effect: {engine} has no option {option.name}", "no-effect")
         elif accepted is None:
             yield advice(field, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
         elif accepted != value:
             yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
-    for position, argument in enumerate(spec.extra_args if "extraArgs" in runtime.fields else ()):
+    for path, argument in SPEC.child("extraArgs").each(spec.extra_args if "extraArgs" in runtime.fields else ()):
         if not engine.knows(argument):
-            argument_path = SPEC.child("extraArgs").index(position)
-            yield advice(argument_path, f"{engine} has no option {argument.partition('=')[0]}, and ends with it")
+            yield advice(path, f"{engine} has no option {argument.partition('=')[0]}, and ends with it")
 
 
 def _hint(option: Flag, engine: Engine) -> str:
