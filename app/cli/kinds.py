@@ -76,6 +76,12 @@ def find(api_version: str, kind: str) -> AnyKind | None:
     )
 
 
+def all_kinds() -> list[AnyKind]:
+    """Return the served kinds, in the order of :data:`SERVED`."""
+    loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
+    return [kind for kind in loaded if kind is not None]
+
+
 def find_version(api_version: str, kind: str) -> AnyKind | None:
     """Return the served kind in exactly that version, the one that admission judges."""
     kind_ = find(api_version, kind)

@@ -14,6 +14,7 @@ from app.hooks.sendable import merge_key
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
@@ -167,36 +168,34 @@ def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iter
         yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
 
 
-def warnings(service: Service) -> list[field.Advice]:
+def warnings(service: Service) -> list[Advice]:
     spec, template = service.spec, service.spec.workload_template
-    advice: list[field.Advice] = [*workload_warnings(service.metadata)]
+    advices: list[Advice] = [*workload_warnings(service.metadata)]
     if spec.model_claims is not None:
-        advice += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
-    advice += _alone(template) if template.is_single else _grouped(template)
-    advice += _overwritten(spec)
-    advice += _unreachable(service)
+        advices += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+    advices += _alone(template) if template.is_single else _grouped(template)
+    advices += _overwritten(spec)
+    advices += _unreachable(service)
     for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
-        advice += _low_limits(pods or {}, path)
-    return advice
+        advices += _low_limits(pods or {}, path)
+    return advices
 
 
-def update_warnings(service: Service, old: Service, settings: Settings) -> list[field.Advice]:
+def update_warnings(service: Service, old: Service, settings: Settings) -> list[Advice]:
     """Return warnings about updates that upstream accepts and that have no effect."""
     before, after = old.spec.workload_template, service.spec.workload_template
-    advice: list[field.Advice] = []
+    advices: list[Advice] = []
     if not has_runner(after.worker_template):
         where = WORKER.child("spec", "containers")
-        advice.append(
-            field.advice(
-                where, f"one container must be named {names.RUNNER}; until then running pods are left unchanged"
-            )
+        advices.append(
+            advice(where, f"one container must be named {names.RUNNER}; until then running pods are left unchanged")
         )
     if not before.is_single and not after.is_single and _each(before) != _each(after):
         path = TEMPLATE.child("subGroupPolicy")
-        advice.append(
-            field.advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
+        advices.append(
+            advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
         )
-    return advice
+    return advices
 
 
 def _each(template: WorkloadTemplate) -> int | None:
@@ -204,37 +203,35 @@ def _each(template: WorkloadTemplate) -> int | None:
     return template.sub_group_policy.sub_group_size if template.sub_group_policy is not None else None
 
 
-def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
+def _alone(template: WorkloadTemplate) -> Iterator[Advice]:
     """Warn of fields that only a LeaderWorkerSet uses."""
     if template.restart_policy != DEFAULT_RESTART_POLICY:
-        yield field.advice(
+        yield advice(
             TEMPLATE.child("restartPolicy"),
             "no effect on a Deployment, where a container restarts in place",
             "no-effect",
         )
     if template.sub_group_policy is not None:
-        yield field.advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica", "no-effect")
+        yield advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica", "no-effect")
     labels, path = _metadata(template.worker_template, "labels"), WORKER.child("metadata", "labels")
     for key in (LWS_NAME, LWS_WORKER_INDEX):
         if key in labels:
-            yield field.advice(
+            yield advice(
                 path.key(key), "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
             )
     if names.INFERENCE_SERVICE in labels:
-        yield field.advice(
-            path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label"
-        )
+        yield advice(path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
 
 
-def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
+def _grouped(template: WorkloadTemplate) -> Iterator[Advice]:
     """Warn of fields that do not fit the size of a group."""
     if template.size == 1:
-        yield field.advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
+        yield advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
     if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):
-        yield field.advice(TEMPLATE.child("subGroupPolicy"), "ignored, because subGroupSize does not divide the group")
+        yield advice(TEMPLATE.child("subGroupPolicy"), "ignored, because subGroupSize does not divide the group")
 
 
-def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
+def _overwritten(spec: ServiceSpec) -> Iterator[Advice]:
     """Warn of labels and annotations that describe the model and are overwritten (LZ-4.3)."""
     pods, path = _serving(spec.workload_template)
     claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
@@ -245,12 +242,10 @@ def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
         values = _metadata(pods, kind)
         for key in keys:
             if key in values:
-                yield field.advice(
-                    path.child("metadata", kind).key(key), "overwritten with the value from the model claim"
-                )
+                yield advice(path.child("metadata", kind).key(key), "overwritten with the value from the model claim")
 
 
-def _unreachable(service: Service) -> Iterator[field.Advice]:
+def _unreachable(service: Service) -> Iterator[Advice]:
     """Warn of an engine without the only port of the Service in front of the pods (LZ-4.8)."""
     pods, path = _serving(service.spec.workload_template)
     for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
@@ -258,7 +253,7 @@ def _unreachable(service: Service) -> Iterator[field.Advice]:
         if container["name"] == names.RUNNER and ports and names.PORT not in ports:
             name = names.load_balancer(service.metadata.name or "<name>")
             message = f"must include {names.PORT}, the only port to which the Service {name} sends requests"
-            yield field.advice(container_path.child("ports"), message)
+            yield advice(container_path.child("ports"), message)
 
 
 def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
@@ -273,12 +268,12 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
     return values
 
 
-def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
+def _low_limits(pods: Json, path: field.Path) -> Iterator[Advice]:
     """Warn of limits below their requests, which are invalid in a pod unless a flavor sets both."""
     for kind in ("initContainers", "containers"):
         for container_path, container in path.child("spec", kind).each(items(pods, kind)):
             for low, detail in low_limits(_resources(container), container_path.child("resources")):
-                yield field.advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
+                yield advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
 
 
 def _resources(container: Json) -> Resources:
@@ -296,7 +291,7 @@ _OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INV
 """Reasons that depend on the cluster, not on the files."""
 
 
-def against_related(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
+def against_related(service: Service, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
     related, claimed = request.related or Related(), service.spec.claims.names
     if not claimed or any(get(related.models, name) is None for name in claimed):
@@ -304,5 +299,5 @@ def against_related(service: Service, request: Request, settings: Settings) -> l
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")
     if not isinstance(decided, Cause):
-        return [field.advice(path, note) for note in decided.notes]
-    return [] if decided.reason in _OF_THE_CLUSTER else [field.advice(path, decided.text)]
+        return [advice(path, note) for note in decided.notes]
+    return [] if decided.reason in _OF_THE_CLUSTER else [advice(path, decided.text)]

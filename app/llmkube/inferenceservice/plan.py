@@ -457,11 +457,10 @@ def _probe(own: Json | None) -> Json | None:
     if own is None:
         return None
     fields = {key: value for key, value in clean(own).items() if value != 0}
-    return {key: _handler(value) if key in ("httpGet", "tcpSocket") else value for key, value in fields.items()}
-
-
-def _handler(value: object) -> object:
-    return _without_empty(value) if isinstance(value, dict) else value
+    for handler in ("httpGet", "tcpSocket"):
+        if isinstance(fields.get(handler), dict):
+            fields[handler] = _without_empty(fields[handler])
+    return fields
 
 
 def _security(spec: InferenceServiceSpec, settings: Settings) -> Json:

@@ -115,15 +115,18 @@ def _job_outcome(plan: Plan, observed: ModelObservation, previous: ModelStatus, 
         return PhaseOutcome(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
-        reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
+        reason = Reason.COPY_FAILED if plan.copies else Reason.DOWNLOAD_FAILED
+        if wrong_sha256(job, observed.pods):
+            reason = Reason.INTEGRITY_CHECK_FAILED
         wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
         return PhaseOutcome(Phase.FAILED, reason, ready_message(causes), causes, wait)
-    if plan.source.kind is SourceClass.LOCAL and cannot_mount(observed.pods, now):
+    if plan.copies and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
         return PhaseOutcome(
             Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
         )
-    running = Cause(Stage.MODEL, f"Job {job.metadata.name} {_doing(plan)} the file", _started(plan))
+    doing = "copies" if plan.copies else "downloads"
+    running = Cause(Stage.MODEL, f"Job {job.metadata.name} {doing} the file", _started(plan))
     causes = (running, *last_failure(observed.pods), *_absent(_missing_claim(plan, observed), plan, previous, now))
     causes += tuple(holdups(job, observed.pods, observed.claim, now))
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
@@ -162,19 +165,11 @@ def pause(attempt: int) -> int:
 
 
 def _busy(plan: Plan) -> Phase:
-    return Phase.COPYING if plan.source.kind is SourceClass.LOCAL else Phase.DOWNLOADING
+    return Phase.COPYING if plan.copies else Phase.DOWNLOADING
 
 
 def _started(plan: Plan) -> Reason:
-    return Reason.COPY_STARTED if plan.source.kind is SourceClass.LOCAL else Reason.DOWNLOAD_STARTED
-
-
-def _failure(plan: Plan) -> Reason:
-    return Reason.COPY_FAILED if plan.source.kind is SourceClass.LOCAL else Reason.DOWNLOAD_FAILED
-
-
-def _doing(plan: Plan) -> str:
-    return "copies" if plan.source.kind is SourceClass.LOCAL else "downloads"
+    return Reason.COPY_STARTED if plan.copies else Reason.DOWNLOAD_STARTED
 
 
 # Causes for which a Job has neither completed nor failed: its claim, its pods, or missing pods.
