@@ -33,7 +33,7 @@ def kind_of(kinds: Iterable[Kind[Any, Any]], document: Json) -> Kind[Any, Any]:
 
 def optional_kinds(kind: Kind[Any, Any]) -> frozenset[str]:
     """Return the kinds of children that a cluster may lack."""
-    return frozenset(child.kind for child in kind.resource.children if child.optional)
+    return frozenset(child.kind for child in kind.resource.children if child.component)
 
 
 def encode(value: Any) -> bytes:

@@ -318,7 +318,7 @@ def _tgi(checkout: Path) -> Catalogue:
     version = checkout.name.rpartition("-")[2]
     rust = "\n".join(path.read_text(encoding="utf-8") for path in checkout.rglob("*.rs"))
     metrics = sorted(set(re.findall(r'"(tgi_[a-z_]+)"', rust)))
-    source = f"docs/source/reference/launcher.md and the router's source at the tag v{version}"
+    source = f"docs/source/reference/launcher.md and the router's source at the tag v{version}; in no package registry"
     return Catalogue("tgi", version, source, options, metrics, sorted(set(_PATHS.findall(rust))))
 
 
@@ -326,7 +326,7 @@ def _personaplex(checkout: Path) -> Catalogue:
     declared = Declarations()
     declared.add(ast.parse((checkout / "moshi/moshi/server.py").read_text(encoding="utf-8")))
     commit = checkout.name.rpartition("-")[2]
-    source = "moshi/moshi/server.py of NVIDIA/personaplex, which has no releases"
+    source = "moshi/moshi/server.py of NVIDIA/personaplex; no release, and in no package registry"
     return Catalogue("personaplex", commit, source, declared.options(), [], [])
 
 

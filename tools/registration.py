@@ -53,7 +53,7 @@ def composite_controller(resource: CustomResource, version: str) -> Object:
         "spec": {
             "generateSelector": True,
             "parentResource": parent,
-            "childResources": [child_resource(child) for child in resource.children if not child.optional],
+            "childResources": [child_resource(child) for child in resource.children if not child.component],
             "hooks": hooks,
         },
     }
@@ -104,7 +104,7 @@ def child_resource(child: ChildKind) -> Object:
 def components(resources: Iterable[CustomResource]) -> list[str]:
     """Return the kustomize components: each adds an optional child kind, kinds that belong together, or a hook."""
     resources = list(resources)
-    kinds = {child.component for r in resources for child in r.children if child.optional}
+    kinds = {child.component for r in resources for child in r.children if child.component}
     return sorted(kinds | {r.finalize_component for r in resources if r.finalize_component})
 
 
@@ -113,7 +113,7 @@ def component_patches(
 ) -> Iterator[tuple[Object, list[Object]]]:
     """Return kustomize's target and the JSON patch for each controller that the component changes."""
     for resource in resources:
-        children = [child for child in resource.children if child.optional and child.component == component]
+        children = [child for child in resource.children if child.component == component]
         added = [("/spec/childResources/-", child_resource(child)) for child in children]
         if resource.finalize_component == component:
             added.append(("/spec/hooks/finalize", _hook(resource, "finalize", version, "10s")))

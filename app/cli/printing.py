@@ -19,7 +19,16 @@ _PLURALS = {"kustomize patch": "kustomize patches"}
 def escaped(text: str) -> str:
     """Return the string as one printable line; other characters are escaped as in JSON."""
     line = _WORKFLOW_COMMAND.sub(lambda match: f"{match[1] or ''}{_escape(match[0][-1])}", text)
-    return line if line.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in line)
+    return line if line.isprintable() else "".join(map(_printable, line))
+
+
+def is_plain(text: str) -> bool:
+    """Report whether :func:`escaped` leaves every line of the text as it is."""
+    return text.replace("\n", "").isprintable() and not any(map(_WORKFLOW_COMMAND.search, text.split("\n")))
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() else _escape(char)
 
 
 def _escape(char: str) -> str:

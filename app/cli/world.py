@@ -76,7 +76,7 @@ def stored(document: Json, namespace: str) -> Json:
 def declared(kind: AnyKind, without: Iterable[str] = ()) -> list[ChildKind]:
     """The kinds of children that a CompositeController declares; ``without`` names components or kinds left out."""
     missing = frozenset(without)
-    return [c for c in kind.resource.children if not c.optional or not missing & {c.component, c.kind}]
+    return [c for c in kind.resource.children if not c.component or not missing & {c.component, c.kind}]
 
 
 def controller(kind: AnyKind, without: Iterable[str] = ()) -> Json:

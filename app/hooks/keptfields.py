@@ -13,13 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-import orjson
-
 from app.hooks.sendable import is_sendable, merge_key
 from app.kube.base import Json
-from app.kube.objects import ObservedObject, ObservedWorkload
-from app.kube.rawchecks import depth_exceeds
-from app.kube.stored import without_nulls
+from app.kube.objects import ObservedObject, ObservedWorkload, parsed
 
 Allowed = Callable[[object, object], bool]
 """Report whether the kept value, the first argument, may replace the planned one. ``None`` means absent."""
@@ -130,13 +126,8 @@ def template_of(workload: Json) -> Json | None:
 
 def running_template(child: ObservedObject) -> Json | None:
     """Return the observed template without nulls; ``None`` if it is absent or cannot be decoded."""
-    if not isinstance(child, ObservedWorkload) or depth_exceeds(child.raw_spec):
-        return None
-    try:
-        spec = orjson.loads(bytes(child.raw_spec))
-    except orjson.JSONDecodeError:  # such as 1e400, which msgspec skips in unread fields
-        return None
-    return template_of({"kind": child.kind, "spec": without_nulls(spec)})
+    spec = parsed(child.raw_spec) if isinstance(child, ObservedWorkload) else None
+    return template_of({"kind": child.kind, "spec": spec})
 
 
 def as_it_runs(recorded: object, running: object) -> object:
@@ -189,25 +180,27 @@ def differences(kept: object, planned: object, rule: Rule | None, path: str = ""
         yield Difference(path, kept is None if isinstance(rule, Named) else callable(rule) and rule(kept, planned))
 
 
-def part_to_keep(running: object, planned: object, rule: Rule | None) -> Any:
+def part_to_keep(running: object, planned: object, rule: Rule | None, *, sendable: bool) -> Any:
     """Return the part of a running template that may be sent: fields of the plan, and fields that may differ.
 
-    ``None`` for nothing. Other fields stay unchanged, because no record has them.
+    ``None`` for nothing. Other fields stay unchanged, because no record has them. ``sendable`` if all of the template
+    may be in an answer; otherwise each part is checked.
     """
     if isinstance(rule, Mapping):
         plan = planned if isinstance(planned, dict) else {}
         items = running.items() if isinstance(running, dict) else ()
-        parts = {key: part_to_keep(value, plan.get(key), rule.get(key)) for key, value in items}
+        parts = {key: part_to_keep(value, plan.get(key), rule.get(key), sendable=sendable) for key, value in items}
         return {key: part for key, part in parts.items() if part is not None} or None
     if isinstance(rule, Named):
         containers, plans = _by_name(running), _by_name(planned)
         fields = {"name": _part, **rule.fields}
         names = [name for name in containers if name in plans]
-        same = [part_to_keep(containers[name], plans[name], fields) for name in names]
+        same = [part_to_keep(containers[name], plans[name], fields, sendable=sendable) for name in names]
         return same if containers and plans else None
     if rule is None:
         return planned if planned is not None and covers(running, planned) else None
-    return running if rule(running, planned) and is_sendable({"": running}) else _common(running, planned)
+    may_stay = rule(running, planned) and (sendable or is_sendable({"": running}))
+    return running if may_stay else _common(running, planned)
 
 
 def _common(running: object, planned: object) -> object:

@@ -34,23 +34,6 @@ def merge_key(items: Sequence[object]) -> str | None:
     return None
 
 
-def merge_key_clash(items: Sequence[Any]) -> tuple[str, object] | None:
-    """Return the merge key of the list and a duplicate value, or ``None``."""
-    if len(items) < 2:
-        return None
-    key = merge_key(items)
-    if key is None:
-        return None
-    values = set()
-    for item in items:
-        value = item[key]
-        text = value if type(value) is str else str(value)
-        if text in values:
-            return key, item[key]
-        values.add(text)
-    return None
-
-
 @dataclass(slots=True)
 class Fault:
     """A value that cannot be applied."""
@@ -72,8 +55,6 @@ class Fault:
         return duplicate(path, self.value, detail)
 
 
-_PLAIN = frozenset({str, bool})
-"""Types whose values can always be applied."""
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 
 
@@ -90,17 +71,31 @@ def faults(value: object, name: str = "", *, merged: bool = True) -> list[Fault]
     elif isinstance(value, (list, tuple)):
         parts = enumerate(value)
         if merged and value:
-            if clash := merge_key_clash(value):
-                found.append(Fault(*clash))
-            merged = merge_key(value) is not None  # else replaced as a whole, with everything in it
+            key = merge_key(value)
+            if key is None:
+                merged = False
+            elif len(value) > 1 and (clash := _clash(value, key)):
+                found.append(clash)
     else:
         return [] if _is_storable(value, name) else [Fault("", value)]
     for segment, item in parts:
-        if type(item) not in _PLAIN:
+        if type(item) is not str and type(item) is not bool:
             for fault in faults(item, segment if isinstance(segment, str) else name, merged=merged):
                 fault.segments.append(segment)
                 found.append(fault)
     return found
+
+
+def _clash(items: Sequence[Any], key: str) -> Fault | None:
+    """Return the first value of the merge key that a list has twice."""
+    texts = set()
+    for item in items:
+        value = item[key]
+        text = value if type(value) is str else str(value)
+        if text in texts:
+            return Fault(key, value)
+        texts.add(text)
+    return None
 
 
 def _is_storable(value: object, name: str) -> bool:

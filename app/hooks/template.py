@@ -182,7 +182,8 @@ def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, run
     removes them. If a running list has a duplicate key, no part can be sent without changing it.
     """
     template, merges = template_of(desired) or {}, is_sendable(running)
-    part = recorded or part_to_keep(running, template, FIELDS[TEMPLATES[desired["kind"]]]) or {}
+    rule = FIELDS[TEMPLATES[desired["kind"]]]
+    part = recorded or part_to_keep(running, template, rule, sendable=merges) or {}
     may_stay = _may_stay(part, desired)
     if may_stay and recorded is None and merges and (inputs_.latest or covers(running, template)):
         return desired

@@ -14,8 +14,8 @@ from msgspec import Meta, Raw
 
 from app.conversion import ConversionError
 from app.hooks.protocol import Parent
+from app.kserve.constants import GROUP
 from app.kserve.llminferenceservice import types, v1alpha1
-from app.kserve.names import GROUP
 from app.kube.base import Json, KubeModel
 from app.kube.modelfields import fields
 from app.kube.rawchecks import depth_exceeds

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.kserve.names import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, Names, component_labels
+from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN
+from app.kserve.names import Names, component_labels
 from app.kserve.spec.complete import MODEL_SERVERS
 from app.kube import field
 from app.kube.base import Json

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from app.kserve.constants import MAIN, TOKENIZER
 from app.kserve.lora import is_loaded
 from app.kserve.modeluri import parse
-from app.kserve.names import MAIN, TOKENIZER
 from app.kserve.sources import provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins
@@ -36,8 +36,10 @@ def plugins_without_server(config: object, pod: Json | None) -> Iterator[str]:
 def tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
     """Report whether a plugin of the endpoint picker asks a tokenizer that nothing brings the model's files."""
     scheduler = spec.router.scheduler if spec.router is not None else None
-    pod, config = (scheduler.template, scheduler.config) if scheduler is not None else (None, None)
-    has_tokenizer = any(container.get("name") == TOKENIZER for container in (pod or {}).get("containers") or ())
-    asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of((config or {}).get("inline"))))
+    if scheduler is None or scheduler.config is None:
+        return False
+    containers = (scheduler.template or {}).get("containers") or ()
+    has_tokenizer = any(container.get("name") == TOKENIZER for container in containers)
+    asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of(scheduler.config.inline)))
     is_image = spec.model is not None and provider(parse(spec.model.uri)).is_image
     return has_tokenizer and asks and (is_image or not is_loaded(spec))

@@ -6,6 +6,16 @@ from typing import Any
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kserve import devices
+from app.kserve.constants import (
+    CLAIM_TEMPLATE_API,
+    GATEWAY_API,
+    GROUP,
+    OBJECTIVE_API,
+    POOL_API,
+    SCALED_OBJECT_API,
+    VARIANT_API,
+    VERSION,
+)
 from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
@@ -18,16 +28,6 @@ from app.kserve.llminferenceserviceconfig import checks as config_checks
 from app.kserve.llminferenceserviceconfig import sync as config
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.names import (
-    CLAIM_TEMPLATE_API,
-    GATEWAY_API,
-    GROUP,
-    OBJECTIVE_API,
-    POOL_API,
-    SCALED_OBJECT_API,
-    VARIANT_API,
-    VERSION,
-)
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
 from app.kube.resource import (
     AUTOSCALERS,
@@ -82,25 +82,17 @@ _SERVICE = CustomResource(
         DEPLOYMENTS,
         SERVICES,
         LEADER_WORKER_SETS,
-        ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", optional=True, component=GATEWAY_COMPONENT),
-        ChildKind(POOL_API, "InferencePool", "inferencepools", optional=True, component=POOL_COMPONENT),
-        ChildKind("v1", "ServiceAccount", "serviceaccounts", optional=True, component=RBAC_COMPONENT),
-        ChildKind(RBAC_VERSION, "Role", "roles", optional=True, component=RBAC_COMPONENT),
-        ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", optional=True, component=RBAC_COMPONENT),
-        ChildKind("v1", "ConfigMap", "configmaps", optional=True, component=CA_BUNDLE_COMPONENT),
+        ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", component=GATEWAY_COMPONENT),
+        ChildKind(POOL_API, "InferencePool", "inferencepools", component=POOL_COMPONENT),
+        ChildKind("v1", "ServiceAccount", "serviceaccounts", component=RBAC_COMPONENT),
+        ChildKind(RBAC_VERSION, "Role", "roles", component=RBAC_COMPONENT),
+        ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", component=RBAC_COMPONENT),
+        ChildKind("v1", "ConfigMap", "configmaps", component=CA_BUNDLE_COMPONENT),
         AUTOSCALERS,
-        ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", optional=True, component=KEDA_COMPONENT),
-        ChildKind(
-            OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", optional=True, component=OBJECTIVE_COMPONENT
-        ),
-        ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", optional=True, component=VARIANT_COMPONENT),
-        ChildKind(
-            CLAIM_TEMPLATE_API,
-            "ResourceClaimTemplate",
-            "resourceclaimtemplates",
-            optional=True,
-            component=devices.COMPONENT,
-        ),
+        ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", component=KEDA_COMPONENT),
+        ChildKind(OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", component=OBJECTIVE_COMPONENT),
+        ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", component=VARIANT_COMPONENT),
+        ChildKind(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", "resourceclaimtemplates", component=devices.COMPONENT),
     ),
     related=(
         RelatedKind(

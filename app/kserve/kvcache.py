@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.kserve.arguments import has_flag
-from app.kserve.names import MAIN
+from app.kserve.constants import MAIN
 from app.kube import field
 from app.kube.base import IntOrString, Json, KubeModel
 from app.kube.decode import SPEC, decode_document

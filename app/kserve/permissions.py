@@ -6,7 +6,7 @@ Roles (KS-9.3).
 
 import msgspec
 
-from app.kserve.names import POOL_GROUP, POOL_GROUP_ALPHA
+from app.kserve.constants import POOL_GROUP, POOL_GROUP_ALPHA
 from app.kube.base import Json
 from app.kube.objects import Observed, ObservedObject
 

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeVar
+from functools import reduce
+from operator import or_
+from types import GenericAlias, UnionType
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
@@ -76,23 +79,41 @@ class KubeModel(BaseModel):
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
 
-def with_types(**types: object) -> Callable[[type[ModelT]], type[ModelT]]:
-    """Give fields of a variant other types, as a class decorator: ``name=int | None`` or ``name=(type, Field(...))``.
+def with_types(types: Mapping[str, object]) -> Callable[[type[ModelT]], type[ModelT]]:
+    """Give fields of a variant other types, as a class decorator: ``int | None``, or a type with its ``Field``.
 
     For types that are wider than the base's, as in a partial object: a subclass cannot declare them. Without a
-    ``Field``, the field keeps its description and markers from the base, but is optional.
+    ``Field``, the field keeps its description and markers from the base, but is optional. A name with dots, such as
+    ``rules.matches.path``, is a field further down, and the types on the way to it are variants too.
     """
+    return lambda variant: _variant(variant, types)
 
-    def build(variant: type[ModelT]) -> type[ModelT]:
-        fields: Json = {
-            name: type_ if isinstance(type_, tuple) else (type_, _optional(variant.model_fields[name]))
-            for name, type_ in types.items()
-        }
-        return create_model(
-            variant.__name__, __base__=variant, __module__=variant.__module__, __doc__=variant.__doc__, **fields
-        )
 
-    return build
+def _variant(base: type[ModelT], types: Mapping[str, object]) -> type[ModelT]:
+    fields: Json = {}
+    below: dict[str, dict[str, object]] = {}
+    for path, type_ in types.items():
+        name, _, rest = path.partition(".")
+        if rest:
+            below.setdefault(name, {})[rest] = type_
+        else:
+            fields[name] = type_ if isinstance(type_, tuple) else (type_, _optional(base.model_fields[name]))
+    for name, inner in below.items():
+        info = base.model_fields[name]
+        type_, info = fields.get(name, (info.annotation, copy(info)))
+        fields[name] = (_with_variant(type_, inner), info)
+    return create_model(base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **fields)
+
+
+def _with_variant(annotation: Any, types: Mapping[str, object]) -> Any:
+    """Return a type in which the model, or the model of a list's items, is a variant; every other part stays."""
+    if isinstance(annotation, type) and issubclass(annotation, KubeModel):
+        return _variant(annotation, types)
+    if get_origin(annotation) is list:
+        return GenericAlias(list, _with_variant(get_args(annotation)[0], types))
+    if isinstance(annotation, UnionType):
+        return reduce(or_, (_with_variant(part, types) for part in get_args(annotation)))
+    return annotation
 
 
 def _optional(field: FieldInfo) -> FieldInfo:

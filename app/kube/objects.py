@@ -370,7 +370,7 @@ def last_applied(child: ObservedObject) -> Json | None:
 def _record(child: ObservedObject) -> Json | None:
     if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
         return None
-    record = _parsed(child.annotations.get(LAST_APPLIED, ""))
+    record = parsed(child.annotations.get(LAST_APPLIED, "").encode())
     if not isinstance(record, dict) or record.get("kind") != child.kind or not isinstance(record.get("spec", {}), dict):
         return None
     metadata = _recorded_metadata(record.get("metadata", {}), child.metadata)
@@ -380,15 +380,19 @@ def _record(child: ObservedObject) -> Json | None:
     return {**record, "apiVersion": child.api_version, "metadata": metadata}
 
 
-def _parsed(text: str) -> object:
-    """Parse a record, without nulls in maps, and with whole numbers as integers; ``None`` if invalid or too deep."""
-    if depth_exceeds(text.encode()):
+def parsed(document: bytes | Raw) -> object:
+    """Parse a record or a part of a child, without nulls in maps, and with whole numbers as integers.
+
+    ``None`` if it is invalid or too deep.
+    """
+    text = bytes(document)
+    if depth_exceeds(text):
         return None
     try:
-        record = _RECORD.decode(text)
+        value = _JSON.decode(text)
     except msgspec.DecodeError:
         return None
-    return without_nulls(record) if "null" in text and _NULL.search(text) else record
+    return without_nulls(value) if b"null" in text and _NULL.search(text) else value
 
 
 def _number(text: str) -> float | int:
@@ -398,8 +402,8 @@ def _number(text: str) -> float | int:
     return integral(value)
 
 
-_RECORD = msgspec.json.Decoder(float_hook=_number)
-_NULL = re.compile(r":\s*null")
+_JSON = msgspec.json.Decoder(float_hook=_number)
+_NULL = re.compile(rb":\s*null")
 """A null in a map, or the same characters in a string."""
 
 

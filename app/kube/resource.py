@@ -48,15 +48,14 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class ChildKind:
-    """A kind that the sync hook may return. ``optional`` kinds are declared by a separate kustomize component."""
+    """A kind that the sync hook may return."""
 
     api_version: str
     kind: str
     plural: str
     update: Literal["InPlace", "OnDelete"] = "InPlace"
-    optional: bool = False
     component: str = ""
-    """Name of the kustomize component below ``metacontroller/components``; optional kinds only."""
+    """Name of the kustomize component below ``metacontroller/components`` that declares it; empty if it always is."""
 
     @property
     def key(self) -> str:
@@ -155,7 +154,7 @@ DEPLOYMENTS = ChildKind("apps/v1", "Deployment", "deployments")
 SERVICES = ChildKind("v1", "Service", "services")
 AUTOSCALERS = ChildKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
 LEADER_WORKER_SETS = ChildKind(
-    "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", optional=True, component="leaderworkerset"
+    "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", component="leaderworkerset"
 )
 
 PODS = RelatedKind("v1", "pods", Selection.LABELS, "the cause in `Ready`; not with `WATCH_PODS=false`")

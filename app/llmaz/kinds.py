@@ -100,9 +100,9 @@ SERVICE = _resource(
         DEPLOYMENTS,
         SERVICES,
         LEADER_WORKER_SETS,
-        ChildKind(ENVOY_API, "Backend", "backends", optional=True, component=_GATEWAY),
-        ChildKind(AI_GATEWAY_API, "AIServiceBackend", "aiservicebackends", optional=True, component=_GATEWAY),
-        ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", optional=True, component=_GATEWAY),
+        ChildKind(ENVOY_API, "Backend", "backends", component=_GATEWAY),
+        ChildKind(AI_GATEWAY_API, "AIServiceBackend", "aiservicebackends", component=_GATEWAY),
+        ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", component=_GATEWAY),
     ),
     related=(
         RelatedKind(MODEL_API, "openmodels", use="the pods"),

@@ -90,7 +90,7 @@ INFERENCE_SERVICE = CustomResource(
         DEPLOYMENTS,
         SERVICES,
         AUTOSCALERS,
-        ChildKind(POD_MONITOR_API, "PodMonitor", "podmonitors", optional=True, component="podmonitor"),
+        ChildKind(POD_MONITOR_API, "PodMonitor", "podmonitors", component="podmonitor"),
     ),
     related=(
         RelatedKind(API_VERSION, "models", use="the pods"),

@@ -58,13 +58,18 @@ def _id(key: Key) -> str:
 
 
 def draw(
-    cluster: Cluster, written: Places, about: Json | None = None, looked_for: Callable[[Key], bool] = lambda _: True
+    cluster: Cluster,
+    written: Places,
+    about: Json | None = None,
+    looked_for: Callable[[Key], bool] = lambda _: True,
+    *,
+    yaml: bool = True,
 ) -> Graph:
     """Return the graph of a cluster, or only of ``about`` and what belongs to it.
 
     ``looked_for`` reports whether an object would be here if it were on the cluster: else it cannot be called absent.
     """
-    drawing = _Drawing(cluster, written, looked_for)
+    drawing = _Drawing(cluster, written, looked_for, yaml=yaml)
     shown = _connected(drawing.edges, _key(about)) if about is not None else drawing.connected()
     nodes = [node for node in drawing.nodes() if node.id in shown]
     return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in shown and e.target in shown])
@@ -95,11 +100,12 @@ _MADE_BY_OTHERS = frozenset({"EndpointSlice.discovery.k8s.io/v1"})
 class _Drawing:
     """Computes edges first; a state depends on the objects that they reach."""
 
-    def __init__(self, cluster: Cluster, written: Places, looked_for: Callable[[Key], bool]) -> None:
+    def __init__(self, cluster: Cluster, written: Places, looked_for: Callable[[Key], bool], *, yaml: bool) -> None:
         self._cluster = cluster
         self._objects = cluster.objects
         self._written = written
         self._looked_for = looked_for
+        self._yaml = yaml
         self._absent: dict[Key, None] = {}
         self._needed: set[str] = set()
         """IDs of required objects that a hook reads by a name in the spec. Secrets of pods are often made elsewhere."""
@@ -253,7 +259,7 @@ class _Drawing:
             family=kind.resource.family if kind is not None else "",
             state=state,
             cause=cause,
-            yaml=_yaml(orjson.dumps(document)),
+            yaml=yaml_of(document) if self._yaml else "",
             conditions=(document.get("status") or {}).get("conditions") or [],
             document=file,
             line=line,
@@ -404,12 +410,14 @@ def _decoder(type_: Any) -> Decoder[Any]:
     return Decoder(type_)
 
 
+def yaml_of(document: Json) -> str:
+    """Return an object as YAML, without the fields that only machines read."""
+    return _yaml(orjson.dumps(document))
+
+
 @lru_cache(maxsize=8192)
 def _yaml(document: bytes) -> str:
-    """Return an object as YAML, without the fields that only machines read.
-
-    Cached, because most are the same at every step and after every change: 67 objects take 22 ms.
-    """
+    """Cached, because most are the same at every step: 67 objects take 22 ms."""
     content = orjson.loads(document)
     shown = desired(content)
     shown["metadata"].pop("managedFields", None)

@@ -124,7 +124,7 @@ class Node(Model):
     family: str = Field(default="", description="`kserve`, `llmaz` or `llmkube` for a kind that is served.")
     state: State
     cause: str = Field(description="The message of its condition Ready; empty if it is ready.")
-    yaml: str = Field(description="Empty for an absent object.")
+    yaml: str = Field(description="Empty for an absent object, and where it was not requested.")
     conditions: list[Json] = Field(description="Those of its status.")
     document: str | None = Field(default=None, description="Where it is written, unless something else made it.")
     line: int | None = None
@@ -145,10 +145,22 @@ class Graph(Model):
     edges: list[Edge]
 
 
-class GraphRequest(Manifests):
-    """The graph in which ``scenes`` end; without scenes the one in which everything runs."""
+class ScenesRequest(Manifests):
+    """The manifests and what happens to them; without scenes, everything runs."""
 
     scenes: list[str] = Field(default_factory=list, description="Names of `GET /api/scenes`.")
+
+
+class GraphRequest(ScenesRequest):
+    """The graph in which ``scenes`` end."""
+
+    yaml: bool = Field(default=True, description="Whether nodes have their YAML; `POST /api/yaml` has that of one.")
+
+
+class ObjectRequest(ScenesRequest):
+    """One object of that graph."""
+
+    node: str = Field(description="Its id.")
 
 
 # Origins.
@@ -181,12 +193,6 @@ class Scene(Model):
     name: str = Field(description="`image-pull-fails`")
     title: str
     description: str
-
-
-class SimulateRequest(Manifests):
-    """The run to simulate; without scenes, nothing unusual happens."""
-
-    scenes: list[str] = Field(default_factory=list)
 
 
 class ParentStatus(Model):

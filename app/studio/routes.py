@@ -85,6 +85,7 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
     router.add_api_route("/check", check, methods=["POST"])
     turn = [Depends(Turn())]
     router.add_api_route("/graph", scenes.graph, methods=["POST"], dependencies=turn)
+    router.add_api_route("/yaml", scenes.object_yaml, methods=["POST"], dependencies=turn)
     router.add_api_route("/origins", origins, methods=["POST"], dependencies=turn)
     router.add_api_route("/simulate", scenes.simulate, methods=["POST"], dependencies=turn)
     router.add_api_route("/compare", compare, methods=["POST"], dependencies=turn)

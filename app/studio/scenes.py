@@ -23,7 +23,7 @@ from app.settings import Settings
 from app.studio import models
 from app.studio.clock import Clock
 from app.studio.documents import Unknown, objects, settings
-from app.studio.graph import draw, node_id, places, troubled
+from app.studio.graph import draw, node_id, places, troubled, yaml_of
 from app.studio.kubelet import WORDS, Phase, Trouble, is_up, pods_of, since, status, summary
 
 STEP_SECONDS = 30
@@ -507,7 +507,7 @@ def _eviction_steps(world: World) -> Iterator[str]:
         yield "five minutes later, its pods are deleted"
 
 
-def simulate(request: models.SimulateRequest) -> models.Simulation:
+def simulate(request: models.ScenesRequest) -> models.Simulation:
     """Return every step with its graph and the statuses of the parents."""
     manifests, scenes = objects(request.documents, request.namespace), chosen(request.scenes)
     world = world_of(manifests, request.namespace, settings(request.settings), scenes)
@@ -535,7 +535,17 @@ def _opens(steps: Sequence[models.Step]) -> int:
 def graph(request: models.GraphRequest) -> models.Graph:
     """Return the graph of the last step."""
     manifests, cluster = end(request, chosen(request.scenes))
-    return draw(cluster, places(manifests, request.namespace))
+    return draw(cluster, places(manifests, request.namespace), yaml=request.yaml)
+
+
+def object_yaml(request: models.ObjectRequest) -> models.Document:
+    """Return the YAML of one object of that graph. Raises :class:`Unknown` if there is no such object."""
+    _, cluster = end(request, chosen(request.scenes))
+    outer, _, inner = request.node.partition(" ")
+    document = cluster.objects.get((outer, inner))
+    if document is None:
+        raise Unknown(f"{request.node} is not created by these documents")
+    return models.Document(name=request.node, text=yaml_of(document))
 
 
 def end(request: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:

@@ -32,7 +32,7 @@ from app.hooks.kind import answer_sync
 from app.limits import MAX_CONNECTIONS
 from app.main import utc_now
 from app.settings import Settings
-from tests.bench import conversions, desk, load, page, payloads, search, settled
+from tests.bench import conversions, desk, firstgraph, load, page, payloads, search, settled
 from tests.bench.payloads import Case
 from tests.e2e.processes import free_port
 
@@ -66,6 +66,7 @@ def _run(args: argparse.Namespace) -> int:
     _start()
     desk.run()
     page.run()
+    firstgraph.run()
     conversions.run(args.search)
     return 0 if search.run(args.search) else 1
 

@@ -68,7 +68,7 @@ class Fleet:
     def answers(self) -> dict[str, Json]:
         """The last response about each custom resource that :data:`ORIGINAL` leads to, by the path of the sync hook."""
         manifests = parse(yaml.safe_dump_all([*self.shared, self.service()]), "bench")
-        optional = {child.component for resource in RESOURCES for child in resource.children if child.optional}
+        optional = {child.component for resource in RESOURCES for child in resource.children if child.component}
         cluster = settled(manifests, self.namespace, tuple(optional))
         found = {}
         for kind, parent in cluster.parents():

@@ -34,7 +34,7 @@ def test_the_kinds_are_those_of_the_registry() -> None:
     assert {
         group: {r.kind: r.version for r in RESOURCES if r.group == group} for group in {r.group for r in RESOURCES}
     } == SERVED
-    assert set(COMPONENTS) == {c.component for r in RESOURCES for c in r.children if c.optional}
+    assert set(COMPONENTS) == {c.component for r in RESOURCES for c in r.children if c.component}
 
 
 def test_every_finding_has_its_section() -> None:

@@ -20,7 +20,7 @@ READER = "reader"
 
 def optional_components() -> list[str]:
     """Return every optional component: child kinds in the order of the registry, finalize hooks, and decorators."""
-    kinds = dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.optional)
+    kinds = dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.component)
     hooks = [r.finalize_component for r in RESOURCES if r.finalize_component]
     return [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
 

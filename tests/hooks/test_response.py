@@ -8,7 +8,7 @@ import pytest
 from app.errors import ResponseError
 from app.hooks.protocol import SyncResponse
 from app.hooks.response import TooLarge, encode, unstorable
-from app.hooks.sendable import merge_key_clash
+from app.hooks.sendable import faults
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import ANNOTATIONS_MAX
 from app.limits import MAX_ANSWER_BYTES
@@ -93,7 +93,7 @@ def test_the_same_answer_has_the_same_bytes() -> None:
 )
 def test_the_merge_key_is_guessed_as_metacontroller_does(items: list[Any], clash: object) -> None:
     """It is the first key that all items have; values are compared as strings."""
-    assert merge_key_clash(items) == clash
+    assert [(fault.key, fault.value) for fault in faults(items)] == ([] if clash is None else [clash])
 
 
 def test_a_child_that_could_not_be_stored_is_named() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hooks.sendable import check, clashes, is_sendable, merge_key, merge_key_clash
+from app.hooks.sendable import Fault, check, clashes, faults, is_sendable, merge_key
 from app.kube.field import Path
 from app.kube.stored import without_nulls
 
@@ -34,9 +34,9 @@ def test_the_key_is_the_first_that_all_items_have(items: list[Any], key: str | N
 
 def test_two_items_with_one_value_clash() -> None:
     """Metacontroller does not distinguish numbers from strings with the same digits."""
-    assert merge_key_clash([{"port": 1}, {"port": "1"}]) == ("port", "1")
-    assert merge_key_clash([{"port": 1}, {"port": 2}]) is None
-    assert merge_key_clash([{"port": 1}]) is None
+    assert faults([{"port": 1}, {"port": "1"}]) == [Fault("port", "1")]
+    assert not faults([{"port": 1}, {"port": 2}])
+    assert not faults([{"port": 1}])
 
 
 BACKENDS = [{"name": "a", "port": 8000}, {"name": "b", "port": 8000}]

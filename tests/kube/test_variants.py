@@ -14,7 +14,7 @@ class Route(KubeModel):
     weight: int = Field(1, description="Weight.")
 
 
-@with_types(name=str | None, port=(str | None, Field(None, description="Port, or a template.")))
+@with_types({"name": str | None, "port": (str | None, Field(None, description="Port, or a template."))})
 class PartialRoute(Route):
     """A part of a route."""
 
@@ -42,3 +42,27 @@ def test_a_field_with_another_type_is_optional_and_keeps_its_bounds() -> None:
 def test_a_field_may_be_replaced() -> None:
     assert PartialRoute.model_validate({"port": "{{ .Port }}"}).model_dump()["port"] == "{{ .Port }}"
     assert PartialRoute.model_fields["port"].description == "Port, or a template."
+
+
+class Rules(KubeModel):
+    routes: list[Route] | None = Field(None, description="Routes, in their order.", max_length=1)
+
+
+class Host(KubeModel):
+    rules: Rules | None = Field(None, description="Rules of the host.")
+
+
+@with_types({"rules.routes": list[Route] | None, "rules.routes.port": str | None})
+class PartialHost(Host):
+    """A part of a host."""
+
+
+def test_a_field_further_down_may_have_another_type() -> None:
+    """The types on the way to it keep their names, their bounds and their other fields."""
+    host = PartialHost.model_validate({"rules": {"routes": [{"name": "a"}]}})
+    assert isinstance(host.rules, Rules)
+    assert host.model_dump(exclude_none=True) == {"rules": {"routes": [{"name": "a", "weight": 1}]}}
+    with pytest.raises(ValidationError, match="at most 1 item"):
+        PartialHost.model_validate({"rules": {"routes": [{"name": "a"}, {"name": "b"}]}})
+    with pytest.raises(ValidationError, match="valid integer"):
+        Host.model_validate({"rules": {"routes": [{"name": "a", "port": "{{ .Port }}"}]}})

@@ -75,7 +75,7 @@ def widget(**changes: Any) -> CustomResource:
             ChildKind("apps/v1", "Deployment", "deployments"),
             ChildKind("v1", "Service", "services"),
             ChildKind("batch/v1", "Job", "jobs", "OnDelete"),
-            ChildKind("routes.example.dev/v1", "Route", "routes", optional=True, component="routes"),
+            ChildKind("routes.example.dev/v1", "Route", "routes", component="routes"),
         ),
         "related": (
             RelatedKind("v1", "configmaps"),

@@ -119,7 +119,7 @@ def sync(
 def _without(kind: Kind[Any, Any], *, optional: bool, gateway: bool) -> frozenset[str]:
     """Return the optional kinds of children that are not declared."""
     declared = {"leaderworkerset": optional, "envoy-ai-gateway": gateway}
-    return frozenset(c.kind for c in kind.resource.children if c.optional and not declared[c.component])
+    return frozenset(c.kind for c in kind.resource.children if c.component and not declared[c.component])
 
 
 def customize(

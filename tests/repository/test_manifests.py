@@ -14,7 +14,8 @@ import yaml
 from app import cli, installation
 from app.families import DECORATORS, RESOURCES
 from app.installation import controller_name, crd_name, webhook_names
-from app.kserve import names as kserve
+from app.kserve import constants as kserve
+from app.kserve.names import component_labels, workload_selector
 from app.kserve.operator import AUTOSCALING_KEY
 from app.kserve.workload.scaling import METRIC as WVA_METRIC
 from app.kube.base import Json
@@ -205,8 +206,8 @@ def test_prometheus_asks_the_engines_that_have_metrics() -> None:
     assert runtimes["values"] == sorted(name for name, runtime in RUNTIMES.items() if runtime.scraped)
     assert monitors["llmaz"]["selector"]["matchExpressions"] == [{"key": MODEL_NAME, "operator": "Exists"}]
     assert monitors["llmaz"]["podTargetLabels"] == [MODEL_NAME, MODEL_FAMILY]
-    assert monitors["kserve"]["selector"]["matchLabels"].items() <= kserve.workload_selector("chat").items()
-    assert picker.items() <= kserve.component_labels("chat", kserve.COMPONENT_SCHEDULER).items()
+    assert monitors["kserve"]["selector"]["matchLabels"].items() <= workload_selector("chat").items()
+    assert picker.items() <= component_labels("chat", kserve.COMPONENT_SCHEDULER).items()
 
 
 def _pods(found: Json) -> Iterator[Json]:
@@ -380,7 +381,7 @@ def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
     }
     assert ("llmkube-normal" in names["PriorityClass"]) == (family == "llmkube")
     role = next(o for o in built if o["metadata"]["name"] == f"modelhooks-metacontroller-{family}")
-    children = {child.plural for resource in own for child in resource.children if not child.optional}
+    children = {child.plural for resource in own for child in resource.children if not child.component}
     assert children <= {plural for rule in role["rules"] for plural in rule["resources"]}
     assert _metacontroller_groups(built).isdisjoint({resource.group for resource in RESOURCES} - {r.group for r in own})
     assert "Deployment" in names

@@ -261,7 +261,7 @@ def _children(children: Sequence[ChildKind]) -> str:
     names = [
         child.kind
         + (" (of llmaz)" if child.kind == "Service" and child.api_version != "v1" else "")
-        + ("*" if child.optional else "")
+        + ("*" if child.component else "")
         for child in children
     ]
     return ", ".join(names) or "\N{EN DASH}"
@@ -271,7 +271,7 @@ def test_every_component_is_documented() -> None:
     """A row has the kinds that the component adds."""
     section = (ROOT / "docs" / "install.md").read_text().partition("| Component |")[2].partition("###")[0]
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", section, re.MULTILINE))
-    optional = [child for resource in RESOURCES for child in resource.children if child.optional]
+    optional = [child for resource in RESOURCES for child in resource.children if child.component]
     kinds = {child.component for child in optional} | {decorator.component for decorator in DECORATORS}
     others = {name for name, adds in rows.items() if adds == "none"}
     assert set(rows) == kinds | others

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from starlette.testclient import TestClient
 
 from app.kube.base import Json
 from tests.studio.conftest import EXAMPLES, Ask
@@ -52,6 +53,17 @@ def test_a_parent_what_it_reads_what_it_makes_and_the_pods(ask: Ask) -> None:
         1,
     )
     assert found[service]["conditions"]
+
+
+def test_the_yaml_of_one_object_is_requested_alone(ask: Ask, client: TestClient) -> None:
+    text, pulled = EXAMPLES["llmkube/quickstart"], ["image-pull-fails"]
+    whole, bare = ask("graph", text, scenes=pulled), ask("graph", text, scenes=pulled, yaml=False)
+    assert {node["yaml"] for node in bare["nodes"]} == {""}
+    assert {**bare, "nodes": [{**node, "yaml": ""} for node in whole["nodes"]]} == bare
+    for node in whole["nodes"]:
+        assert ask("yaml", text, scenes=pulled, node=node["id"])["text"] == node["yaml"]
+    missing = client.post("api/yaml", json={"documents": [], "node": "Pod.v1 default/none"})
+    assert (missing.status_code, missing.text) == (404, "Pod.v1 default/none is not created by these documents\n")
 
 
 @pytest.mark.parametrize(

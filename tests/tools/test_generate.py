@@ -221,8 +221,8 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-ROUTE = ChildKind("routes.example.dev/v1", "Route", "routes", optional=True, component="routes")
-GATEWAY = ChildKind("routes.example.dev/v1", "Gateway", "gateways", optional=True, component="routes")
+ROUTE = ChildKind("routes.example.dev/v1", "Route", "routes", component="routes")
+GATEWAY = ChildKind("routes.example.dev/v1", "Gateway", "gateways", component="routes")
 
 
 def kustomize(folder: Path) -> list[Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import yaml
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane, answers
 from tests.e2e.processes import Process, free_ports, wait_until
-from tests.world import programs
+from tests.world import programs, webhooks
 
 _MODULE = "sigs.k8s.io/lws"
 _OURS = "leaderworkerset.sigs.k8s.io/name"
@@ -23,10 +21,7 @@ _OURS = "leaderworkerset.sigs.k8s.io/name"
 
 def start(cluster: ControlPlane, workdir: Path) -> Process:
     """Start the controller, and wait until its webhook defaults a LeaderWorkerSet."""
-    pki = cluster.ca_file.parent
-    workdir.mkdir(parents=True)
-    shutil.copy(pki / "server.crt", workdir / "tls.crt")
-    shutil.copy(pki / "server.key", workdir / "tls.key")
+    webhooks.copy_certificate(cluster, workdir)
     port, health = free_ports(2)
     config = {
         "apiVersion": "config.lws.x-k8s.io/v1alpha1",
@@ -44,22 +39,19 @@ def start(cluster: ControlPlane, workdir: Path) -> Process:
         os.environ | {"KUBECONFIG": str(cluster.kubeconfig)},
     )
     process.wait_ready(lambda: answers(f"http://127.0.0.1:{health}/readyz"))
-    webhooks = _webhooks(f"https://127.0.0.1:{port}", cluster.ca_file.read_bytes())
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(webhooks))
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(_configurations(cluster, port)))
     wait_until(lambda: _defaults(cluster), "the webhook of LeaderWorkerSets answers", 30, 0.5)
     return process
 
 
-def _webhooks(url: str, ca: bytes) -> list[dict[str, Any]]:
-    """Return the module's webhook configurations with another address and CA."""
+def _configurations(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
+    """Return the module's webhook configurations, for labelled pods only."""
     file = binaries.module_directory("lws", _MODULE) / "config" / "webhook" / "manifests.yaml"
-    found = list(yaml.safe_load_all(file.read_text()))
-    for webhook in (webhook for configuration in found for webhook in configuration["webhooks"]):
-        path = webhook["clientConfig"]["service"]["path"]
-        webhook["clientConfig"] = {"url": url + path, "caBundle": base64.b64encode(ca).decode()}
+    configurations = webhooks.at_loopback(file, cluster, port)
+    for webhook in (webhook for configuration in configurations for webhook in configuration["webhooks"]):
         if webhook["rules"][0]["resources"] == ["pods"]:
             webhook["objectSelector"] = {"matchExpressions": [{"key": _OURS, "operator": "Exists"}]}
-    return found
+    return configurations
 
 
 def _defaults(cluster: ControlPlane) -> bool:

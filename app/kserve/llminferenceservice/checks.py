@@ -14,30 +14,12 @@ from typing import get_args
 
 from app.hooks.sendable import clashes
 from app.kserve import devices, lora
+from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, RESERVED_LABELS
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference, newer_fields
-from app.kserve.llminferenceservice import merged, v1alpha1
+from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
 from app.kserve.llminferenceservice.observed import Service
-from app.kserve.llminferenceservice.types import (
-    NO_PARALLELISM,
-    GatewayReference,
-    LLMInferenceServiceSpec,
-    LLMModelSpec,
-    NameReference,
-    ObjectReference,
-    RouterSpec,
-    ScalingSpec,
-    SchedulerSpec,
-    WorkloadSpec,
-)
-from app.kserve.names import (
-    MAIN,
-    MODEL_PATH,
-    MODEL_VOLUMES,
-    OBJECTIVE_HEADER,
-    RESERVED_LABELS,
-)
 from app.kserve.operator import Credentials
 from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
@@ -62,7 +44,7 @@ from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload import wholepod
 
-NO_MODEL = LLMModelSpec.model_validate({"uri": ""})
+NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
 MODEL_URI = SPEC.child("model", "uri")
 NAME = field.Path("metadata").child("name")
@@ -74,7 +56,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
     errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
-    errors += [*merged.check(spec), *_route(service.spec), *_pool(spec)]
+    errors += [*merged.check(spec, based=bool(spec.base_refs)), *_route(service.spec), *_pool(spec)]
     errors += [*_bases(spec), *merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
     if not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):  # as in KServe v0.20
         errors += devices.check(service.metadata)
@@ -115,7 +97,7 @@ def warnings(service: Service) -> list[field.Advice]:
     return advices
 
 
-def as_decided(service: Service) -> tuple[LLMInferenceServiceSpec, list[field.Error]]:
+def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[field.Error]]:
     """The user's spec with the templates rendered that depend on the service alone, and what is wrong with them."""
     return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, "", ("", "")))
 
@@ -134,7 +116,7 @@ def _name(metadata: ObjectMeta) -> Iterator[field.Error]:
         )
 
 
-def _model(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if spec.model is None or spec.model == NO_MODEL:
         return
     yield from model_urls(spec.model)
@@ -156,13 +138,13 @@ def _is_resource(text: str) -> bool:
     return OPEN in text or _RESOURCE.fullmatch(text) is not None
 
 
-def model_urls(model: LLMModelSpec) -> Iterator[field.Error]:
+def model_urls(model: types.LLMModelSpec) -> Iterator[field.Error]:
     """Check that addresses are valid URLs, as the API's own types require (KS-7.5)."""
     yield from lora.check_url(model.uri, MODEL_URI)
     yield from lora.check_types(model)
 
 
-def _storage_problem(spec: LLMInferenceServiceSpec) -> str:
+def _storage_problem(spec: types.LLMInferenceServiceSpec) -> str:
     """Why the model's address cannot be fetched from, or an empty text. A base may change the answer."""
     return problem_of(spec.model.uri, enabled=lora.is_loaded(spec)) if spec.model is not None else ""
 
@@ -170,20 +152,20 @@ def _storage_problem(spec: LLMInferenceServiceSpec) -> str:
 # What Metacontroller or the API server cannot apply.
 
 
-def merge_clashes(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
     for pod, path in merged.templates(spec):
         yield from clashes(pod, path)
     yield from clashes(replaced_as_a_whole(_route_document(spec)), HTTP.child("spec"))
 
 
-def _route_document(spec: LLMInferenceServiceSpec) -> Json:
+def _route_document(spec: types.LLMInferenceServiceSpec) -> Json:
     """The managed route's spec as plain JSON; empty without one."""
     http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
     return http.spec.model_dump(by_alias=True, exclude_none=True) if http is not None and http.spec is not None else {}
 
 
-def _rule_name_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _rule_name_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A rule whose name is left out, because Metacontroller would lose items of its lists."""
     route = _route_document(spec)
     for position, rule in enumerate(replaced_as_a_whole(route).get("rules") or ()):
@@ -195,7 +177,7 @@ def _rule_name_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
 # Bases.
 
 
-def _bases(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def _bases(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if len(spec.base_refs or ()) > MAX_BASES:
         yield field.too_many(SPEC.child("baseRefs"), len(spec.base_refs or ()), MAX_BASES)
 
@@ -203,7 +185,7 @@ def _bases(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
 # The router.
 
 
-def _route(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     router = spec.router
     http = router.route.http if router is not None and router.route is not None else None
     if router is None or http is None or http.spec is None:
@@ -212,7 +194,7 @@ def _route(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     yield from violations(http.spec, HTTP.child("spec"))
 
 
-def _conflicting(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def _conflicting(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Check a user's route against ``gateway.refs``; both name the route's parents.
 
     They exclude each other in v1alpha1; from ``v1alpha2`` on they may name the same Gateways, in any order.
@@ -225,7 +207,7 @@ def _conflicting(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
         yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name, _ in parents]}, detail)
 
 
-def _redundant(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Gateways that are named twice; in v1alpha1 that is an error."""
     parents, refs = _gateways(spec)
     if parents and Counter(parents) == Counter(refs) and not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):
@@ -236,7 +218,7 @@ Place = tuple[str, str, str]
 """Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
 
 
-def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
+def _gateways(spec: types.LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
     """Return the parents in the route's parentRefs, and those in ``gateway.refs``."""
     router = spec.router
     http = router.route.http if router is not None and router.route is not None else None
@@ -246,11 +228,11 @@ def _gateways(spec: LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
     return _places(parents, listeners=listeners), _places(refs, listeners=listeners)
 
 
-def _places(references: Sequence[ParentReference | GatewayReference] | None, *, listeners: bool) -> list[Place]:
+def _places(references: Sequence[ParentReference | types.GatewayReference] | None, *, listeners: bool) -> list[Place]:
     return [(r.namespace or "", r.name or "", (r.section_name or "") if listeners else "") for r in references or ()]
 
 
-def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def _pool(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     scheduler = spec.router.scheduler if spec.router is not None else None
     pool = scheduler.pool if scheduler is not None else None
     if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
@@ -259,7 +241,7 @@ def _pool(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     yield from pool_contents(scheduler)
 
 
-def pool_contents(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
+def pool_contents(scheduler: types.SchedulerSpec | None) -> Iterator[field.Error]:
     """Check the managed pool by the rules that its schema has as CEL; also of configs."""
     if scheduler is not None and scheduler.pool is not None and scheduler.pool.spec is not None:
         yield from violations(scheduler.pool.spec, SCHEDULER.child("pool", "spec"))
@@ -268,14 +250,14 @@ def pool_contents(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
 # Updates.
 
 
-def _unchanged(old: LLMInferenceServiceSpec, new: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def _unchanged(old: types.LLMInferenceServiceSpec, new: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """The pods of one replica are a group whose size cannot change (KS-IM01)."""
     yield from _same_size(old, new, SPEC)
     if old.prefill is not None and new.prefill is not None:
         yield from _same_size(old.prefill, new.prefill, SPEC.child("prefill"))
 
 
-def _same_size(old: WorkloadSpec, new: WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
+def _same_size(old: types.WorkloadSpec, new: types.WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
     before, after = old.pods_per_replica or 1, new.pods_per_replica or 1
     if before != after:
         yield field.not_supported(
@@ -293,7 +275,7 @@ def _no_effect(path: field.Path, instead: str) -> Advice:
     return advice(path, f"accepted, no effect; {instead}", "no-effect")
 
 
-def _model_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is None or spec.model == NO_MODEL:
         if not spec.base_refs:
             yield advice(SPEC.child("model"), "without a model nothing can be served; set model.uri")
@@ -311,7 +293,7 @@ def _model_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
     yield advice(SPEC.child("storageInitializer", "enabled"), message)
 
 
-def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is not None and lora.is_loaded(spec):
         doubt = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
         yield from [advice(MODEL_URI, doubt)] if doubt else []
@@ -323,7 +305,7 @@ def _source_advice(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
 _CREDENTIALS = Credentials()
 
 
-def _token_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _token_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
     from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
     if not from_hub or (metadata.annotations or {}).get(_CREDENTIALS.storage_secret_name_annotation):
@@ -343,7 +325,7 @@ def _has_model(pod: Json | None) -> bool:
     return bool(main.get("command")) or any(path in (MODEL_PATH, posixpath.dirname(MODEL_PATH)) for path in mounted)
 
 
-def _criticality_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _criticality_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
     router = spec.router
     http = router.route.http if router is not None and router.route is not None else None
@@ -360,7 +342,7 @@ def _criticality_advice(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> 
             yield advice(path, f"counts for requests that name the InferenceObjective in {OBJECTIVE_HEADER}; {detail}")
 
 
-def _criticalities(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Iterator[tuple[field.Path, str]]:
+def _criticalities(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[field.Path, str]]:
     """Those of the model and of its adapters, each at its field or annotation."""
     model, notes = spec.model, metadata.annotations or {}
     places = {
@@ -379,14 +361,14 @@ def _criticalities(metadata: ObjectMeta, spec: LLMInferenceServiceSpec) -> Itera
         yield places[LORA_CRITICALITIES], word
 
 
-def _name_advice(name: str, spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _name_advice(name: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     groups = spec.worker is not None or (spec.prefill is not None and spec.prefill.worker is not None)
     if groups and len(name) > LONGEST_MULTI_NODE_NAME:
         room = f"with worker, a LeaderWorkerSet's labels have room for about {LONGEST_MULTI_NODE_NAME}"
         yield advice(NAME, f"{len(name)} characters; {room}")
 
 
-def _workload_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
+def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from _labels(workload.labels, path.child("labels"))
     yield from _parallelism_advice(workload, path.child("parallelism"), based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
@@ -394,8 +376,11 @@ def _workload_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> I
         yield from _without_main(pod, path.child(key))
 
 
-def _scaling_advice(scaling: ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
-    """Settings without effect: replicas that KEDA's autoscaler raises again, and fields that KEDA's schema lacks."""
+_NO_TOLERANCE = "accepted, no effect; KEDA has this field only from 2.18 on, so it is not passed on"
+
+
+def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
+    """Settings without effect: replicas that KEDA's autoscaler raises again, and a field that older KEDA lacks."""
     if scaling is not None and scaling.idle_replicas is not None:
         message = "accepted, no effect; KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
         yield advice(path.child("wva", "keda", "idleReplicaCount"), message, "no-effect")
@@ -404,7 +389,7 @@ def _scaling_advice(scaling: ScalingSpec | None, path: field.Path) -> Iterator[A
     below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
     for way, rules in ((config.behavior if config is not None else None) or {}).items():
         if isinstance(rules, dict) and rules.get("tolerance") is not None:
-            yield advice(below.child(way, "tolerance"), "accepted, no effect; KEDA has no such field", "no-effect")
+            yield advice(below.child(way, "tolerance"), _NO_TOLERANCE, "no-effect")
 
 
 def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:
@@ -418,9 +403,9 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
             yield advice(error.path, f"{error.body}; pods with it are refused")
 
 
-def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
+def _parallelism_advice(workload: types.WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     """If ``baseRefs`` may supply a worker or a template, only errors that no base can correct are reported."""
-    parallelism = workload.parallelism or NO_PARALLELISM
+    parallelism = workload.parallelism or types.NO_PARALLELISM
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
@@ -435,7 +420,7 @@ def _parallelism_advice(workload: WorkloadSpec, path: field.Path, based: bool) -
         yield from unused(numbers, path)
 
 
-def _missing(spec: LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Check for required fields that neither the pods nor the presets have; only a config of a preset's name could."""
     written = document(spec.model_dump(by_alias=True, exclude_none=True))
     below: Json = {}
@@ -455,7 +440,7 @@ def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
         yield advice(path.child("containers"), message)
 
 
-def _unnamed(refs: Sequence[NameReference | ObjectReference] | None, path: field.Path) -> Iterator[Advice]:
+def _unnamed(refs: Sequence[types.NameReference | types.ObjectReference] | None, path: field.Path) -> Iterator[Advice]:
     """References by an empty name: the schema lets them pass, and nothing can be found by them."""
     for position, ref in enumerate(refs or ()):
         if not ref.name:
@@ -463,7 +448,7 @@ def _unnamed(refs: Sequence[NameReference | ObjectReference] | None, path: field
             yield advice(path.index(position), message)
 
 
-def _router_advice(router: RouterSpec, based: bool) -> Iterator[Advice]:
+def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
     gateway, gateways = router.gateway, ROUTER.child("gateway")
     refs = gateway.refs if gateway is not None else None
     yield from _unnamed(refs, gateways.child("refs"))
@@ -493,7 +478,7 @@ def _has_rules(spec: HTTPRouteSpec) -> bool:
     return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES
 
 
-def _scheduler_advice(scheduler: SchedulerSpec) -> Iterator[Advice]:
+def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _without_main(scheduler.template, SCHEDULER.child("template"))
     if scheduler.pool is None or scheduler.pool.ref is None:

@@ -6,17 +6,9 @@ They are objects as the API server stores them, so that a release cannot change 
 from msgspec import Raw
 
 from app.hooks.protocol import get
+from app.kserve import constants
 from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import combine_inputs
-from app.kserve.names import (
-    EKS_ROLE,
-    GROUP,
-    OPERATOR_CONFIG,
-    PROPAGATED_ANNOTATIONS,
-    PROPAGATED_LABELS,
-    PROPAGATED_LWS_ANNOTATIONS,
-    S3_PREFIX,
-)
 from app.kserve.operator import DOCUMENTS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.spec.effective import merge_layers
@@ -24,7 +16,12 @@ from app.kserve.spec.merge import CombineError
 from app.kserve.spec.render import has_template, rendered
 from app.settings import Settings
 
-_REACH_PODS = (*PROPAGATED_LABELS, *PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS, f"{GROUP}/")
+_REACH_PODS = (
+    *constants.PROPAGATED_LABELS,
+    *constants.PROPAGATED_ANNOTATIONS,
+    *constants.PROPAGATED_LWS_ANNOTATIONS,
+    f"{constants.GROUP}/",
+)
 """Beginnings of the labels and annotations with a meaning for pods."""
 
 
@@ -62,7 +59,7 @@ def _beginning(values: dict[str, str] | None, beginnings: tuple[str, ...]) -> di
 
 
 def _operator_documents(context: ReconcileContext) -> dict[str, str]:
-    config_map = get(context.related.config_maps, OPERATOR_CONFIG, context.operator.system_namespace)
+    config_map = get(context.related.config_maps, constants.OPERATOR_CONFIG, context.operator.system_namespace)
     data = config_map.data if config_map is not None else None
     return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
 
@@ -72,4 +69,4 @@ def _account(context: ReconcileContext, name: str) -> list[object]:
     account = context.account(name)
     if account is None or get(context.children.service_accounts, name, context.metadata.namespace) is not None:
         return []
-    return [_beginning(account.metadata.annotations, (EKS_ROLE, S3_PREFIX)), account.secrets]
+    return [_beginning(account.metadata.annotations, (constants.EKS_ROLE, constants.S3_PREFIX)), account.secrets]

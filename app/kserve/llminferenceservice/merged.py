@@ -8,23 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import orjson
 
 from app.hooks import sendable
 from app.kserve import kvcache
+from app.kserve.constants import MODEL_VOLUMES
 from app.kserve.gatewayapi import HTTPRouteSpec
-from app.kserve.llminferenceservice.types import (
-    NO_PARALLELISM,
-    LLMInferenceServiceSpec,
-    RouterSpec,
-    RouteSpec,
-    ScalingSpec,
-    SchedulerSpec,
-    WorkloadSpec,
-)
-from app.kserve.names import MODEL_VOLUMES
+from app.kserve.llminferenceservice import types
 from app.kserve.spec.complete import ROUTE
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.template.language import OPEN
@@ -47,7 +38,7 @@ SCHEDULER = ROUTER.child("scheduler")
 
 def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
-    errors = [*check_document(effective.document), *reserved(effective.spec)]
+    errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
     embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in templates(effective.spec) if effective.is_users(path))
     pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path) for pod, path in users))
@@ -82,33 +73,27 @@ def _sourced(error: field.Error, effective: Effective) -> field.Error:
 _OWN = {"spec": "the service"}
 
 
-def check_document(document: Json) -> list[field.Error]:
-    """The rules between fields, of a merged spec that is plain JSON still; only what they look at is read."""
-    spec, errors = decode_document(_ruled(document), LLMInferenceServiceSpec)
-    return errors if spec is None else list(check(spec))
-
-
-def check(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """The rules between fields."""
+def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field.Error]:
+    """The rules between fields; ``based``: a base may have what is missing, which shows once it is merged."""
     if spec.router is not None:
         yield from _router(spec.router)
         if spec.router.route is not None:
-            yield from _group(spec.router, spec.router.route, based=bool(spec.base_refs))
+            yield from _group(spec.router, spec.router.route, based=based)
     for workload, path in workloads(spec):
-        yield from _parallelism(workload, path, based=bool(spec.base_refs))
-    yield from caches(spec, is_part=bool(spec.base_refs))
+        yield from _parallelism(workload, path, based=based)
+    yield from caches(spec, is_part=based)
     if spec.router is not None and spec.router.scheduler is not None:
         yield from _scheduler(spec.router.scheduler)
     yield from scaling(spec)
 
 
-def caches(spec: LLMInferenceServiceSpec, *, is_part: bool) -> Iterator[field.Error]:
+def caches(spec: types.LLMInferenceServiceSpec, *, is_part: bool) -> Iterator[field.Error]:
     """Validate ``kvCacheOffloading`` of each workload."""
     for workload, path in workloads(spec):
         yield from kvcache.check(workload.kv_cache_offloading, path.child("kvCacheOffloading"), is_part=is_part)
 
 
-def workloads(spec: LLMInferenceServiceSpec) -> Iterator[tuple[WorkloadSpec, field.Path]]:
+def workloads(spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[types.WorkloadSpec, field.Path]]:
     """The main workload and, where there is one, the prefill workload."""
     yield spec, SPEC
     if spec.prefill is not None:
@@ -118,7 +103,7 @@ def workloads(spec: LLMInferenceServiceSpec) -> Iterator[tuple[WorkloadSpec, fie
 # Router.
 
 
-def _router(router: RouterSpec) -> Iterator[field.Error]:
+def _router(router: types.RouterSpec) -> Iterator[field.Error]:
     http = router.route.http if router.route is not None else None
     if http is None or not http.refs:
         return
@@ -133,7 +118,7 @@ def _router(router: RouterSpec) -> Iterator[field.Error]:
         yield field.invalid(HTTP.child("refs"), names, detail)
 
 
-def _group(router: RouterSpec, route: RouteSpec, *, based: bool) -> Iterator[field.Error]:
+def _group(router: types.RouterSpec, route: types.RouteSpec, *, based: bool) -> Iterator[field.Error]:
     """Requests are shared by rules of the managed route, by weights; a base may have what is missing."""
     path = ROUTER.child("route")
     if route.group and router.ingress is not None:
@@ -151,9 +136,8 @@ def _group(router: RouterSpec, route: RouteSpec, *, based: bool) -> Iterator[fie
 # Parallelism.
 
 
-def _parallelism(workload: WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
-    """``based``: a base may have what is missing, which shows once it is merged."""
-    parallelism = workload.parallelism or NO_PARALLELISM
+def _parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
+    parallelism = workload.parallelism or types.NO_PARALLELISM
     data_parallel, pipeline_parallel = parallelism.is_data_parallel, parallelism.is_pipeline_parallel
     if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
         yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
@@ -183,7 +167,7 @@ _SHORTEST_INLINE = 3
 """Minimum length of an inline configuration with content; ``{}`` has none."""
 
 
-def _scheduler(scheduler: SchedulerSpec) -> Iterator[field.Error]:
+def _scheduler(scheduler: types.SchedulerSpec) -> Iterator[field.Error]:
     yield from scheduler_replicas(scheduler)
     config = scheduler.config
     if config is None:
@@ -209,7 +193,7 @@ def _size(inline: Json | str) -> int:
     return len(inline.strip() if isinstance(inline, str) else orjson.dumps(inline, default=str))
 
 
-def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]:
+def scheduler_replicas(scheduler: types.SchedulerSpec | None) -> Iterator[field.Error]:
     """At least one endpoint picker; also a rule of configs."""
     if scheduler is not None and scheduler.replicas is not None and scheduler.replicas <= 0:
         yield field.invalid(
@@ -220,7 +204,7 @@ def scheduler_replicas(scheduler: SchedulerSpec | None) -> Iterator[field.Error]
 # Scaling.
 
 
-def scaling(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def scaling(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """The rules that the CRDs of both kinds have as CEL."""
     for workload, path in workloads(spec):
         yield from broken(workload.constraints, workload, path)
@@ -228,7 +212,7 @@ def scaling(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
             yield from _scaling(workload.scaling, path.child("scaling"))
 
 
-def _scaling(scaling: ScalingSpec, path: field.Path) -> Iterator[field.Error]:
+def _scaling(scaling: types.ScalingSpec, path: field.Path) -> Iterator[field.Error]:
     yield from violations(scaling, path)
     wva = scaling.wva
     if wva is not None and wva.hpa is not None:
@@ -249,7 +233,7 @@ def _behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
 # What Metacontroller or the API server cannot apply.
 
 
-def templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, field.Path]]:
+def templates(spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, field.Path]]:
     """The pods that users write."""
     for workload, path in workloads(spec):
         yield workload.template, path.child("template")
@@ -258,7 +242,7 @@ def templates(spec: LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, fiel
         yield spec.router.scheduler.template, SCHEDULER.child("template")
 
 
-def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Check for errors that no base can correct; a base may supply required fields, and templates any value."""
     for written, path in templates(spec):
         pod = normalised(written or {})
@@ -266,7 +250,7 @@ def pods(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
         yield from (e for e in errors if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
 
 
-def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
+def reserved(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Labels and annotations by which Metacontroller knows its children; also a rule of configs."""
     for workload, path in workloads(spec):
         yield from reserved_keys(workload.labels or {}, path.child("labels"))
@@ -275,44 +259,3 @@ def reserved(spec: LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if scheduler is not None:
         yield from reserved_keys(scheduler.labels or {}, SCHEDULER.child("labels"))
         yield from reserved_keys(scheduler.annotations or {}, SCHEDULER.child("annotations"))
-
-
-# What is looked at of a merged spec.
-
-
-def _ruled(effective: Json) -> Json:
-    """Return the parts that rules read: which pods exist, and whether the route has a spec, without contents."""
-    ruled = _ruled_workload(effective)
-    if isinstance(effective.get("prefill"), dict):
-        ruled["prefill"] = _ruled_workload(effective["prefill"])
-    router = effective.get("router")
-    if isinstance(router, dict):
-        ruled["router"] = {
-            "route": _ruled_route(router.get("route")),
-            "gateway": router.get("gateway"),
-            "ingress": None if router.get("ingress") is None else {},
-            "scheduler": _ruled_scheduler(router.get("scheduler")),
-        }
-    return ruled
-
-
-def _ruled_workload(workload: Json) -> Json:
-    keys = ("replicas", "scaling", "parallelism", "kvCacheOffloading")
-    ruled: Json = {key: workload[key] for key in keys if key in workload}
-    if workload.get("worker") is not None:
-        ruled["worker"] = {}
-    return ruled
-
-
-def _ruled_route(route: Any) -> Any:
-    http = route.get("http") if isinstance(route, dict) else None
-    if not isinstance(http, dict):
-        return route
-    ruled: Json = {"refs": http.get("refs"), "spec": None if http.get("spec") is None else {}}
-    return {**route, "http": ruled}
-
-
-def _ruled_scheduler(scheduler: object) -> object:
-    if not isinstance(scheduler, dict):
-        return scheduler
-    return {"replicas": scheduler.get("replicas"), "config": scheduler.get("config")}

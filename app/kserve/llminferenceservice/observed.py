@@ -11,57 +11,24 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get
+from app.kserve import constants
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.devices import DeviceRequest, device_request
-from app.kserve.llminferenceservice.types import (
-    ConditionType,
-    LLMInferenceServiceSpec,
-    LLMInferenceServiceStatus,
-    LLMModelSpec,
-)
-from app.kserve.names import (
-    API_VERSION,
-    AUTOSCALER_API,
-    CLAIM_TEMPLATE_API,
-    GATEWAY_API,
-    GATEWAY_GROUP,
-    GATEWAY_NAME_LABEL,
-    GLOBAL_CA_BUNDLE,
-    LEADER_WORKER_SET_API,
-    NAME,
-    OBJECTIVE_API,
-    OPERATOR_CONFIG,
-    POOL_API,
-    POOL_GROUP,
-    SCALED_OBJECT_API,
-    SYSTEM_SCHEDULER_CONFIG_PREFIX,
-    VARIANT_API,
-    Names,
-)
+from app.kserve.llminferenceservice import types
+from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kserve.references import References, references
 from app.kserve.spec.template.language import OPEN
+from app.kube import objects
 from app.kube.conditions import since
-from app.kube.objects import (
-    ConditionsStatus,
-    ObjectMeta,
-    Observed,
-    ObservedConditions,
-    ObservedConfigMap,
-    ObservedDeployment,
-    ObservedLeaderWorkerSet,
-    ObservedObject,
-    ObservedPod,
-    RelatedMeta,
-)
 from app.kube.resource import Resource
 from app.settings import Settings
 
 # Gateway API and its inference extension.
 
 
-class ParentReference(Observed):
+class ParentReference(objects.Observed):
     name: str = ""
     namespace: str | None = None
     group: str | None = None
@@ -70,85 +37,85 @@ class ParentReference(Observed):
     port: int | None = None
 
 
-class ParentStatus(ConditionsStatus):
+class ParentStatus(objects.ConditionsStatus):
     """Status of a route or a pool as one gateway reports it."""
 
     parent_ref: ParentReference = msgspec.field(default_factory=ParentReference)
 
 
-class ParentsStatus(Observed):
+class ParentsStatus(objects.Observed):
     parents: list[ParentStatus] | None = None
 
 
-class BackendReference(Observed):
+class BackendReference(objects.Observed):
     name: str = ""
     group: str | None = None
     kind: str | None = None
 
 
-class PathMatch(Observed):
+class PathMatch(objects.Observed):
     value: str | None = None
 
 
-class RouteMatch(Observed):
+class RouteMatch(objects.Observed):
     path: PathMatch | None = None
     headers: list[Any] | None = None
 
 
-class RouteRule(Observed):
+class RouteRule(objects.Observed):
     backend_refs: list[BackendReference] | None = None
     matches: list[RouteMatch] | None = None
 
 
-class RouteSpec(Observed):
+class RouteSpec(objects.Observed):
     parent_refs: list[ParentReference] | None = None
     hostnames: list[str] | None = None
     rules: list[RouteRule] | None = None
 
 
-class ObservedRoute(ObservedObject):
+class ObservedRoute(objects.ObservedObject):
     """An HTTPRoute, managed or referenced."""
 
     spec: RouteSpec = msgspec.field(default_factory=RouteSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
-class PoolSelector(Observed):
+class PoolSelector(objects.Observed):
     match_labels: dict[str, str] | None = None
 
 
-class ObservedPoolSpec(Observed):
+class ObservedPoolSpec(objects.Observed):
     selector: PoolSelector = msgspec.field(default_factory=PoolSelector)
 
 
-class ObservedPool(ObservedObject):
+class ObservedPool(objects.ObservedObject):
     """An InferencePool, managed or referenced."""
 
     spec: ObservedPoolSpec = msgspec.field(default_factory=ObservedPoolSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
-class GatewayListener(Observed):
+class GatewayListener(objects.Observed):
     name: str = ""
     hostname: str | None = None
     port: int = 0
     protocol: str = ""
 
 
-class GatewayAddress(Observed):
+class GatewayAddress(objects.Observed):
     type: str | None = None
     value: str = ""
 
 
-class GatewaySpec(Observed):
+class GatewaySpec(objects.Observed):
     listeners: list[GatewayListener] | None = None
 
 
-class GatewayStatus(ConditionsStatus):
+class GatewayStatus(objects.ConditionsStatus):
     addresses: list[GatewayAddress] | None = None
 
 
-class Gateway(RelatedMeta):
+class Gateway(objects.RelatedMeta):
     spec: GatewaySpec = msgspec.field(default_factory=GatewaySpec)
     status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
 
@@ -156,58 +123,58 @@ class Gateway(RelatedMeta):
 # The core group.
 
 
-class SecretName(Observed):
+class SecretName(objects.Observed):
     name: str = ""
 
 
-class ServiceAccount(RelatedMeta):
+class ServiceAccount(objects.RelatedMeta):
     secrets: list[SecretName] | None = None
 
 
 # Services that share requests with this one.
 
 
-class PeerRouteSpec(Observed):
+class PeerRouteSpec(objects.Observed):
     group: str | None = None
     weight: int | None = None
 
 
-class PeerPoolReference(Observed):
+class PeerPoolReference(objects.Observed):
     name: str = ""
 
 
-class PeerPool(Observed):
+class PeerPool(objects.Observed):
     ref: PeerPoolReference = msgspec.field(default_factory=PeerPoolReference)
 
 
-class PeerScheduler(Observed):
+class PeerScheduler(objects.Observed):
     pool: PeerPool = msgspec.field(default_factory=PeerPool)
 
 
-class PeerRouter(Observed):
+class PeerRouter(objects.Observed):
     route: PeerRouteSpec = msgspec.field(default_factory=PeerRouteSpec)
     scheduler: PeerScheduler | None = None
 
 
-class PeerLoRA(Observed):
+class PeerLoRA(objects.Observed):
     adapters: Any = None
 
 
-class PeerModel(Observed):
+class PeerModel(objects.Observed):
     name: str = ""
     lora: PeerLoRA = msgspec.field(default_factory=PeerLoRA)
 
 
-class PeerSpec(Observed):
+class PeerSpec(objects.Observed):
     model: PeerModel = msgspec.field(default_factory=PeerModel)
     router: PeerRouter = msgspec.field(default_factory=PeerRouter)
 
 
-class Peer(RelatedMeta):
+class Peer(objects.RelatedMeta):
     """Another service of the same route group."""
 
     spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
-    status: ConditionsStatus = msgspec.field(default_factory=ConditionsStatus)
+    status: objects.ConditionsStatus = msgspec.field(default_factory=objects.ConditionsStatus)
 
     @property
     def models(self) -> frozenset[str]:
@@ -224,28 +191,34 @@ class Peer(RelatedMeta):
 class Children(msgspec.Struct):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
-    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    leader_worker_sets: ByName[ObservedLeaderWorkerSet] = msgspec.field(
-        name=f"LeaderWorkerSet.{LEADER_WORKER_SET_API}", default=None
+    deployments: ByName[objects.ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
+    services: ByName[objects.ObservedObject] = msgspec.field(name="Service.v1", default=None)
+    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = msgspec.field(
+        name=f"LeaderWorkerSet.{constants.LEADER_WORKER_SET_API}", default=None
     )
-    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{GATEWAY_API}", default=None)
-    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{POOL_API}", default=None)
+    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{constants.GATEWAY_API}", default=None)
+    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{constants.POOL_API}", default=None)
     service_accounts: ByName[ObservedAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
     roles: ByName[ObservedRole] = msgspec.field(name="Role.rbac.authorization.k8s.io/v1", default=None)
     role_bindings: ByName[ObservedBinding] = msgspec.field(
         name="RoleBinding.rbac.authorization.k8s.io/v1", default=None
     )
-    config_maps: ByName[ObservedObject] = msgspec.field(name="ConfigMap.v1", default=None)
-    autoscalers: ByName[ObservedConditions] = msgspec.field(
-        name=f"HorizontalPodAutoscaler.{AUTOSCALER_API}", default=None
+    config_maps: ByName[objects.ObservedObject] = msgspec.field(name="ConfigMap.v1", default=None)
+    autoscalers: ByName[objects.ObservedConditions] = msgspec.field(
+        name=f"HorizontalPodAutoscaler.{constants.AUTOSCALER_API}", default=None
     )
-    scaled_objects: ByName[ObservedConditions] = msgspec.field(name=f"ScaledObject.{SCALED_OBJECT_API}", default=None)
-    variants: ByName[ObservedObject] = msgspec.field(name=f"VariantAutoscaling.{VARIANT_API}", default=None)
-    claim_templates: ByName[ObservedObject] = msgspec.field(
-        name=f"ResourceClaimTemplate.{CLAIM_TEMPLATE_API}", default=None
+    scaled_objects: ByName[objects.ObservedConditions] = msgspec.field(
+        name=f"ScaledObject.{constants.SCALED_OBJECT_API}", default=None
     )
-    objectives: ByName[ObservedObject] = msgspec.field(name=f"InferenceObjective.{OBJECTIVE_API}", default=None)
+    variants: ByName[objects.ObservedObject] = msgspec.field(
+        name=f"VariantAutoscaling.{constants.VARIANT_API}", default=None
+    )
+    claim_templates: ByName[objects.ObservedObject] = msgspec.field(
+        name=f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}", default=None
+    )
+    objectives: ByName[objects.ObservedObject] = msgspec.field(
+        name=f"InferenceObjective.{constants.OBJECTIVE_API}", default=None
+    )
 
 
 class Related(msgspec.Struct):
@@ -255,13 +228,13 @@ class Related(msgspec.Struct):
     older_configs: ByName[Parent] = msgspec.field(name=f"LLMInferenceServiceConfig.{V1ALPHA1}", default=None)
     """For a parent of v1alpha1, instead of the others."""
     peers: ByName[Peer] = msgspec.field(name=f"LLMInferenceService.{V1ALPHA2}", default=None)
-    config_maps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
+    config_maps: ByName[objects.ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
     service_accounts: ByName[ServiceAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
-    gateways: ByName[Gateway] = msgspec.field(name=f"Gateway.{GATEWAY_API}", default=None)
-    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{GATEWAY_API}", default=None)
-    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{POOL_API}", default=None)
-    services: ByName[RelatedMeta] = msgspec.field(name="Service.v1", default=None)
-    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
+    gateways: ByName[Gateway] = msgspec.field(name=f"Gateway.{constants.GATEWAY_API}", default=None)
+    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{constants.GATEWAY_API}", default=None)
+    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{constants.POOL_API}", default=None)
+    services: ByName[objects.RelatedMeta] = msgspec.field(name="Service.v1", default=None)
+    pods: ByName[objects.ObservedPod] = msgspec.field(name="Pod.v1", default=None)
 
     def __post_init__(self) -> None:
         if self.older_configs is not None:
@@ -271,7 +244,7 @@ class Related(msgspec.Struct):
 
 # Context of a reconciliation.
 
-Service = Resource[LLMInferenceServiceSpec, LLMInferenceServiceStatus]
+Service = Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
 Request = SyncRequest[Children, Related]
 
 
@@ -279,7 +252,7 @@ Request = SyncRequest[Children, Related]
 class ReconcileContext:
     """Everything but the spec that a reconciliation depends on."""
 
-    metadata: ObjectMeta
+    metadata: objects.ObjectMeta
     names: Names
     children: Children
     related: Related
@@ -307,16 +280,16 @@ class ReconcileContext:
         if not configured or namespace == self.operator.system_namespace:
             return configured
         copied = self.children.config_maps is not None and not self.has_common_bundle
-        return self.names.ca_bundle if copied else GLOBAL_CA_BUNDLE
+        return self.names.ca_bundle if copied else constants.GLOBAL_CA_BUNDLE
 
     @property
     def has_common_bundle(self) -> bool:
         """Report whether the namespace's CA bundle is mounted, because the service has no copy."""
         namespace = self.metadata.namespace
         has_copy = get(self.children.config_maps, self.names.ca_bundle, namespace) is not None
-        return not has_copy and get(self.related.config_maps, GLOBAL_CA_BUNDLE, namespace) is not None
+        return not has_copy and get(self.related.config_maps, constants.GLOBAL_CA_BUNDLE, namespace) is not None
 
-    def deployment(self, name: str) -> ObservedDeployment | None:
+    def deployment(self, name: str) -> objects.ObservedDeployment | None:
         return get(self.children.deployments, name, self.metadata.namespace)
 
     def account(self, name: str) -> ServiceAccount | None:
@@ -326,10 +299,10 @@ class ReconcileContext:
 def reconcile_context(service: Service, request: Request, settings: Settings) -> ReconcileContext:
     """Build the context of a sync. Raises :class:`OperatorConfigError`."""
     related, system = request.related or Related(), settings.kserve_system_namespace
-    config_map = get(related.config_maps, OPERATOR_CONFIG, system)
+    config_map = get(related.config_maps, constants.OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
     metadata, status = service.metadata, service.status
-    ready = since(status.conditions, ConditionType.READY, "True") is not None
+    ready = since(status.conditions, types.ConditionType.READY, "True") is not None
     ready = ready and status.observed_generation == metadata.generation
     return ReconcileContext(metadata, Names(metadata.name), request.children, related, operator, ready)
 
@@ -342,25 +315,26 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     namespace, system = service.metadata.namespace, settings.kserve_system_namespace
     refs = references(service.spec.model_dump(by_alias=True, exclude_none=True))
     rules = [
-        RelatedRule(API_VERSION, "llminferenceserviceconfigs", where) for where in dict.fromkeys((namespace, system))
+        RelatedRule(constants.API_VERSION, "llminferenceserviceconfigs", where)
+        for where in dict.fromkeys((namespace, system))
     ]
     rules += _config_maps(service.spec, refs, namespace, system, copied="configmaps" in declared)
     rules.append(RelatedRule("v1", "serviceaccounts", namespace))
     if settings.watch_pods:
-        selector = {"matchLabels": {NAME: service.metadata.name}}  # each label costs at each event of a pod
+        selector = {"matchLabels": {constants.NAME: service.metadata.name}}  # each label costs at each event of a pod
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
-    if f"httproutes.{GATEWAY_GROUP}" in declared and _routed(service.spec):
-        rules += _named(GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
+    if f"httproutes.{constants.GATEWAY_GROUP}" in declared and _routed(service.spec):
+        rules += _named(constants.GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
         rules += _gateways(refs, namespace, OperatorConfig(system).gateway)
     if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
-        rules.append(RelatedRule(API_VERSION, "llminferenceservices", namespace))
-    if f"inferencepools.{POOL_GROUP}" in declared:
-        rules += _named(POOL_API, "inferencepools", namespace, refs.pools, refs)
+        rules.append(RelatedRule(constants.API_VERSION, "llminferenceservices", namespace))
+    if f"inferencepools.{constants.POOL_GROUP}" in declared:
+        rules += _named(constants.POOL_API, "inferencepools", namespace, refs.pools, refs)
     return rules
 
 
 def _config_maps(
-    spec: LLMInferenceServiceSpec, refs: References, namespace: str, system: str, *, copied: bool
+    spec: types.LLMInferenceServiceSpec, refs: References, namespace: str, system: str, *, copied: bool
 ) -> list[RelatedRule]:
     """Select the operator's settings, the scheduler configuration, and the CA bundle for downloads.
 
@@ -372,13 +346,16 @@ def _config_maps(
     if config is None and spec.base_refs:
         return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
     name = refs.scheduler_config[0] if refs.scheduler_config else ""
-    in_system = [OPERATOR_CONFIG, *([name] if name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX) else [])]
+    in_system = [
+        constants.OPERATOR_CONFIG,
+        *([name] if name.startswith(constants.SYSTEM_SCHEDULER_CONFIG_PREFIX) else []),
+    ]
     by_namespace = {system: in_system}
     if name:
         by_namespace.setdefault(namespace, []).append(name)
     downloads = spec.base_refs or _bundled(spec.model)
     if downloads:
-        by_namespace.setdefault(namespace, []).append(GLOBAL_CA_BUNDLE)
+        by_namespace.setdefault(namespace, []).append(constants.GLOBAL_CA_BUNDLE)
     if downloads and (copied or namespace == system):
         by_namespace[system] = []
     return [
@@ -386,7 +363,7 @@ def _config_maps(
     ]
 
 
-def _bundled(model: LLMModelSpec | None) -> bool:
+def _bundled(model: types.LLMModelSpec | None) -> bool:
     """Report whether a download may use the CA bundle (KS-3.7.3); a template may render to any address."""
     if model is None:
         return False
@@ -396,7 +373,7 @@ def _bundled(model: LLMModelSpec | None) -> bool:
     return any(str(uri).lower().startswith(("s3:", "gs:", "http", OPEN)) for uri in uris)
 
 
-def _routed(spec: LLMInferenceServiceSpec) -> bool:
+def _routed(spec: types.LLMInferenceServiceSpec) -> bool:
     return bool(spec.base_refs) or (spec.router is not None and (spec.router.route or spec.router.gateway) is not None)
 
 
@@ -412,8 +389,8 @@ def _gateways(refs: References, namespace: str, default: tuple[str, str]) -> lis
 
     Services are selected by label, and by name for the default Gateway and those that the spec names.
     """
-    in_front = {"matchExpressions": [{"key": GATEWAY_NAME_LABEL, "operator": "Exists"}]}
-    rules = [RelatedRule(GATEWAY_API, "gateways"), RelatedRule("v1", "services", label_selector=in_front)]
+    in_front = {"matchExpressions": [{"key": constants.GATEWAY_NAME_LABEL, "operator": "Exists"}]}
+    rules = [RelatedRule(constants.GATEWAY_API, "gateways"), RelatedRule("v1", "services", label_selector=in_front)]
     named = {default[0]: [default[1]]}
     for where, name in refs.gateways:
         named.setdefault(where or namespace, []).append(name)

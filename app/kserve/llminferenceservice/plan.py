@@ -9,12 +9,12 @@ from typing import Any
 
 from app.hooks.protocol import get, sorted_values
 from app.kserve import devices, lora
+from app.kserve.constants import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
 from app.kserve.features import NO_TLS
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
-from app.kserve.names import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.router.tokenizer import with_tokenizer

@@ -101,7 +101,7 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
     if context.children.claim_templates is None and device_request(context.metadata) is not None:
         reported.append((Reason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
     if scheduler is not None and config is not None:
-        problems = features.plugins_without_server(config.get("inline"), scheduler.template)
+        problems = features.plugins_without_server(config.inline, scheduler.template)
         reported += [(Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
         if features.tokenizer_lacks_files(spec):
             reported.append((Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))

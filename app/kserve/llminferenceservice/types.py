@@ -7,15 +7,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import ConfigDict, Field
 
-from app.kserve.gatewayapi import (
-    ATOMIC,
-    GROUP_PATTERN,
-    KIND_PATTERN,
-    NAMESPACE_PATTERN,
-    HTTPRouteSpec,
-    PortNumber,
-    SectionName,
-)
+from app.kserve import gatewayapi
 from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
@@ -392,14 +384,14 @@ class ObjectReference(KubeModel):
         description="Namespace of the object; the service's own when not set.",
         min_length=1,
         max_length=63,
-        pattern=NAMESPACE_PATTERN,
+        pattern=gatewayapi.NAMESPACE_PATTERN,
     )
 
 
 class GatewayReference(ObjectReference):
     """A Gateway of any namespace, or one listener of it."""
 
-    section_name: SectionName | None = Field(None, description="Name of the listener; all when not set.")
+    section_name: gatewayapi.SectionName | None = Field(None, description="Name of the listener; all when not set.")
 
 
 class HTTPRouteConfig(KubeModel):
@@ -408,7 +400,9 @@ class HTTPRouteConfig(KubeModel):
     refs: Annotated[list[NameReference] | None, HONOURED] = Field(
         None, description="Existing HTTPRoutes to use instead of a managed one."
     )
-    spec: Annotated[HTTPRouteSpec | None, ROUTE_SPEC] = Field(None, description="Content of the managed HTTPRoute.")
+    spec: Annotated[gatewayapi.HTTPRouteSpec | None, ROUTE_SPEC] = Field(
+        None, description="Content of the managed HTTPRoute."
+    )
 
 
 _IN_GROUPS = "rules of the managed route that are not below the service's own path"
@@ -448,15 +442,15 @@ class EndpointPickerIdentity(KubeModel):
         "",
         description="API group; empty for a Service.",
         max_length=253,
-        pattern=GROUP_PATTERN,
+        pattern=gatewayapi.GROUP_PATTERN,
     )
-    kind: str = Field("Service", description="Kind.", min_length=1, max_length=63, pattern=KIND_PATTERN)
+    kind: str = Field("Service", description="Kind.", min_length=1, max_length=63, pattern=gatewayapi.KIND_PATTERN)
     name: Annotated[str, PICKER_NAME] = Field(description="Name.", min_length=1, max_length=253)
     failure_mode: FailureMode = Field("FailClose", description="What happens while it does not answer.")
 
 
 class Port(KubeModel):
-    number: PortNumber = Field(description="Number of the port.")
+    number: gatewayapi.PortNumber = Field(description="Number of the port.")
 
 
 class EndpointPickerReference(EndpointPickerIdentity):
@@ -504,7 +498,7 @@ class InferencePoolSpec(KubeModel):
 
     selector: PoolSelector = Field(description="Which pods are in the pool.")
     target_ports: Annotated[list[Port], PORT_RULES] = Field(
-        description="Ports of the model server.", min_length=1, max_length=8, json_schema_extra=ATOMIC
+        description="Ports of the model server.", min_length=1, max_length=8, json_schema_extra=gatewayapi.ATOMIC
     )
     app_protocol: AppProtocol | None = Field(
         None, description="Protocol of the model server: http, or kubernetes.io/h2c for HTTP/2 without TLS."

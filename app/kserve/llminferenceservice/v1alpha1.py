@@ -35,21 +35,6 @@ class InferencePoolSpec(KubeModel):
     extension_ref: ExtensionReference = Field(description="The endpoint picker.")
 
 
-@with_types(spec=InferencePoolSpec | None)
-class PoolSpec(types.PoolSpec):
-    """An InferencePool, managed or existing."""
-
-
-class SchedulerSpec(types.SchedulerSpec):
-    pool: PoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
-
-
-class RouterSpec(types.RouterSpec):
-    scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
-
-
+@with_types({"model": ModelSpec | None, "router.scheduler.pool.spec": InferencePoolSpec | None})
 class LLMInferenceServiceSpec(types.LLMInferenceServiceSpec):
     """A model, the pods that serve it, and the way there."""
-
-    model: ModelSpec | None = Field(None, description="Which model is served.")
-    router: RouterSpec | None = Field(None, description="How requests reach the model.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from app.kserve.constants import COMPONENT, MODEL_URI, NAME
 from app.kserve.gatewayapi import newer_fields
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
 from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, pool_contents
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.names import COMPONENT, MODEL_URI, NAME
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
 from app.kserve.spec.render import render_error, with_decided_templates

@@ -6,15 +6,9 @@ from datetime import datetime
 import msgspec
 
 from app.hooks.protocol import ByName, NoObjects, RelatedRule, SyncRequest, SyncResponse, sorted_values
+from app.kserve.constants import API_VERSION
 from app.kserve.llminferenceservice.types import ConditionType
-from app.kserve.llminferenceserviceconfig.types import (
-    IN_USE,
-    LLMInferenceServiceConfigSpec,
-    LLMInferenceServiceConfigStatus,
-    Reason,
-    ServiceReference,
-)
-from app.kserve.names import API_VERSION
+from app.kserve.llminferenceserviceconfig import types
 from app.kserve.results import ConditionLedger, ConditionState
 from app.kube import field
 from app.kube.objects import Observed, RelatedMeta
@@ -22,7 +16,7 @@ from app.kube.resource import Resource
 from app.limits import MAX_SERVICES_NAMED
 from app.settings import Settings
 
-Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
+Config = Resource[types.LLMInferenceServiceConfigSpec, types.LLMInferenceServiceConfigStatus]
 
 
 class _BaseReference(Observed):
@@ -61,60 +55,62 @@ def customize(config: Config, declared: frozenset[str], settings: Settings) -> l
 
 def sync(config: Config, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """Report a valid config as ready: it has been validated, templates included."""
-    rendered = ConditionState(True, Reason.RENDERED)
+    rendered = ConditionState(True, types.Reason.RENDERED)
     status = _status(config.status, config.metadata.generation, now, rendered)
     return SyncResponse(_with_users(status, request, now), [])
 
 
-def finalize(config: Resource[None, LLMInferenceServiceConfigStatus], request: Request, now: datetime) -> SyncResponse:
+def finalize(
+    config: Resource[None, types.LLMInferenceServiceConfigStatus], request: Request, now: datetime
+) -> SyncResponse:
     """Let a config be deleted once no service refers to it."""
     status = _with_users(config.status, request, now, is_deleted=True)
     return SyncResponse(status, [], finalized=not status.referenced_by)
 
 
 def invalid(
-    config: Resource[LLMInferenceServiceConfigSpec | None, LLMInferenceServiceConfigStatus],
+    config: Resource[types.LLMInferenceServiceConfigSpec | None, types.LLMInferenceServiceConfigStatus],
     errors: Sequence[field.Error],
     now: datetime,
-) -> LLMInferenceServiceConfigStatus:
+) -> types.LLMInferenceServiceConfigStatus:
     """Report the errors of a config; the services that refer to it stay as they were."""
-    wrong = ConditionState(False, Reason.INVALID_SPEC, field.aggregate(errors))
+    wrong = ConditionState(False, types.Reason.INVALID_SPEC, field.aggregate(errors))
     return _status(config.status, config.metadata.generation, now, wrong)
 
 
 def _status(
-    previous: LLMInferenceServiceConfigStatus, generation: int | None, now: datetime, ready: ConditionState
-) -> LLMInferenceServiceConfigStatus:
+    previous: types.LLMInferenceServiceConfigStatus, generation: int | None, now: datetime, ready: ConditionState
+) -> types.LLMInferenceServiceConfigStatus:
     ledger = ConditionLedger(previous.conditions, now)
     ledger.set(ConditionType.READY, ready)
     return msgspec.structs.replace(previous, conditions=ledger.conditions(), observed_generation=generation)
 
 
 def _with_users(
-    status: LLMInferenceServiceConfigStatus, request: Request, now: datetime, *, is_deleted: bool = False
-) -> LLMInferenceServiceConfigStatus:
+    status: types.LLMInferenceServiceConfigStatus, request: Request, now: datetime, *, is_deleted: bool = False
+) -> types.LLMInferenceServiceConfigStatus:
     """Return the status with the services that refer to the config, and with ``ConfigInUse``."""
     services = request.related.services if request.related is not None else None
     ledger = ConditionLedger(status.conditions, now)
     if services is None:
-        ledger.remove(IN_USE)
+        ledger.remove(types.IN_USE)
         return msgspec.structs.replace(status, conditions=ledger.conditions(), referenced_by=[])
     name = request.parent.metadata.name
     users = [
-        ServiceReference(service.metadata.name, service.metadata.namespace)
+        types.ServiceReference(service.metadata.name, service.metadata.namespace)
         for service in sorted_values(services)
         if any(ref.name == name for ref in service.spec.base_refs or ())
     ]
-    ledger.set(IN_USE, _in_use(users, is_deleted=is_deleted))
+    ledger.set(types.IN_USE, _in_use(users, is_deleted=is_deleted))
     return msgspec.structs.replace(status, conditions=ledger.conditions(), referenced_by=users)
 
 
-def _in_use(users: Sequence[ServiceReference], *, is_deleted: bool) -> ConditionState:
+def _in_use(users: Sequence[types.ServiceReference], *, is_deleted: bool) -> ConditionState:
     if not users:
-        return ConditionState(False, Reason.NOT_IN_USE, "no LLMInferenceService refers to the config")
+        return ConditionState(False, types.Reason.NOT_IN_USE, "no LLMInferenceService refers to the config")
     names = ", ".join(f"{user.namespace}/{user.name}" for user in users[:MAX_SERVICES_NAMED])
     others = f" and {len(users) - MAX_SERVICES_NAMED} more" if len(users) > MAX_SERVICES_NAMED else ""
     if is_deleted:
         message = f"deletion waits for {names}{others}: remove their baseRefs"
-        return ConditionState(True, Reason.DELETION_BLOCKED, message)
-    return ConditionState(True, Reason.IN_USE, f"used by {names}{others}")
+        return ConditionState(True, types.Reason.DELETION_BLOCKED, message)
+    return ConditionState(True, types.Reason.IN_USE, f"used by {names}{others}")

@@ -24,30 +24,10 @@ class ConfigModelSpec(types.LLMModelSpec):
     )
 
 
-class TemplatedParentReference(gatewayapi.ParentReference):
-    namespace: str | None = Field(
-        None, description="Namespace of the parent, may be a template; the route's own when not set."
-    )
-    name: str = Field(description="Name of the parent, may be a template.", min_length=1)
-
-
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
     constraints = ()  # they are for what the template renders to
 
     value: str = Field("/", description="What to compare with, may be a template.")
-
-
-class TemplatedHeaderMatch(gatewayapi.HTTPHeaderMatch):
-    name: str = Field(description="Name of the header, may be a template.", min_length=1, max_length=256)
-
-
-@with_types(headers=list[TemplatedHeaderMatch] | None)
-class TemplatedRouteMatch(gatewayapi.HTTPRouteMatch):
-    """Which requests match, with templates."""
-
-    path: TemplatedPathMatch | None = Field(
-        None, description="By path.", json_schema_extra={"default": dict(gatewayapi.ROOT_PATH)}
-    )
 
 
 class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
@@ -57,95 +37,74 @@ class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
     replace_prefix_match: str | None = Field(None, description="Replacement of the prefix; may be a template.")
 
 
-class TemplatedURLRewrite(gatewayapi.HTTPURLRewriteFilter):
-    path: TemplatedPathModifier | None = Field(None, description="Path that the backend sees.")
-
-
-class TemplatedRouteFilter(gatewayapi.HTTPRouteFilter):
-    url_rewrite: TemplatedURLRewrite | None = Field(None, description="Rewrites the URL.")
-
-
-class TemplatedBackendRef(gatewayapi.HTTPBackendRef):
-    name: str = Field(description="Name of the backend, may be a template.", min_length=1)
+def _name(description: str, longest: int | None = None) -> tuple[object, object]:
+    """A name that may be a template."""
+    return str, Field(description=f"{description}, may be a template.", min_length=1, max_length=longest)
 
 
 @with_types(
-    matches=list[TemplatedRouteMatch] | None,
-    filters=list[TemplatedRouteFilter] | None,
-    backend_refs=list[TemplatedBackendRef] | None,
+    {
+        "matches.path": TemplatedPathMatch | None,
+        "matches.headers.name": _name("Name of the header", 256),
+        "filters.url_rewrite.path": TemplatedPathModifier | None,
+        "backend_refs.name": _name("Name of the backend"),
+    }
 )
 class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
     """A rule of an HTTPRoute, with templates."""
 
 
 @with_types(
-    parent_refs=list[TemplatedParentReference] | None,
-    rules=(
-        Annotated[list[TemplatedRouteRule] | None, gatewayapi.ROUTE_RULES],
-        Field(
-            None,
-            description="What happens to requests. A list that the API server filled in counts as none.",
-            max_length=16,
-            json_schema_extra={**gatewayapi.ATOMIC, "default": _RULES},
+    {
+        "parent_refs.namespace": (
+            str | None,
+            Field(None, description="Namespace of the parent, may be a template; the route's own when not set."),
         ),
-    ),
+        "parent_refs.name": _name("Name of the parent"),
+        "rules": (
+            Annotated[list[TemplatedRouteRule] | None, gatewayapi.ROUTE_RULES],
+            Field(
+                None,
+                description="What happens to requests. A list that the API server filled in counts as none.",
+                max_length=16,
+                json_schema_extra={**gatewayapi.ATOMIC, "default": _RULES},
+            ),
+        ),
+    }
 )
 class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
     """Content of the managed HTTPRoute, with templates."""
 
 
-class ConfigHTTPRoute(types.HTTPRouteConfig):
-    spec: Annotated[TemplatedHTTPRouteSpec | None, types.ROUTE_SPEC] = Field(
-        None, description="Content of the managed HTTPRoute."
-    )
-
-
-class ConfigRouteSpec(types.RouteSpec):
-    http: ConfigHTTPRoute | None = Field(None, description="The HTTPRoute; empty for a managed one.")
-
-
-class ConfigEndpointPicker(types.EndpointPickerReference):
-    name: Annotated[str, types.PICKER_NAME] = Field(description="Name, may be a template.", min_length=1)
-
-
-class ConfigPoolSelector(types.PoolSelector):
-    match_labels: Annotated[dict[str, str] | None, types.MATCH_LABELS] = Field(
-        None, description="Labels of the pods, in addition to the service's own, may be templates."
-    )
-
-
 @with_types(
-    selector=ConfigPoolSelector | None,
-    target_ports=(
-        Annotated[list[types.Port] | None, types.PORT_RULES],
-        Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=gatewayapi.ATOMIC),
-    ),
-    endpoint_picker_ref=ConfigEndpointPicker | None,
+    {
+        "selector": types.PoolSelector | None,
+        "selector.match_labels": (
+            Annotated[dict[str, str] | None, types.MATCH_LABELS],
+            Field(None, description="Labels of the pods, in addition to the service's own, may be templates."),
+        ),
+        "target_ports": (
+            Annotated[list[types.Port] | None, types.PORT_RULES],
+            Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=gatewayapi.ATOMIC),
+        ),
+        "endpoint_picker_ref": types.EndpointPickerReference | None,
+        "endpoint_picker_ref.name": (Annotated[str, types.PICKER_NAME], _name("Name")[1]),
+    }
 )
 class ConfigInferencePoolSpec(types.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
 
 
-class ConfigPoolSpec(types.PoolSpec):
-    spec: Annotated[ConfigInferencePoolSpec | None, types.POOL_SPEC] = Field(
-        None, description="Content of the managed pool."
-    )
-
-
-class ConfigSchedulerSpec(types.SchedulerSpec):
-    pool: ConfigPoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
-
-
-class ConfigRouterSpec(types.RouterSpec):
-    route: ConfigRouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
-    scheduler: ConfigSchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
-
-
+@with_types(
+    {
+        "model": ConfigModelSpec | None,
+        "router.route.http.spec": TemplatedHTTPRouteSpec | None,
+        "router.scheduler.pool.spec": ConfigInferencePoolSpec | None,
+    }
+)
 class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
     """Part of a service's spec, to be combined with others."""
 
-    model: ConfigModelSpec | None = Field(None, description="Which model is served.")
-    router: ConfigRouterSpec | None = Field(None, description="How requests reach the model.")
     base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = Field(
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
     )

@@ -22,33 +22,19 @@ class ConfigExtensionReference(v1alpha1.ExtensionReference):
 
 
 @with_types(
-    selector=(
-        Annotated[dict[str, str] | None, MATCH_LABELS],
-        Field(None, description="Labels of the pods, in addition to the service's own, may be templates."),
-    ),
-    target_port_number=PortNumber | None,
-    extension_ref=ConfigExtensionReference | None,
+    {
+        "selector": (
+            Annotated[dict[str, str] | None, MATCH_LABELS],
+            Field(None, description="Labels of the pods, in addition to the service's own, may be templates."),
+        ),
+        "target_port_number": PortNumber | None,
+        "extension_ref": ConfigExtensionReference | None,
+    }
 )
 class ConfigInferencePoolSpec(v1alpha1.InferencePoolSpec):
     """Content of the managed InferencePool, or a part of it."""
 
 
-@with_types(spec=ConfigInferencePoolSpec | None)
-class ConfigPoolSpec(v1alpha1.PoolSpec):
-    """An InferencePool, managed or existing."""
-
-
-class ConfigSchedulerSpec(v1alpha1.SchedulerSpec):
-    pool: ConfigPoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
-
-
-@with_types(scheduler=ConfigSchedulerSpec | None)
-class ConfigRouterSpec(types.ConfigRouterSpec):
-    """Routing of requests to the model."""
-
-
+@with_types({"model": ConfigModelSpec | None, "router.scheduler.pool.spec": ConfigInferencePoolSpec | None})
 class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceConfigSpec):
     """Part of a service's spec, to be combined with others."""
-
-    model: ConfigModelSpec | None = Field(None, description="Which model is served.")
-    router: ConfigRouterSpec | None = Field(None, description="How requests reach the model.")

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from app.kserve.constants import POOL_GROUP, PUBLIC_PORT, STOP
 from app.kserve.gatewayapi import ROOT_PATH
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import POOL_GROUP, PUBLIC_PORT, STOP, Names
+from app.kserve.names import Names
 from app.kserve.results import ConditionState
 from app.kserve.spec.complete import replaced_as_a_whole
 from app.kube.base import Json

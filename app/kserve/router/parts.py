@@ -2,22 +2,14 @@
 
 from collections.abc import Iterator
 
+from app.kserve.constants import GATEWAY_GROUP, POOL_GROUP, PUBLIC_PORT
+from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.observed import ParentReference
-from app.kserve.llminferenceservice.types import (
-    MemberBackend,
-    ObjectIdentity,
-    Router,
-    RouterGateway,
-    RouterGroup,
-    RouterMember,
-    RouterScheduler,
-)
-from app.kserve.names import GATEWAY_GROUP, POOL_GROUP, PUBLIC_PORT
 from app.kserve.router.group import Member
 from app.kserve.router.view import RouterView
 
 
-def router_parts(view: RouterView) -> Router | None:
+def router_parts(view: RouterView) -> types.Router | None:
     """Build ``status.router``; ``None`` without a route that is attached to a Gateway."""
     attached: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for route, parent in _parents(view):
@@ -30,17 +22,17 @@ def router_parts(view: RouterView) -> Router | None:
     if not attached:
         return None
     gateways = [
-        RouterGateway(
+        types.RouterGateway(
             GATEWAY_GROUP,
             "Gateway",
             name,
             namespace,
             listeners=listeners,
-            http_routes=[ObjectIdentity(GATEWAY_GROUP, "HTTPRoute", route, view.namespace) for route in routes],
+            http_routes=[types.ObjectIdentity(GATEWAY_GROUP, "HTTPRoute", route, view.namespace) for route in routes],
         )
         for (namespace, name), (listeners, routes) in attached.items()
     ]
-    return Router(gateways, _scheduler(view), _group(view))
+    return types.Router(gateways, _scheduler(view), _group(view))
 
 
 def _parents(view: RouterView) -> Iterator[tuple[str, ParentReference]]:
@@ -53,20 +45,20 @@ def _parents(view: RouterView) -> Iterator[tuple[str, ParentReference]]:
         yield from ((route.metadata.name, parent) for parent in route.spec.parent_refs or ())
 
 
-def _scheduler(view: RouterView) -> RouterScheduler | None:
+def _scheduler(view: RouterView) -> types.RouterScheduler | None:
     if view.scheduler is None:
         return None
-    pool = ObjectIdentity(POOL_GROUP, "InferencePool", view.pool)
-    return RouterScheduler(pool, ObjectIdentity("", "Service", view.picker_service))
+    pool = types.ObjectIdentity(POOL_GROUP, "InferencePool", view.pool)
+    return types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))
 
 
-def _group(view: RouterView) -> RouterGroup | None:
+def _group(view: RouterView) -> types.RouterGroup | None:
     route = view.router.route if view.router is not None else None
     if view.group is None or route is None:
         return None
-    return RouterGroup(route.group or "", [_member(member) for member in view.group.members])
+    return types.RouterGroup(route.group or "", [_member(member) for member in view.group.members])
 
 
-def _member(member: Member) -> RouterMember:
-    backend = MemberBackend(**member.backend, port=PUBLIC_PORT)
-    return RouterMember(member.name, member.weight, member.stopped, backend)
+def _member(member: Member) -> types.RouterMember:
+    backend = types.MemberBackend(**member.backend, port=PUBLIC_PORT)
+    return types.RouterMember(member.name, member.weight, member.stopped, backend)

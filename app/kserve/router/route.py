@@ -4,16 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
 from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, RouteSpec
-from app.kserve.names import (
-    COMPONENT_ROUTER,
-    GATEWAY_API,
-    POOL_GROUP,
-    POOL_GROUP_ALPHA,
-    POOL_MIGRATED,
-    Names,
-    component_labels,
-)
+from app.kserve.names import Names, component_labels
 from app.kube.base import Json
 from app.kube.conditions import find
 

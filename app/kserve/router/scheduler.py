@@ -4,23 +4,14 @@ from dataclasses import dataclass
 
 from app.hooks.kept import kept_selector
 from app.kserve import permissions
+from app.kserve.constants import COMPONENT_SCHEDULER, MAIN, POOL_API
 from app.kserve.llminferenceservice.types import SchedulerSpec
-from app.kserve.names import COMPONENT_SCHEDULER, MAIN, POOL_API, Names, component_labels
+from app.kserve.names import Names, component_labels
 from app.kserve.spec.pickerconfig import CONFIG_FLAGS, PickerConfig, arguments
-from app.kserve.spec.presets.parts import GRPC_PORT
+from app.kserve.spec.presets.router import GRPC_PORT
 from app.kserve.workload.inherited import replicas, selector, with_account
+from app.kube import desired
 from app.kube.base import Json
-from app.kube.desired import (
-    Deployment,
-    DeploymentSpec,
-    LabelSelector,
-    ObjectMeta,
-    PodTemplateSpec,
-    Service,
-    ServicePort,
-    ServiceSpec,
-    TemplateMeta,
-)
 from app.kube.objects import ObservedDeployment
 
 SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
@@ -110,32 +101,34 @@ def _main(container: Json, replicas: int | None, config: PickerConfig) -> Json:
 # Children.
 
 
-def deployment(plan: SchedulerPlan) -> Deployment:
-    return Deployment(
+def deployment(plan: SchedulerPlan) -> desired.Deployment:
+    return desired.Deployment(
         metadata=_metadata(plan, plan.names.scheduler),
-        spec=DeploymentSpec(
+        spec=desired.DeploymentSpec(
             replicas=plan.replicas,
-            selector=LabelSelector(match_labels=plan.selector),
+            selector=desired.LabelSelector(match_labels=plan.selector),
             strategy={"type": "Recreate"},
-            template=PodTemplateSpec(
-                metadata=TemplateMeta(labels=plan.labels, annotations=plan.annotations), spec=plan.pod
+            template=desired.PodTemplateSpec(
+                metadata=desired.TemplateMeta(labels=plan.labels, annotations=plan.annotations), spec=plan.pod
             ),
         ),
     )
 
 
-def service(plan: SchedulerPlan) -> Service:
+def service(plan: SchedulerPlan) -> desired.Service:
     """The address in the pool's ``endpointPickerRef``."""
-    return Service(
+    return desired.Service(
         metadata=_metadata(plan, plan.service),
-        spec=ServiceSpec(selector=component_labels(plan.names.service, COMPONENT_SCHEDULER), ports=_ports(plan.pod)),
+        spec=desired.ServiceSpec(
+            selector=component_labels(plan.names.service, COMPONENT_SCHEDULER), ports=_ports(plan.pod)
+        ),
     )
 
 
-def _ports(pod: Json) -> list[ServicePort]:
+def _ports(pod: Json) -> list[desired.ServicePort]:
     """The container ports of known names; of two with one name the last counts, of two with one number the first."""
     named = {
-        port["name"]: ServicePort(
+        port["name"]: desired.ServicePort(
             name=port["name"],
             port=port["containerPort"],
             target_port=port["name"],
@@ -145,7 +138,7 @@ def _ports(pod: Json) -> list[ServicePort]:
         for port in container.get("ports") or ()
         if port.get("name") in SERVICE_PORTS
     }
-    numbered: dict[int, ServicePort] = {}
+    numbered: dict[int, desired.ServicePort] = {}
     for name in sorted(named):
         numbered.setdefault(named[name].port, named[name])
     return list(numbered.values())
@@ -162,13 +155,13 @@ def rbac(plan: SchedulerPlan) -> list[Json]:
     return [*([account] if plan.account_managed else []), role, binding]
 
 
-def _metadata(plan: SchedulerPlan, name: str) -> ObjectMeta:
-    return ObjectMeta(
+def _metadata(plan: SchedulerPlan, name: str) -> desired.ObjectMeta:
+    return desired.ObjectMeta(
         name=name, namespace=plan.namespace, labels=component_labels(plan.names.service, COMPONENT_SCHEDULER)
     )
 
 
-def _plain(metadata: ObjectMeta) -> Json:
+def _plain(metadata: desired.ObjectMeta) -> Json:
     return {"name": metadata.name, "namespace": metadata.namespace, "labels": metadata.labels}
 
 

@@ -6,6 +6,7 @@ A desired object that is not observed yet counts as not ready.
 from collections.abc import Iterable
 
 from app.hooks.protocol import get
+from app.kserve.constants import COMPONENT_WORKLOAD, GATEWAY_GROUP, OBJECTIVE_HEADER, ROLE_BOTH, ROLE_DECODE
 from app.kserve.llminferenceservice.observed import (
     ObservedPool,
     ObservedRoute,
@@ -13,14 +14,7 @@ from app.kserve.llminferenceservice.observed import (
     ParentsStatus,
 )
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import (
-    COMPONENT_WORKLOAD,
-    GATEWAY_GROUP,
-    OBJECTIVE_HEADER,
-    ROLE_BOTH,
-    ROLE_DECODE,
-    workload_labels,
-)
+from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.view import RouterError, RouterView
@@ -59,7 +53,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
             raise RouterError(ConditionType.INFERENCE_POOL_READY, Reason.INFERENCE_POOL_FETCH_ERROR, text)
         return _judged_pool(pool)
     name = view.names.pool
-    if scheduler.template is None or scheduler.pool is None or scheduler.pool.spec is None:
+    if scheduler.template is None or view.spec.pool_spec is None:
         text = f"InferencePool {name} cannot be created: the scheduler has no template or no pool.spec"
         return fails(Reason.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
     managed = get(view.children.pools, name, view.namespace)

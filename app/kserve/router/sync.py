@@ -12,22 +12,15 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get
+from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
-from app.kserve.names import MAIN, PUBLIC_PORT, Names
+from app.kserve.names import Names
 from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fails
-from app.kserve.router import scheduler
+from app.kserve.router import scheduler, status
 from app.kserve.router.objectives import Objective, inference_objective, objectives
 from app.kserve.router.parts import router_parts
 from app.kserve.router.scheduler import inference_pool
-from app.kserve.router.status import (
-    criticality_state,
-    gateways_state,
-    pool_state,
-    routes_state,
-    scheduler_state,
-    stranger_causes,
-)
 from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.router.urls import MODEL_ROUTING, GatewayView, URLError, choose, discover
 from app.kserve.router.view import RouterError, RouterView, check_references
@@ -152,7 +145,7 @@ def _schedule(work: _Work) -> None:
         view.namespace,
         requested.model_copy(update={"template": pod}),
         picker_config(
-            (requested.config or {}).get("inline"),
+            requested.config.inline if requested.config is not None else None,
             picker,
             disaggregated=view.spec.prefill is not None,
             adapters=bool(view.adapters),
@@ -168,11 +161,10 @@ def _schedule(work: _Work) -> None:
     if not outlived(observed, plan.selector):
         work.children.append(scheduler.deployment(plan))
     work.children.append(scheduler.service(plan))
-    pool = requested.pool.spec if requested.pool is not None else None
-    if pool is not None and view.children.pools is not None:
-        work.children.append(inference_pool(view.names, view.namespace, pool))
+    if view.spec.pool_spec is not None and view.children.pools is not None:
+        work.children.append(inference_pool(view.names, view.namespace, view.spec.pool_spec))
     observed = current(observed, plan.selector)
-    state = scheduler_state(observed, was_ready=view.context.was_ready)
+    state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
     work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = state
@@ -205,7 +197,7 @@ def _prioritize(work: _Work) -> None:
     view = work.view
     for objective in view.objectives:
         work.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
-    work.states[ConditionType.CRITICALITY_APPLIED] = criticality_state(view, work.settings)
+    work.states[ConditionType.CRITICALITY_APPLIED] = status.criticality_state(view, work.settings)
 
 
 def _expose(work: _Work) -> None:
@@ -265,9 +257,9 @@ def workload_address(names: Names, namespace: str, cluster_domain: str) -> Addre
 
 def _judge(work: _Work) -> None:
     view = work.view
-    work.causes += stranger_causes(view)
-    work.states[ConditionType.INFERENCE_POOL_READY] = pool_state(view)
-    work.states[ConditionType.GATEWAYS_READY] = gateways_state(view)
-    work.states[ConditionType.HTTP_ROUTES_READY] = routes_state(view)
+    work.causes += status.stranger_causes(view)
+    work.states[ConditionType.INFERENCE_POOL_READY] = status.pool_state(view)
+    work.states[ConditionType.GATEWAYS_READY] = status.gateways_state(view)
+    work.states[ConditionType.HTTP_ROUTES_READY] = status.routes_state(view)
     work.states[ConditionType.GROUP_READY] = CONDITION_TRUE if view.group is not None else None
     work.states[ConditionType.GROUP_DEGRADED] = view.group.degraded if view.group is not None else None

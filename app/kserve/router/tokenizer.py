@@ -3,9 +3,10 @@
 A preset of KServe v0.20 has its container. It is of use to one plugin, and stays only for that one.
 """
 
+from app.kserve.constants import CLAIM_VOLUME, MODEL_PATH, STORAGE_INITIALIZER, TOKENIZER
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.names import CLAIM_VOLUME, MODEL_PATH, STORAGE_INITIALIZER, TOKENIZER
-from app.kserve.spec.effective import EffectiveScheduler, EffectiveSpec
+from app.kserve.llminferenceservice.types import SchedulerSpec
+from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, Picker, may_have_plugin, picker_version
 from app.kserve.workload.artifacts import Attachment, attach_files
 from app.kserve.workload.plan import download_access, live_image, model_artifact
@@ -23,7 +24,7 @@ _ALWAYS_USED_BEFORE = (0, 9)
 
 
 def with_tokenizer(
-    spec: EffectiveSpec, scheduler: EffectiveScheduler, context: ReconcileContext, observed: ObservedDeployment | None
+    spec: EffectiveSpec, scheduler: SchedulerSpec, context: ReconcileContext, observed: ObservedDeployment | None
 ) -> tuple[Json, Picker]:
     """Return the endpoint picker's pod with the files that its tokenizer needs, or without a tokenizer; and the picker.
 
@@ -34,9 +35,8 @@ def with_tokenizer(
     if not picker.has_tokenizer:
         return pod, picker
     running = observed.spec.template if observed is not None else None
-    if picker.is_at_least(*_ALWAYS_USED_BEFORE) and not may_have_plugin(
-        (scheduler.config or {}).get("inline"), PRECISE
-    ):
+    config = scheduler.config.inline if scheduler.config is not None else None
+    if picker.is_at_least(*_ALWAYS_USED_BEFORE) and not may_have_plugin(config, PRECISE):
         others = [container for container in pod["containers"] if container.get("name") != TOKENIZER]
         pod, picker = {**pod, "containers": others}, Picker(version)
         if not _has_files(running):

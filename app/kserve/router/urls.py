@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.hooks.protocol import get, sorted_values
+from app.kserve.constants import GATEWAY_GROUP, GATEWAY_NAME_LABEL
 from app.kserve.gatewayapi import MAX_RULES
 from app.kserve.llminferenceservice.observed import Gateway, GatewayListener, ParentReference, RouteRule, RouteSpec
 from app.kserve.llminferenceservice.types import Address, ObjectIdentity
-from app.kserve.names import GATEWAY_GROUP, GATEWAY_NAME_LABEL
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
 

@@ -8,6 +8,7 @@ import msgspec
 
 from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
+from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
     Children,
     Gateway,
@@ -17,13 +18,13 @@ from app.kserve.llminferenceservice.observed import (
     Related,
     RouteSpec,
 )
-from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import ROUTING_GROUP, Names
+from app.kserve.llminferenceservice.types import ConditionType, HTTPRouteConfig, Reason, RouterSpec, SchedulerSpec
+from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
 from app.kserve.router.objectives import Objective, with_objectives
 from app.kserve.router.route import as_observed, http_route, pool_group
-from app.kserve.spec.effective import EffectiveHTTP, EffectiveRouter, EffectiveScheduler, EffectiveSpec
+from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
 from app.workload.cause import Stage
 
@@ -61,7 +62,7 @@ class RouterView:
         return self.context.related
 
     @property
-    def router(self) -> EffectiveRouter | None:
+    def router(self) -> RouterSpec | None:
         return self.spec.router
 
     @property
@@ -76,7 +77,7 @@ class RouterView:
         return self.router is not None and self.router.route is not None
 
     @property
-    def http(self) -> EffectiveHTTP | None:
+    def http(self) -> HTTPRouteConfig | None:
         route = self.router.route if self.router is not None else None
         return route.http if route is not None else None
 
@@ -88,11 +89,11 @@ class RouterView:
     @cached_property
     def managed_route(self) -> Json | None:
         """The HTTPRoute to make, unless the user has their own. The API group of a managed pool is ours to choose."""
-        if self.http is None or self.http.refs or self.http.spec is None:
+        spec, group = self.spec.route_spec, self.group
+        if self.route_refs or spec is None:
             return None
         managed_pool = self.scheduler is not None and not self.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
-        spec, group = self.http.spec, self.group
         if group is not None:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
@@ -130,9 +131,7 @@ class RouterView:
     @property
     def undivided_spec(self) -> RouteSpec | None:
         """The same before a group divides its requests: the Services in it tell which addresses it has."""
-        if self.managed_route is None or self.http is None:
-            return None
-        return self._as_observed({"spec": self.http.spec})
+        return None if self.managed_route is None else self._as_observed({"spec": self.spec.route_spec})
 
     def _as_observed(self, route: Json) -> RouteSpec:
         try:
@@ -167,7 +166,7 @@ class RouterView:
     # The scheduler.
 
     @property
-    def scheduler(self) -> EffectiveScheduler | None:
+    def scheduler(self) -> SchedulerSpec | None:
         return self.router.scheduler if self.router is not None else None
 
     @property
@@ -184,9 +183,8 @@ class RouterView:
     @property
     def picker_service(self) -> str:
         """Name of the endpoint picker's Service: the one that the pool refers to."""
-        pool = self.scheduler.pool if self.scheduler is not None else None
-        picker = (pool.spec if pool is not None else None) or {}
-        return _service_name(picker.get("endpointPickerRef") or {}) or self.names.scheduler_service
+        picker = (self.spec.pool_spec or {}).get("endpointPickerRef") or {}
+        return _service_name(picker) or self.names.scheduler_service
 
     @property
     def rbac_declared(self) -> bool:

@@ -6,7 +6,8 @@ Nothing is written in place: documents share parts with presets.
 from collections.abc import Callable
 
 from app.hooks.sendable import is_sendable, merge_key
-from app.kserve.names import GATEWAY_GROUP, Names, workload_selector
+from app.kserve.constants import GATEWAY_GROUP
+from app.kserve.names import Names, workload_selector
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 

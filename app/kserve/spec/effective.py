@@ -6,27 +6,20 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
+from app.kserve.constants import PIN_PREFIX
 from app.kserve.devices import with_claims
 from app.kserve.kvcache import with_tiers
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
-from app.kserve.names import PIN_PREFIX, Names
+from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
-from app.kserve.spec import presets
-from app.kserve.spec.complete import (
-    ROUTE,
-    FindSchedulerConfig,
-    completed,
-    replaced_as_a_whole,
-    routed,
-    with_scheduler_config,
-    without_certificates,
-)
+from app.kserve.spec import complete, presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
@@ -35,7 +28,7 @@ from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.tracing import traced
 from app.kube import field
-from app.kube.base import Json
+from app.kube.base import Json, with_types
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, merge, replaced
 from app.kube.objects import ObjectMeta
@@ -44,40 +37,31 @@ from app.limits import MAX_COMBINED_BYTES
 # The type: what goes into children is plain JSON, rendered already.
 
 
-class EffectivePool(types.PoolSpec):
-    spec: Json | None = Field(None, description="Content of the managed pool, in the form of InferencePool v1.")  # type: ignore[assignment]  # plain JSON by then
-
-
-class EffectiveScheduler(types.SchedulerSpec):
-    pool: EffectivePool | None = Field(None, description="The pool.")
-    config: Json | None = Field(None, description="The configuration: inline, as JSON, or the string of a ConfigMap.")  # type: ignore[assignment]  # plain JSON by then
-
-
-class EffectiveHTTP(types.HTTPRouteConfig):
-    spec: Json | None = Field(None, description="Content of the managed HTTPRoute.")  # type: ignore[assignment]  # plain JSON by then
-
-
-class EffectiveRoute(types.RouteSpec):
-    http: EffectiveHTTP | None = Field(None, description="The HTTPRoute.")
-
-
-class EffectiveRouter(types.RouterSpec):
-    route: EffectiveRoute | None = Field(None, description="HTTP routing.")
-    scheduler: EffectiveScheduler | None = Field(None, description="The endpoint picker.")
-
-
 class EffectiveModel(ConfigModelSpec):
     criticality: str | None = Field(None, description="Of v1alpha1; v1alpha2 has it in an annotation.")
 
 
+@with_types({"router.route.http.spec": Json | None, "router.scheduler.pool.spec": Json | None})
 class EffectiveSpec(types.LLMInferenceServiceSpec):
     """A merged and rendered spec. What goes into children is plain JSON."""
 
     model: EffectiveModel | None = Field(None, description="Which model is served.")
-    router: EffectiveRouter | None = Field(None, description="How requests reach the model.")
 
     @property
-    def picker(self) -> EffectiveScheduler | None:
+    def route_spec(self) -> Json | None:
+        """Content of the managed HTTPRoute."""
+        route = self.router.route if self.router is not None else None
+        return cast("Json | None", route.http.spec if route is not None and route.http is not None else None)
+
+    @property
+    def pool_spec(self) -> Json | None:
+        """Content of the managed InferencePool, in the form of its v1."""
+        scheduler = self.router.scheduler if self.router is not None else None
+        pool = scheduler.pool if scheduler is not None else None
+        return cast("Json | None", pool.spec if pool is not None else None)
+
+    @property
+    def picker(self) -> types.SchedulerSpec | None:
         """The scheduler, if there is an endpoint picker to make for it."""
         scheduler = self.router.scheduler if self.router is not None else None
         if scheduler is None or scheduler.template is None:
@@ -142,7 +126,7 @@ class CombineInputs:
     """Prefix of preset names."""
     operator: OperatorConfig
     find_config: FindConfig
-    find_scheduler_config: FindSchedulerConfig
+    find_scheduler_config: complete.FindSchedulerConfig
     without_model_routing: Collection[tuple[str, str]] = ()
     """Gateways, each by namespace and name."""
     claims_devices: bool = False
@@ -174,7 +158,7 @@ def merge_layers(inputs: CombineInputs) -> Merged:
     merged: Json = {}
     for layer in layers:
         merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
-    merged = completed(merged, inputs.metadata.name)
+    merged = complete.completed(merged, inputs.metadata.name)
     operator = inputs.operator
     header = operator.ingress.model_based_routing_header_name
     data = ServiceData(inputs.metadata, merged, operator.system_namespace, operator.gateway, header=header)
@@ -185,7 +169,7 @@ def combine(inputs: CombineInputs) -> Effective:
     """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
     merged, names = merge_layers(inputs), Names(inputs.metadata.name)
     document, templated = rendered(merged.document, merged.layers, merged.data)
-    document = routed(document, names)
+    document = complete.routed(document, names)
     document = routed_by_model(
         document,
         merged.layers[-1].spec,
@@ -194,10 +178,10 @@ def combine(inputs: CombineInputs) -> Effective:
         inputs.operator.ingress,
         inputs.without_model_routing,
     )
-    if (route := find(document, ROUTE)) is not None:
-        document = replaced(document, ROUTE, replaced_as_a_whole(route))
-    document = with_scheduler_config(document, inputs.find_scheduler_config)
-    untraced = without_certificates(document, names.certificates)
+    if (route := find(document, complete.ROUTE)) is not None:
+        document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
+    document = complete.with_scheduler_config(document, inputs.find_scheduler_config)
+    untraced = complete.without_certificates(document, names.certificates)
     untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not inputs.claims_devices))
     if inputs.claims_devices:
         untraced = with_claims(untraced, names)
@@ -286,9 +270,8 @@ def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
     if spec.prefill is not None:
         path = SPEC.child("prefill")
         pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
-    router, path = spec.router, SPEC.child("router")
-    if router is not None and router.scheduler is not None:
-        pods.append((path.child("scheduler", "template"), router.scheduler.template))
-    if router is not None and router.route is not None and router.route.http is not None:
-        pods.append((path.child("route", "http", "spec"), router.route.http.spec))
+    path = SPEC.child("router")
+    if spec.router is not None and spec.router.scheduler is not None:
+        pods.append((path.child("scheduler", "template"), spec.router.scheduler.template))
+    pods.append((path.child("route", "http", "spec"), spec.route_spec))
     return [(where, value) for where, value in pods if value is not None]

@@ -10,9 +10,9 @@ import orjson
 
 from app.hooks.protocol import Parent, get
 from app.hooks.reader import read_related
+from app.kserve.constants import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.conversion import with_criticality
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
-from app.kserve.names import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.spec import presets
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
 from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, document_of, plugins

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.kserve.constants import GATEWAY_GROUP
 from app.kserve.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH, HTTPRouteSpec
 from app.kserve.llminferenceservice.types import InferencePoolSpec
-from app.kserve.names import GATEWAY_GROUP
 from app.kube.base import Json
 from app.kube.merge import MergeRules, find
 from app.kube.modelfields import known_fields

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from app.kserve.names import MODEL_ROUTING
+from app.kserve.constants import MODEL_ROUTING
 from app.kserve.operator import Ingress
 from app.kserve.references import references
 from app.kserve.spec.complete import ROUTE

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from app.kserve.arguments import passes_arguments, with_arguments
-from app.kserve.names import MAIN
+from app.kserve.constants import MAIN
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC

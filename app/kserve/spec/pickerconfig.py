@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from app.hooks.reader import read_yaml
-from app.kserve.names import PICKER_VERSION
+from app.kserve.constants import PICKER_VERSION
 from app.kube.base import Json
 from app.limits import MAX_YAML_BYTES
 

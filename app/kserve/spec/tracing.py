@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.kserve.arguments import has_flag, passes_arguments, word
-from app.kserve.names import MAIN
+from app.kserve.constants import MAIN
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 from app.kube.objects import ObjectMeta

@@ -7,21 +7,10 @@ import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from app.kserve import constants
 from app.kserve.lora import LORA_PATH, Adapter
 from app.kserve.modeluri import InvalidURL, parse
-from app.kserve.names import (
-    ADAPTER_VOLUME,
-    CA_BUNDLE_VOLUME,
-    CLAIM_VOLUME,
-    IMAGE_VOLUME,
-    MAIN,
-    MODEL_PATH,
-    MODELCAR,
-    MODELCAR_INIT,
-    PROVISION_VOLUME,
-    STORAGE_INITIALIZER,
-    adapter_volume,
-)
+from app.kserve.names import adapter_volume
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig, StorageInitializer
 from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
@@ -91,9 +80,9 @@ class Attachment:
     """Security context of ``main`` that runs now."""
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
-    reader: str = MAIN
+    reader: str = constants.MAIN
     """Name of the container that reads the model."""
-    path: str = MODEL_PATH
+    path: str = constants.MODEL_PATH
     """Directory of the model in that container."""
 
 
@@ -114,10 +103,10 @@ def attach(
     """The pod with the model and its adapters in it. Raises :class:`ArtifactError`."""
     if source.provider is None:
         return pod
-    if adapters and not any(container.get("name") == MAIN for container in pod.get("containers") or ()):
+    if adapters and not any(container.get("name") == constants.MAIN for container in pod.get("containers") or ()):
         raise ArtifactError("LoRA adapters need a container called main in the pod")
     if source.provider is Provider.CLAIM:
-        pod = _claim(pod, source.uri, CLAIM_VOLUME, MODEL_PATH)
+        pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, constants.MODEL_PATH)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
     elif source.provider is Provider.IMAGE_VOLUME:
@@ -133,11 +122,11 @@ def attach(
 def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
     """Add files of a model on a claim, or a download, to the reader of a pod that is not a model server."""
     if source.provider is Provider.CLAIM:
-        return _claim(pod, source.uri, CLAIM_VOLUME, extra.path, extra.reader)
+        return _claim(pod, source.uri, constants.CLAIM_VOLUME, extra.path, extra.reader)
     return _download(pod, source, (), operator, extra) if source.downloads else pod
 
 
-def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = MAIN) -> Json:
+def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:
     claim, _, inside = uri.rest.partition("/")
     mount = {"name": name, "mountPath": directory, "readOnly": True}
     if inside:
@@ -148,9 +137,9 @@ def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = MAI
 
 def _image_volume(pod: Json, uri: Address) -> Json:
     """Return the pod with the image mounted, which needs Kubernetes 1.35, or the feature gate ``ImageVolume``."""
-    mount = {"name": IMAGE_VOLUME, "mountPath": MODEL_PATH, "readOnly": True, "subPath": "models"}
-    volume = {"name": IMAGE_VOLUME, "image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}
-    return _with_container(_with_volume(pod, volume), MAIN, lambda main: _with_mount(main, mount))
+    mount = {"name": constants.IMAGE_VOLUME, "mountPath": constants.MODEL_PATH, "readOnly": True, "subPath": "models"}
+    volume = {"name": constants.IMAGE_VOLUME, "image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}
+    return _with_container(_with_volume(pod, volume), constants.MAIN, lambda main: _with_mount(main, mount))
 
 
 def inside(uri: Address) -> str:
@@ -165,19 +154,19 @@ def _download(
 ) -> Json:
     settings = operator.storage_initializer
     fetched = [adapter for adapter in adapters if adapter.provider.downloads]
-    pairs = [(source.uri.text, MODEL_PATH)] if source.downloads else []
+    pairs = [(source.uri.text, constants.MODEL_PATH)] if source.downloads else []
     pairs += [(adapter.uri.text, adapter.path) for adapter in fetched]
     mounts: list[Json] = []
     if source.downloads:
-        mounts.append({"name": PROVISION_VOLUME, "mountPath": MODEL_PATH})
+        mounts.append({"name": constants.PROVISION_VOLUME, "mountPath": constants.MODEL_PATH})
         below = {"subPath": path} if (path := inside(source.uri)) else {}
         pod = _provided(pod, {**mounts[0], "mountPath": extra.path, "readOnly": True, **below}, extra.reader)
     if fetched:
-        mounts.append({"name": ADAPTER_VOLUME, "mountPath": LORA_PATH})
+        mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": LORA_PATH})
         read_only = {"readOnly": True} if fetched == list(adapters) else {}  # others are mounted below it
         pod = _provided(pod, {**mounts[-1], **read_only})
     container: Json = {
-        "name": STORAGE_INITIALIZER,
+        "name": constants.STORAGE_INITIALIZER,
         "image": extra.live_image or settings.image,
         "args": [part for pair in pairs for part in pair],
         "resources": settings.resources,
@@ -194,7 +183,7 @@ def _download(
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
 
 
-def _provided(pod: Json, mount: Json, reader: str = MAIN) -> Json:
+def _provided(pod: Json, mount: Json, reader: str = constants.MAIN) -> Json:
     """The pod with an empty volume that the storage initializer fills, and the reader mounts."""
     pod = _with_volume(pod, {"name": mount["name"], "emptyDir": {}})
     return _with_container(pod, reader, lambda container: _with_mount(container, mount))
@@ -227,23 +216,25 @@ def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra:
     path = path or CA_BUNDLE_PATH
     added = {"CA_BUNDLE_CONFIGMAP_NAME": config_map, "CA_BUNDLE_VOLUME_MOUNT_POINT": path}
     env = [*container.get("env", ()), *({"name": n, "value": v} for n, v in added.items() if n not in values)]
-    volume = {"name": CA_BUNDLE_VOLUME, "configMap": {"name": config_map}}
-    mount = {"name": CA_BUNDLE_VOLUME, "mountPath": path, "readOnly": True}
+    volume = {"name": constants.CA_BUNDLE_VOLUME, "configMap": {"name": config_map}}
+    mount = {"name": constants.CA_BUNDLE_VOLUME, "mountPath": path, "readOnly": True}
     return _with_mount({**container, "env": env}, mount), _with_volume(pod, volume)
 
 
 def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
     """The image itself runs beside the server, which looks into it through the shared process namespace."""
     containers = pod.get("containers") or []
-    if not any(container.get("name") == MAIN for container in containers):
+    if not any(container.get("name") == constants.MAIN for container in containers):
         raise ArtifactError("an oci:// model needs a container called main in the pod")
     settings = operator.storage_initializer
-    mount = {"name": PROVISION_VOLUME, "mountPath": posixpath.dirname(MODEL_PATH)}
+    mount = {"name": constants.PROVISION_VOLUME, "mountPath": posixpath.dirname(constants.MODEL_PATH)}
     user: Json = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
-    pod = _with_volume(pod, {"name": PROVISION_VOLUME, "emptyDir": {}})
-    pod = _with_container(pod, MAIN, lambda main: _with_env(_with_mount(_run_as(main, user, extra), mount), *_ASYNC))
+    pod = _with_volume(pod, {"name": constants.PROVISION_VOLUME, "emptyDir": {}})
+    pod = _with_container(
+        pod, constants.MAIN, lambda main: _with_env(_with_mount(_run_as(main, user, extra), mount), *_ASYNC)
+    )
     pod = {**pod, "shareProcessNamespace": True}
-    if any(container.get("name") == MODELCAR for container in containers):
+    if any(container.get("name") == constants.MODELCAR for container in containers):
         return pod
     common = {
         "image": source.uri.rest,
@@ -251,13 +242,13 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
     car = {
-        "name": MODELCAR,
+        "name": constants.MODELCAR,
         **common,
         "args": ["sh", "-c", _MODELCAR_COMMAND],
         "volumeMounts": [mount],
         **user,
     }
-    init = {"name": MODELCAR_INIT, **common, "args": ["sh", "-c", _MODELCAR_CHECK]}
+    init = {"name": constants.MODELCAR_INIT, **common, "args": ["sh", "-c", _MODELCAR_CHECK]}
     return {
         **pod,
         "containers": [*pod["containers"], car],

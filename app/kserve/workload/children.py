@@ -1,14 +1,8 @@
 """The children that model servers are made of. Source: KS-3.5, KS-3.6 and KS-3.8."""
 
 from app.kserve import permissions
-from app.kserve.names import (
-    COMPONENT_WORKLOAD,
-    LEADER_WORKER_SET_API,
-    PUBLIC_PORT,
-    Names,
-    component_labels,
-    workload_selector,
-)
+from app.kserve.constants import COMPONENT_WORKLOAD, LEADER_WORKER_SET_API, PUBLIC_PORT
+from app.kserve.names import Names, component_labels, workload_selector
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.inherited import Labels, for_children, laid_over
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan

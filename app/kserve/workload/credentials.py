@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.kserve.constants import EKS_ROLE, MAIN, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.llminferenceservice.observed import ServiceAccount
-from app.kserve.names import EKS_ROLE, MAIN, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.operator import S3, Credentials
 from app.kserve.sources import Provider, provider
 from app.kube.base import Json

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.hooks.kept import kept_replicas
+from app.kserve.constants import MODEL_ROUTING, PROPAGATED_ANNOTATIONS, PROPAGATED_LABELS, PROPAGATED_LWS_ANNOTATIONS
 from app.kserve.llminferenceservice.types import ScalingSpec
-from app.kserve.names import MODEL_ROUTING, PROPAGATED_ANNOTATIONS, PROPAGATED_LABELS, PROPAGATED_LWS_ANNOTATIONS
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.parts import account_in_place

@@ -7,35 +7,13 @@ from dataclasses import dataclass, field
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import get
-from app.kserve import lora
+from app.kserve import constants, lora
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
-from app.kserve.names import (
-    COMPONENT_WORKLOAD,
-    MAIN,
-    POOL_GROUP,
-    POOL_GROUP_ALPHA,
-    POOL_NAME_VARIABLE,
-    ROLE_DECODE,
-    ROLE_PREFILL,
-    ROUTING_SIDECAR,
-    STORAGE_INITIALIZER,
-    base_labels,
-    component_labels,
-    workload_labels,
-)
+from app.kserve.names import base_labels, component_labels, workload_labels
 from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.artifacts import (
-    Artifact,
-    ArtifactError,
-    Attachment,
-    artifact,
-    attach,
-    downloaded,
-    inside,
-    with_bundle,
-)
+from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
 from app.kserve.workload.inherited import (
     Labels,
@@ -136,7 +114,7 @@ def workload_plan(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadPla
     """The model servers of a service that is not stopped. Raises :class:`WorkloadError`."""
     try:
         return _Planner(spec, context).plan()
-    except ArtifactError as error:
+    except artifacts.ArtifactError as error:
         raise WorkloadError(*_blamed(spec), str(error)) from None
 
 
@@ -154,7 +132,7 @@ class _Planner:
         self._passed: Propagated = propagated(context.metadata.labels, context.metadata.annotations)
         self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
-        self._source: Artifact = model_artifact(spec, context)
+        self._source: artifacts.Artifact = model_artifact(spec, context)
         self._adapters = lora.adapters(spec.model) if lora.is_loaded(spec) else []
 
     def plan(self) -> WorkloadPlan:
@@ -192,7 +170,7 @@ class _Planner:
         accounts = []
         if spec.worker is None and _has_sidecar(spec.template):
             account = _named_account(spec) or names.main
-            labels = component_labels(service, COMPONENT_WORKLOAD)
+            labels = component_labels(service, constants.COMPONENT_WORKLOAD)
             accounts.append(AccountPlan(account, account == names.main, labels, names.role, names.role_binding))
         if spec.worker is not None:
             account = _named_account(spec) or names.multi_node
@@ -220,7 +198,7 @@ class _Planner:
         )
         template = self._routed(side.spec.template or {})
         account, managed_name = _named_account(side.spec), self._context.names.main
-        managed = self._context.managed_accounts and side.role != ROLE_PREFILL and _has_sidecar(template)
+        managed = self._context.managed_accounts and side.role != constants.ROLE_PREFILL and _has_sidecar(template)
         if managed and account in ("", managed_name):
             template, account = {**template, "serviceAccountName": managed_name}, ""
         template = with_account(template, observed, "" if self._context.managed_accounts else managed_name)
@@ -241,7 +219,7 @@ class _Planner:
         account = self._group_account(side)
 
         def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate | None) -> PodPlan:
-            shaped = self._routed(template) if side.role != ROLE_PREFILL else template
+            shaped = self._routed(template) if side.role != constants.ROLE_PREFILL else template
             if account:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
@@ -255,7 +233,9 @@ class _Planner:
             return self._pod(shaped, labels, annotations, named, running)
 
         alone = workload_labels(
-            service, side.worker_component, ROLE_PREFILL if side.role == ROLE_PREFILL else ROLE_DECODE
+            service,
+            side.worker_component,
+            constants.ROLE_PREFILL if side.role == constants.ROLE_PREFILL else constants.ROLE_DECODE,
         )
         group_labels = alone if spec.template is None else component_labels(service, side.worker_component)
         leader = None
@@ -272,7 +252,7 @@ class _Planner:
             size=size,
             leader=leader,
             worker=pod(spec.worker or {}, group_labels, live.worker_template if live is not None else None),
-            sub_group_size=size if side.role == ROLE_PREFILL and data_parallel else None,
+            sub_group_size=size if side.role == constants.ROLE_PREFILL and data_parallel else None,
         )
 
     def _routed(self, pod: Json) -> Json:
@@ -282,7 +262,7 @@ class _Planner:
             return pod
         pool = router.scheduler.pool if router.scheduler is not None else None
         name = pool.ref.name if pool is not None and pool.ref is not None else ""
-        variable = {"name": POOL_NAME_VARIABLE, "value": name or self._context.names.pool}
+        variable = {"name": constants.POOL_NAME_VARIABLE, "value": name or self._context.names.pool}
         return {
             **pod,
             "initContainers": [
@@ -290,7 +270,7 @@ class _Planner:
                     **(c if name else _with_pool_group(c)),
                     "env": each_name_once([*(c.get("env") or ()), variable], moved=True),
                 }
-                if c.get("name") == ROUTING_SIDECAR
+                if c.get("name") == constants.ROUTING_SIDECAR
                 else c
                 for c in pod["initContainers"]
             ],
@@ -301,14 +281,14 @@ class _Planner:
     ) -> PodPlan:
         """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
         context = self._context
-        uris = downloaded(self._source, self._adapters)
+        uris = artifacts.downloaded(self._source, self._adapters)
         credentials = download_access(self._spec, context, account, self._source, self._adapters)
         for hint in download_hints(uris, credentials, template, context.operator.credentials):
             self._hints[hint.reason] = hint
         named = {variable["name"] for variable in credentials.env}
-        self._ca_bundle |= with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-        extra = Attachment(credentials, live_image(running), _live_security(running), context.ca_bundle)
-        pod = attach(template, self._source, self._adapters, context.operator, extra)
+        self._ca_bundle |= artifacts.with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
+        extra = artifacts.Attachment(credentials, live_image(running), _live_security(running), context.ca_bundle)
+        pod = artifacts.attach(template, self._source, self._adapters, context.operator, extra)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), credentials.sources, places)
 
@@ -319,21 +299,22 @@ class _Planner:
             return pod
         limits, publisher = model.lora, f"publishers/{self._context.metadata.namespace}/models/"
         served = [
-            (name, f"{adapter.path}/{inside(adapter.uri)}".rstrip("/"))
+            (name, f"{adapter.path}/{artifacts.inside(adapter.uri)}".rstrip("/"))
             for adapter in self._adapters
             for name in (adapter.name, publisher + adapter.name)
         ]
         return {
             **pod,
             "containers": [
-                lora.with_adapters(c, limits, served) if c.get("name") == MAIN else c for c in pod["containers"]
+                lora.with_adapters(c, limits, served) if c.get("name") == constants.MAIN else c
+                for c in pod["containers"]
             ],
         }
 
 
-def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> Artifact:
+def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> artifacts.Artifact:
     """Return where the model of a service comes from. Raises :class:`ArtifactError`."""
-    return artifact(
+    return artifacts.artifact(
         spec.model.uri if spec.model is not None else "",
         context.operator.storage_initializer,
         enabled=lora.is_loaded(spec),
@@ -344,11 +325,11 @@ def download_access(
     spec: EffectiveSpec,
     context: ReconcileContext,
     account: str,
-    source: Artifact,
+    source: artifacts.Artifact,
     adapters: Sequence[lora.Adapter] = (),
 ) -> Access:
     """Return what the storage initializer gets for downloads in a pod; ``account`` is the one that a user named."""
-    uris = downloaded(source, adapters)
+    uris = artifacts.downloaded(source, adapters)
     service_account = context.account(account or "default") if uris else None
     credentials = access(uris, context.metadata.annotations or {}, service_account, context.operator.credentials)
     if source.downloads:
@@ -374,10 +355,10 @@ def _named_account(workload: WorkloadSpec) -> str:
 
 
 def _has_sidecar(pod: Json | None) -> bool:
-    return any(c.get("name") == ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
+    return any(c.get("name") == constants.ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
 
 
-_OLDER_GROUP, _GROUP = f"--pool-group={POOL_GROUP_ALPHA}", f"--pool-group={POOL_GROUP}"
+_OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
 def _with_pool_group(sidecar: Json) -> Json:
@@ -388,9 +369,9 @@ def _with_pool_group(sidecar: Json) -> Json:
 
 def _live_security(running: ObservedTemplate | None) -> Json | None:
     containers = running.spec.containers if running is not None else None
-    return next((c.security_context for c in containers or () if c.name == MAIN), None)
+    return next((c.security_context for c in containers or () if c.name == constants.MAIN), None)
 
 
 def live_image(running: ObservedTemplate | None) -> str:
     containers = running.spec.init_containers if running is not None else None
-    return next((c.image for c in containers or () if c.name == STORAGE_INITIALIZER), "")
+    return next((c.image for c in containers or () if c.name == constants.STORAGE_INITIALIZER), "")

@@ -8,19 +8,10 @@ from dataclasses import dataclass
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get
+from app.kserve import constants
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, KEDASpec, Reason, WVASpec
-from app.kserve.names import (
-    AUTOSCALER_API,
-    COMPONENT_WORKLOAD,
-    LEADER_WORKER_SET_API,
-    OPERATOR_CONFIG,
-    ROLE_PREFILL,
-    SCALED_OBJECT_API,
-    VARIANT_API,
-    Names,
-    component_labels,
-)
+from app.kserve.names import Names, component_labels
 from app.kserve.operator import AUTOSCALING_KEY, Prometheus
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
@@ -63,7 +54,7 @@ def scaling_plans(spec: EffectiveSpec, names: Names) -> list[ScalingPlan]:
 
 
 def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
-    scaling, prefill = side.spec.scaling, side.role == ROLE_PREFILL
+    scaling, prefill = side.spec.scaling, side.role == constants.ROLE_PREFILL
     if scaling is None or scaling.wva is None or scaling.max_replicas is None:  # the rules want all of it
         return None
     alone = side.spec.worker is None
@@ -72,7 +63,7 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
         variant=names.autoscaler("va", prefill=prefill),
         scaler=names.autoscaler("hpa" if scaling.wva.keda is None else "keda", prefill=prefill),
         target={
-            "apiVersion": "apps/v1" if alone else LEADER_WORKER_SET_API,
+            "apiVersion": "apps/v1" if alone else constants.LEADER_WORKER_SET_API,
             "kind": "Deployment" if alone else "LeaderWorkerSet",
             "name": side.name if alone else side.group_name,
         },
@@ -90,7 +81,7 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
 def scaling_children(plan: ScalingPlan, context: ReconcileContext) -> list[Json]:
     """The objects of one workload, as far as their kinds are declared."""
     namespace = context.metadata.namespace
-    labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
+    labels = component_labels(context.metadata.name, constants.COMPONENT_WORKLOAD)
     children = [] if context.children.variants is None else [_variant_autoscaling(plan, namespace, labels)]
     if plan.wva.keda is None:
         declared = context.children.autoscalers is not None
@@ -106,7 +97,7 @@ def scaling_children(plan: ScalingPlan, context: ReconcileContext) -> list[Json]
 
 def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
     return {
-        "apiVersion": VARIANT_API,
+        "apiVersion": constants.VARIANT_API,
         "kind": "VariantAutoscaling",
         "metadata": metadata(plan.variant, namespace, {**labels, ACCELERATOR: plan.accelerator}),
         "spec": {
@@ -136,7 +127,7 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
     if behavior is not None:
         spec["behavior"] = behavior
     return {
-        "apiVersion": AUTOSCALER_API,
+        "apiVersion": constants.AUTOSCALER_API,
         "kind": "HorizontalPodAutoscaler",
         "metadata": metadata(plan.scaler, namespace, labels),
         "spec": spec,
@@ -161,7 +152,7 @@ def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, na
         kind = {"kind": prometheus.trigger_auth_kind} if prometheus.trigger_auth_kind else {}
         trigger["authenticationRef"] = {"name": prometheus.trigger_auth_name, **kind}
     return {
-        "apiVersion": SCALED_OBJECT_API,
+        "apiVersion": constants.SCALED_OBJECT_API,
         "kind": "ScaledObject",
         "spec": {
             "scaleTargetRef": plan.target,
@@ -182,7 +173,7 @@ def _keda_fields(keda: KEDASpec) -> Json:
     behavior = stored_behavior(autoscaler.get("behavior"))
     if behavior is not None:
         for rules in behavior.values():
-            rules.pop("tolerance", None)  # not in KEDA's schema: it would be pruned, and written again for ever
+            rules.pop("tolerance", None)  # KEDA before 2.18 would prune it, and it would be written at every sync
         advanced["horizontalPodAutoscalerConfig"] = {"behavior": behavior}
     return {**fields, "advanced": advanced} if advanced else fields
 
@@ -197,7 +188,7 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
     if declared is None:
         return _NO_SCALED_OBJECTS if keda else _NO_AUTOSCALERS
     if keda and context.operator.autoscaling.problem:
-        text = f"ConfigMap {OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {context.operator.autoscaling.problem}"
+        text = f"ConfigMap {constants.OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {context.operator.autoscaling.problem}"
         return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
     observed = get(declared, plan.scaler, context.metadata.namespace)
     conditions = observed.status.conditions if observed is not None else None

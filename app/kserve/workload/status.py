@@ -1,9 +1,9 @@
 """Conditions from the statuses of Deployments and LeaderWorkerSets. Source: KS-6.2."""
 
 from app.hooks.protocol import get
+from app.kserve.constants import LEADER_WORKER_SET_API
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import Reason, WorkloadIdentity, Workloads, WorkloadSpec
-from app.kserve.names import LEADER_WORKER_SET_API
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.conditions import find

@@ -4,10 +4,10 @@ Source: KS-3 and KS-6.2.
 """
 
 from app.hooks.protocol import get, sorted_values
+from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
 from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason
-from app.kserve.names import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
 from app.kserve.results import ConditionState, WorkloadResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.cabundle import ca_bundle_causes, ca_bundle_children

@@ -6,19 +6,9 @@ Three fields decide: ``worker`` makes the main workload a LeaderWorkerSet, ``pre
 
 from dataclasses import dataclass
 
+from app.kserve import constants
 from app.kserve.llminferenceservice.types import WorkloadSpec
-from app.kserve.names import (
-    COMPONENT_LEADER,
-    COMPONENT_LEADER_PREFILL,
-    COMPONENT_PREFILL,
-    COMPONENT_WORKER,
-    COMPONENT_WORKER_PREFILL,
-    COMPONENT_WORKLOAD,
-    ROLE_BOTH,
-    ROLE_DECODE,
-    ROLE_PREFILL,
-    Names,
-)
+from app.kserve.names import Names
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.inherited import Labels, for_children, laid_over
 
@@ -49,10 +39,10 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
             spec,
             names.main,
             names.multi_node,
-            COMPONENT_WORKLOAD,
-            COMPONENT_LEADER,
-            COMPONENT_WORKER,
-            ROLE_BOTH if spec.prefill is None else ROLE_DECODE,
+            constants.COMPONENT_WORKLOAD,
+            constants.COMPONENT_LEADER,
+            constants.COMPONENT_WORKER,
+            constants.ROLE_BOTH if spec.prefill is None else constants.ROLE_DECODE,
             laid_over(spec.labels),
             for_children(spec.annotations),
             {},
@@ -65,10 +55,10 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
                 spec.prefill,
                 names.prefill,
                 names.multi_node_prefill,
-                COMPONENT_PREFILL,
-                COMPONENT_LEADER_PREFILL,
-                COMPONENT_WORKER_PREFILL,
-                ROLE_PREFILL,
+                constants.COMPONENT_PREFILL,
+                constants.COMPONENT_LEADER_PREFILL,
+                constants.COMPONENT_WORKER_PREFILL,
+                constants.ROLE_PREFILL,
                 laid_over(spec.prefill.labels),
                 for_children(spec.prefill.annotations),
                 laid_over(spec.labels),

@@ -27,7 +27,7 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"model": {"uri": "hf://a/b", "lora": {"maxRank": 8}}},
         r"spec\.model\.lora: .*no effect",
     ),
-    "a tolerance that KEDA does not know": (
+    "a tolerance, which KEDA before 2.18 does not have": (
         {
             "scaling": {
                 "maxReplicas": 2,
@@ -40,7 +40,7 @@ WARNED: dict[str, tuple[Json, str]] = {
                 },
             },
         },
-        r"spec\.scaling\.wva\.keda\.advanced\..*behavior\.scaleUp\.tolerance: .*no effect",
+        r"spec\.scaling\.wva\.keda\.advanced\..*behavior\.scaleUp\.tolerance: .*no effect; KEDA has this .*2\.18",
     ),
     "an idle number that KEDA's HorizontalPodAutoscaler raises again": (
         {"scaling": {"minReplicas": 2, "maxReplicas": 2, "wva": {"keda": {"idleReplicaCount": 1}}}},

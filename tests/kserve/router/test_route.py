@@ -7,8 +7,9 @@ import json
 import msgspec
 import pytest
 
+from app.kserve.constants import POOL_GROUP, POOL_GROUP_ALPHA
 from app.kserve.llminferenceservice.observed import ObservedRoute
-from app.kserve.names import POOL_GROUP, POOL_GROUP_ALPHA, Names
+from app.kserve.names import Names
 from app.kserve.router.route import http_route, pool_group
 from app.kube.base import Json
 

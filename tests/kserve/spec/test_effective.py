@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from app.kserve.constants import PIN_PREFIX
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, convert
-from app.kserve.names import PIN_PREFIX
 from app.kserve.spec import presets
 from app.kserve.spec.find import ConfigFinder, choose_presets, layer, pinned
 from app.kserve.spec.merge import document

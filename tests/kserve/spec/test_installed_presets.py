@@ -11,7 +11,7 @@ from app.cli.files import read
 from app.cli.offline import holding
 from app.cli.simulate import Cluster
 from app.cli.world import stored
-from app.kserve.names import API_VERSION
+from app.kserve.constants import API_VERSION
 from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json
 from app.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.kserve.names import PICKER_VERSION
+from app.kserve.constants import PICKER_VERSION
 from app.kserve.spec.pickerconfig import Picker, arguments, configuration, picker_config, picker_version
 from app.kube.base import Json
 from tests.kserve.objects import Cluster, gateway, service

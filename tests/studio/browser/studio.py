@@ -25,17 +25,24 @@ _PASTE = """(content, text) => {
 @contextmanager
 def serving(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Run `modelhooks studio` with these arguments, and return the address that it prints."""
+    with process(*arguments, environment=environment) as (address, _):
+        yield address
+
+
+@contextmanager
+def process(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
+    """Run `modelhooks studio` with these arguments, and return the address that it prints and its process ID."""
     command = [sys.executable, "-m", "app.cli", "studio", "--no-browser", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, text=True
-    ) as process:
+    ) as running:
         try:
-            assert process.stdout is not None
-            found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", process.stdout.readline())
+            assert running.stdout is not None
+            found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", running.stdout.readline())
             assert found is not None
-            yield found[0]
+            yield found[0], running.pid
         finally:
-            process.terminate()
+            running.terminate()
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ One learns from the times of requests, the other predicts them for the picker.
 from __future__ import annotations
 
 from app import images
-from app.kserve.names import MAIN
-from app.kserve.spec.presets.parts import MESSAGE_PATH
+from app.kserve.constants import MAIN
+from app.kserve.spec.presets import parts
 from app.kube.base import Json
-from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 _TRAINING_PORT, _PREDICTION_PORT = 8000, 8001
 _TRAINING_URL = f"http://localhost:{_TRAINING_PORT}"
@@ -88,21 +87,12 @@ def _prediction_server() -> Json:
 
 
 def _server(name: str, image: str, port_name: str, port: int) -> Json:
-    return {
-        "name": name,
-        "image": image,
-        "imagePullPolicy": "IfNotPresent",
-        "ports": [{"name": port_name, "containerPort": port, "protocol": "TCP"}],
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "terminationMessagePath": MESSAGE_PATH,
-        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-    }
+    return parts.container(
+        name,
+        image,
+        ports=[{"name": port_name, "containerPort": port, "protocol": "TCP"}],
+        securityContext=parts.security(read_only=True, non_root=True),
+    )
 
 
 def _env(values: dict[str, str]) -> list[Json]:

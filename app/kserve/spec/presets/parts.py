@@ -1,25 +1,15 @@
-"""Parts that the presets of every edition share."""
+"""Parts of pods that the presets of every edition share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from app.kserve.constants import PUBLIC_PORT, ROUTING_SIDECAR
 from app.kube.base import Json
+from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 DECODE_PORT = 8001
 """Port of the server in a decode pod: the routing sidecar has the public port."""
-GRPC_PORT = 9002
-HEALTH_PORT = 9003
-METRICS_PORT = 9090
-EVENTS_PORT = 5557
-"""ZeroMQ: model servers report their caches here."""
-PICKER_PORTS: list[Json] = [
-    {"name": "grpc", "containerPort": GRPC_PORT, "protocol": "TCP"},
-    {"name": "grpc-health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
-    {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
-    {"name": "zmq", "containerPort": EVENTS_PORT, "protocol": "TCP"},
-]
-MESSAGE_PATH = "/dev/termination-log"
 ROCE = "\n" + Path(__file__).with_name("roce.sh").read_text(encoding="ascii")
 """The part of start scripts that finds RDMA adapters, where ``KSERVE_INFER_ROCE`` asks for it (KS-2.7.2)."""
 RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
@@ -38,6 +28,32 @@ def certificates_volume() -> Json:
     return {
         "name": _CERTIFICATES,
         "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
+    }
+
+
+# Containers.
+
+
+def container(name: str, image: str, **fields: object) -> Json:
+    """Build a container with what all of them have in common."""
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
+        **fields,
+    }
+
+
+def security(*, read_only: bool, non_root: bool, **capabilities: list[str]) -> Json:
+    """Build a security context without privileges and, but for ``capabilities``, without capabilities."""
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": read_only,
+        "runAsNonRoot": non_root,
+        "capabilities": {"drop": ["ALL"], **capabilities},
+        "seccompProfile": {"type": "RuntimeDefault"},
     }
 
 
@@ -77,22 +93,17 @@ def health(port: int, **numbers: int) -> Json:
     return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
 
 
-def picker_health(service: str, initial_delay: int) -> Json:
+def routing_sidecar(image: str, security_context: Json, *variables: Json, **started: list[str]) -> Json:
+    """Build the routing sidecar, which has prefill done elsewhere and passes requests to the decode server."""
+    namespace = {"name": "INFERENCE_POOL_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
+    times = {"initialDelaySeconds": 10, "periodSeconds": 10}
     return {
-        "grpc": {"port": HEALTH_PORT, "service": service},
-        "initialDelaySeconds": initial_delay,
-        "periodSeconds": 10,
-        "timeoutSeconds": 1,
-        "successThreshold": 1,
-        "failureThreshold": 3,
+        **container(ROUTING_SIDECAR, image, **started),
+        "restartPolicy": "Always",
+        "ports": [{"containerPort": PUBLIC_PORT, "protocol": "TCP"}],
+        "env": [namespace, *variables],
+        "securityContext": security_context,
+        "livenessProbe": health(PUBLIC_PORT, **times, timeoutSeconds=10, failureThreshold=3),
+        "readinessProbe": health(PUBLIC_PORT, **times, timeoutSeconds=5, failureThreshold=10),
+        "volumeMounts": [CERTIFICATES_MOUNT],
     }
-
-
-TRACING: Json = {
-    "tracing": {
-        "exporterEndpoint": "http://otel-collector:4317",
-        "sampler": "parentbased_traceidratio",
-        "samplerArg": "0.05",
-        "exporter": "otlp",
-    }
-}

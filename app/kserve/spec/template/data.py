@@ -9,8 +9,9 @@ from functools import cache
 
 from pydantic_core import PydanticUndefined
 
+from app.kserve.constants import API_VERSION
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
-from app.kserve.names import API_VERSION, Names
+from app.kserve.names import Names
 from app.kserve.operator import ROUTING_HEADER
 from app.kserve.spec.template.bounds import STEP, Meter, TemplateError
 from app.kserve.spec.template.functions import Pointer

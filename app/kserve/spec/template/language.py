@@ -14,16 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from app import limits
 from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, TemplateError, size
 from app.kserve.spec.template.functions import FUNCTIONS, Data, Expression, Scope, apply, is_true, printed
-from app.limits import (
-    MAX_ACTIONS,
-    MAX_NUMBER_CHARACTERS,
-    MAX_RENDERED_STRING_BYTES,
-    MAX_TEMPLATE_CHARACTERS,
-    MAX_TEMPLATE_NESTING,
-    MAX_TOKENS,
-)
 
 OPEN = "{{"
 
@@ -47,9 +40,10 @@ class Template:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        if len(text) > MAX_TEMPLATE_CHARACTERS:
+        if len(text) > limits.MAX_TEMPLATE_CHARACTERS:
             raise RefusedError(
-                f"a string with actions may have at most {MAX_TEMPLATE_CHARACTERS} characters, this one has {len(text)}"
+                f"a string with actions may have at most {limits.MAX_TEMPLATE_CHARACTERS} characters, this one has "
+                f"{len(text)}"
             )
         parser = _Parser(text)
         self._nodes = parser.parse()
@@ -73,9 +67,9 @@ class _Output:
 
     def put(self, text: str, line: int) -> None:
         self.size += size(text)
-        if self.size > MAX_RENDERED_STRING_BYTES:
+        if self.size > limits.MAX_RENDERED_STRING_BYTES:
             raise RefusedError(
-                f"renders to more than {MAX_RENDERED_STRING_BYTES} bytes; print fewer or shorter fields", line
+                f"renders to more than {limits.MAX_RENDERED_STRING_BYTES} bytes; print fewer or shorter fields", line
             )
         self.pieces.append(text)
 
@@ -157,8 +151,8 @@ class _Parser:
                 yield _Action(literal, "", 0)
                 return
             self.actions += 1
-            if self.actions > MAX_ACTIONS:
-                raise RefusedError(f"more than {MAX_ACTIONS} actions in one text; divide it", line)
+            if self.actions > limits.MAX_ACTIONS:
+                raise RefusedError(f"more than {limits.MAX_ACTIONS} actions in one text; divide it", line)
             position = _end_of_action(text, start + 2, line)
             action = text[start + 2 : position - 2]
             if _TRIM_BEFORE.match(action):
@@ -192,9 +186,9 @@ class _Parser:
         parts: list[tuple[Expression | None, tuple[Node, ...]]] = []
         current: Expression | None = _Expression(condition, line).parse()
         self._depth += 1
-        if self._depth > MAX_TEMPLATE_NESTING:
+        if self._depth > limits.MAX_TEMPLATE_NESTING:
             raise RefusedError(
-                f"more than {MAX_TEMPLATE_NESTING} ifs within each other; join their conditions with and", line
+                f"more than {limits.MAX_TEMPLATE_NESTING} ifs within each other; join their conditions with and", line
             )
         while True:
             nodes, keyword, at, rest = self._block()
@@ -239,8 +233,8 @@ class _Expression:
         self._next = 0
         for token in self._tokenise(source):
             self._tokens.append(token)
-            if len(self._tokens) > MAX_TOKENS:
-                raise RefusedError(f"more than {MAX_TOKENS} words and signs in one action; divide it", line)
+            if len(self._tokens) > limits.MAX_TOKENS:
+                raise RefusedError(f"more than {limits.MAX_TOKENS} words and signs in one action; divide it", line)
 
     def _tokenise(self, source: str) -> Iterator[tuple[str, str]]:
         position = 0
@@ -326,11 +320,11 @@ class _Expression:
         return lambda _: value
 
     def _number(self, text: str) -> int | float:
-        if len(text) <= MAX_NUMBER_CHARACTERS:
+        if len(text) <= limits.MAX_NUMBER_CHARACTERS:
             value = float(text) if "." in text else int(text.replace("_", ""))
             if -(2**63) <= value < 2**63:
                 return value
-        raise RefusedError(f"number {text[:MAX_NUMBER_CHARACTERS]}… does not fit into 64 bits", self._line)
+        raise RefusedError(f"number {text[: limits.MAX_NUMBER_CHARACTERS]}… does not fit into 64 bits", self._line)
 
 
 _CONSTANTS = {"true": True, "false": False, "nil": None}

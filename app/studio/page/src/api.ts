@@ -40,8 +40,9 @@ export const schemas = () => get<Record<string, object>>("schemas");
 export const scenes = () => get<types.Scene[]>("scenes");
 export const check = (body: types.Manifests, signal: Signal) => post<types.Finding[]>("check", body, signal);
 export const graph = (body: types.GraphRequest, signal: Signal) => post<types.Graph>("graph", body, signal);
+export const yaml = (body: types.ObjectRequest, signal: Signal) => post<types.Document>("yaml", body, signal);
 export const origins = (body: types.OriginsRequest, signal: Signal) => post<types.Origin[]>("origins", body, signal);
-export const simulate = (body: types.SimulateRequest, signal: Signal) => post<types.Simulation>("simulate", body, signal);
+export const simulate = (body: types.ScenesRequest, signal: Signal) => post<types.Simulation>("simulate", body, signal);
 export const compare = (body: types.CompareRequest, signal: Signal) => post<types.Comparison>("compare", body, signal);
 export const liveObjects = () => get<types.LiveObject[]>("live/objects");
 export const liveGraph = (one: types.LiveObject, signal: Signal) =>

@@ -21,6 +21,7 @@ export class Inspector {
   private documents: readonly Document[] = [];
   private origins: readonly Origin[] | null = null;
   private readonly latest = new api.Latest();
+  private readonly manifests = new api.Latest();
   private readonly head = h("div", { class: "inspector-head" });
   private readonly tabs = new Map<Tab, HTMLButtonElement>();
   private readonly panels = new Map<Tab, HTMLElement>();
@@ -77,7 +78,6 @@ export class Inspector {
     if (!node) return;
     this.title(node);
     this.status(node);
-    this.viewer.show(node.yaml || "# There is no such object.\n");
     if (stale) this.origins = null;
     if (other) replace(this.found, h("p", { class: "muted" }, "Reading…"));
     this.show(other && !this.chosen ? firstTab(node) : this.tab);
@@ -108,6 +108,7 @@ export class Inspector {
     }
     for (const [name, panel] of this.panels) panel.hidden = name !== tab;
     if (tab === "values") void this.load();
+    if (tab === "yaml") void this.yaml();
   }
 
   private status(node: Node): void {
@@ -129,10 +130,22 @@ export class Inspector {
     replace(panel, cause, conditions.length ? table : h("p", { class: "muted" }, "Its status has no conditions."));
   }
 
+  private async yaml(): Promise<void> {
+    const { node, documents } = this;
+    if (!node) return;
+    if (node.yaml || node.state === "absent") return this.viewer.show(node.yaml || "# There is no such object.\n");
+    try {
+      const answer = await this.manifests.run((signal) => api.yaml({ documents, node: node.id }, signal));
+      if (answer !== undefined) this.viewer.show(answer.text);
+    } catch (error) {
+      this.viewer.show(`# ${(error as Error).message}\n`);
+    }
+  }
+
   private async load(): Promise<void> {
     const { node, documents } = this;
     if (!node || this.origins) return this.list();
-    if (node.role === "related" || !node.yaml) {
+    if (node.role === "related" || node.state === "absent") {
       this.origins = [];
       return this.list();
     }

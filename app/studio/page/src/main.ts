@@ -100,7 +100,7 @@ function fix(finding: Finding, { title, edits }: Fix): void {
 async function graph(): Promise<void> {
   const documents_ = current();
   try {
-    const answer = await stage.whileLoading(graphs.run((signal) => api.graph({ documents: documents_ }, signal)));
+    const answer = await stage.whileLoading(graphs.run((signal) => api.graph({ documents: documents_, yaml: false }, signal)));
     if (answer === undefined) return;
     report(null);
     stage.show(answer, documents_, NOTHING);
@@ -132,7 +132,7 @@ const later = debounce(TYPING, () => {
 
 const tabs = new Map<View, HTMLButtonElement>();
 
-function show(wanted: View): void {
+function show(wanted: View): Promise<void> {
   simulation.leave();
   compare.leave();
   graphs.cancel();
@@ -152,8 +152,8 @@ function show(wanted: View): void {
   else if (live) replace(panel, live.element, stage.element);
   if (view === "live") void live?.enter();
   stage.fit();
-  void look();
   void remember();
+  return look();
 }
 
 function views(session: Session): void {
@@ -321,7 +321,7 @@ function keyboard(): void {
     const chosen = VIEWS[number - 1]?.[0];
     if (event.altKey && !event.ctrlKey && !event.metaKey && chosen && tabs.has(chosen)) {
       event.preventDefault();
-      show(chosen);
+      void show(chosen);
       tabs.get(chosen)?.focus();
     }
     if (event.key === "F6") {
@@ -419,8 +419,9 @@ async function start(): Promise<void> {
   splitter();
   share();
   documents.onChange(bar);
-  const [session, examples, known] = await Promise.all([api.session(), api.examples(), api.schemas()]);
-  schemas = new Schemas(Object.values(known) as Schema[]);
+  const [session, examples, scenes, settings] = await Promise.all([api.session(), api.examples(), api.scenes(), api.settings()]);
+  simulation.offer(scenes);
+  compare.offer(settings);
   views(session);
   examplesDialog(examples);
   const shared = await link.read(location.hash);
@@ -434,12 +435,11 @@ async function start(): Promise<void> {
     void live.start();
   }
   const wanted = VIEWS.find(([name]) => name === shared?.view)?.[0];
-  show(wanted && tabs.has(wanted) ? wanted : session.live && !shared && !session.documents.length ? "live" : "graph");
+  await show(wanted && tabs.has(wanted) ? wanted : session.live && !shared && !session.documents.length ? "live" : "graph");
+  // Only now, because the studio would work on these and on the first view at the same time.
   void check();
+  schemas = new Schemas(Object.values(await api.schemas()) as Schema[]);
   document.documentElement.dataset["loaded"] = "";
-  const [scenes, settings] = await Promise.all([api.scenes(), api.settings()]);
-  simulation.offer(scenes);
-  compare.offer(settings);
 }
 
 start().catch(report);

@@ -107,7 +107,7 @@ export interface Node {
   state: "ready" | "waiting" | "failing" | "absent";
   /** The message of its condition Ready; empty if it is ready. */
   cause: string;
-  /** Empty for an absent object. */
+  /** Empty for an absent object, and where it was not requested. */
   yaml: string;
   /** Those of its status. */
   conditions: readonly Record<string, unknown>[];
@@ -131,7 +131,18 @@ export interface Graph {
   edges: readonly Edge[];
 }
 
-/** The graph in which ``scenes`` end; without scenes the one in which everything runs. */
+/** The manifests and what happens to them; without scenes, everything runs. */
+export interface ScenesRequest {
+  documents: readonly Document[];
+  /** The namespace of objects without one. */
+  namespace?: string;
+  /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
+  settings?: Record<string, string>;
+  /** Names of `GET /api/scenes`. */
+  scenes?: readonly string[];
+}
+
+/** The graph in which ``scenes`` end. */
 export interface GraphRequest {
   documents: readonly Document[];
   /** The namespace of objects without one. */
@@ -140,6 +151,21 @@ export interface GraphRequest {
   settings?: Record<string, string>;
   /** Names of `GET /api/scenes`. */
   scenes?: readonly string[];
+  /** Whether nodes have their YAML; `POST /api/yaml` has that of one. */
+  yaml?: boolean;
+}
+
+/** One object of that graph. */
+export interface ObjectRequest {
+  documents: readonly Document[];
+  /** The namespace of objects without one. */
+  namespace?: string;
+  /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
+  settings?: Record<string, string>;
+  /** Names of `GET /api/scenes`. */
+  scenes?: readonly string[];
+  /** Its id. */
+  node: string;
 }
 
 /** The object and the values whose sources are requested. */
@@ -174,16 +200,6 @@ export interface Scene {
   name: string;
   title: string;
   description: string;
-}
-
-/** The run to simulate; without scenes, nothing unusual happens. */
-export interface SimulateRequest {
-  documents: readonly Document[];
-  /** The namespace of objects without one. */
-  namespace?: string;
-  /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
-  settings?: Record<string, string>;
-  scenes?: readonly string[];
 }
 
 /** The status of a parent at one moment. */

@@ -1,56 +1,119 @@
-"""The presets of KServe v0.17."""
+"""The presets of KServe v0.17. Source: KS-2.7.1 to KS-2.7.5."""
 
-from collections.abc import Mapping
+from __future__ import annotations
 
-from app.kserve.names import PUBLIC_PORT
-from app.kserve.spec.presets.latency import latency_predictor
-from app.kserve.spec.presets.parts import DECODE_PORT, TRACING
-from app.kserve.spec.presets.v017 import pods, router
+from app import images
+from app.kserve.constants import MAIN, PUBLIC_PORT
+from app.kserve.spec.presets import parts
+from app.kserve.spec.presets import router as shared
+from app.kserve.spec.presets.edition import WORKER_ENV, Side, edition
+from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
+from app.workload.parts import STARTUP_PERIOD
 
-_MAIN = ".Spec.Parallelism"
-_PREFILL = ".Spec.Prefill.Parallelism"
+# Model servers.
 
-PRESETS: Mapping[str, Json] = {
-    "config-llm-template": {"template": pods.single_node(PUBLIC_PORT)},
-    "config-llm-decode-template": {"template": pods.single_node(DECODE_PORT, routed=True)},
-    "config-llm-prefill-template": {"prefill": {"template": pods.single_node(PUBLIC_PORT)}},
-    "config-llm-worker-data-parallel": {
-        "template": pods.leader(PUBLIC_PORT, _MAIN),
-        "worker": pods.worker(PUBLIC_PORT, _MAIN),
-    },
-    "config-llm-decode-worker-data-parallel": {
-        "template": pods.leader(DECODE_PORT, _MAIN, routed=True),
-        "worker": {
-            **(decode_worker := pods.worker(DECODE_PORT, _MAIN)),
-            "containers": [
-                {**server, "env": [*server["env"], {"name": "VLLM_RANDOMIZE_DP_DUMMY_INPUTS", "value": "1"}]}
-                for server in decode_worker["containers"]
-            ],
-        },
-    },
-    "config-llm-prefill-worker-data-parallel": {
-        "prefill": {
-            "template": pods.leader(PUBLIC_PORT, _PREFILL),
-            "worker": pods.worker(PUBLIC_PORT, _PREFILL),
-        }
-    },
-    "config-llm-worker-pipeline-parallel": {
-        "template": pods.pipeline_leader(PUBLIC_PORT, _MAIN),
-        "worker": pods.pipeline_worker(),
-    },
-    "config-llm-decode-worker-pipeline-parallel": {
-        "template": pods.pipeline_leader(DECODE_PORT, _MAIN, routed=True),
-        "worker": pods.pipeline_worker(),
-    },
-    "config-llm-prefill-worker-pipeline-parallel": {
-        "prefill": {
-            "template": pods.pipeline_leader(PUBLIC_PORT, _PREFILL),
-            "worker": pods.pipeline_worker(),
-        }
-    },
-    "config-llm-scheduler": {"router": {"scheduler": router.scheduler()}},
-    "config-llm-router-route": {"router": {"route": {"http": {"spec": router.route()}}}},
-    "config-llm-tracing": TRACING,
-    "config-llm-scheduler-latency-predictor": latency_predictor(),
-}
+
+def _server(port: int, command: list[str], *, rdma: bool = False) -> Json:
+    capabilities = {"add": parts.RDMA} if rdma else {}
+    return parts.container(
+        MAIN,
+        images.LLM_D_V017,
+        command=command,
+        ports=[{"containerPort": port, "protocol": "TCP"}],
+        env=parts.SERVER_ENV,
+        securityContext=parts.security(read_only=False, non_root=False, **capabilities),
+        volumeMounts=parts.server_mounts(),
+    )
+
+
+def _probes(port: int, readiness_period: int) -> Json:
+    return {
+        "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
+        "readinessProbe": parts.health(port, periodSeconds=readiness_period, timeoutSeconds=5, failureThreshold=60),
+        "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
+    }
+
+
+def _pod(server: Json, sidecar: Json | None = None) -> Json:
+    pod: Json = {"containers": [server], "terminationGracePeriodSeconds": 30, "volumes": parts.server_volumes()}
+    return pod if sidecar is None else {**pod, "initContainers": [sidecar]}
+
+
+def _single_node(side: Side) -> Json:
+    """Build a server that fits one pod."""
+    served = ["--served-model-name", "{{ .Spec.Model.Name }}", "--port", str(side.port)]
+    server = {**_server(side.port, ["vllm", "serve", "/mnt/models", *served]), **_probes(side.port, 10)}
+    return {"template": _pod(server, _sidecar(read_only=False) if side.routed else None)}
+
+
+def _data_parallel(side: Side) -> Json:
+    """Build a data-parallel group. Workers get no requests, so they have no probes."""
+    script = start_script(side.port, leader=False, parallelism=side.parallelism)
+    worker = _server(side.port, _script(script), rdma=True)
+    worker["env"] = [*worker["env"], *([WORKER_ENV] if side.routed else [])]
+    leader = start_script(side.port, leader=True, parallelism=side.parallelism)
+    return {"template": _leader(side, leader), "worker": _pod(worker)}
+
+
+def _pipeline(side: Side) -> Json:
+    """Build a pipeline, whose other pods accept only the leader's connections."""
+    worker = _server(0, _script(join_script()), rdma=True)
+    del worker["ports"]
+    return {"template": _leader(side, pipeline_script(side.port, side.parallelism)), "worker": _pod(worker)}
+
+
+def _leader(side: Side, script: str) -> Json:
+    """Build the first pod of a group: it takes the requests."""
+    server = {**_server(side.port, _script(script), rdma=True), **_probes(side.port, 30)}
+    return _pod(server, _sidecar(read_only=True) if side.routed else None)
+
+
+def _script(text: str) -> list[str]:
+    """``--`` makes a container's ``args`` arrive as the script's."""
+    return ["/bin/bash", "-c", text, "--"]
+
+
+def _sidecar(*, read_only: bool) -> Json:
+    context = parts.security(read_only=read_only, non_root=False)
+    if not read_only:
+        del context["seccompProfile"]
+    ports = [f"--port={PUBLIC_PORT}", f"--vllm-port={parts.DECODE_PORT}"]
+    args = [*ports, "--connector=nixlv2", "--secure-proxy=false"]
+    return parts.routing_sidecar(images.ROUTING_SIDECAR_V017, context, args=args)
+
+
+# The router.
+
+
+def _route() -> Json:
+    """The API goes through the endpoint picker's pool, everything else straight to the workload Service."""
+    return {
+        "parentRefs": [shared.GATEWAY],
+        "rules": [
+            _rule("/v1/completions", "/v1/completions", shared.POOL),
+            _rule("/v1/chat/completions", "/v1/chat/completions", shared.POOL),
+            _rule("", "/", shared.SERVICE),
+        ],
+    }
+
+
+def _rule(path: str, rewritten: str, backend: Json) -> Json:
+    matches = shared.prefix(f"{parts.SERVICE_PATH}{path}")
+    return {"matches": matches, "filters": shared.rewrite(rewritten), **shared.to(backend)}
+
+
+def _scheduler() -> Json:
+    picker = shared.picker(
+        images.ENDPOINT_PICKER_V017,
+        args=[*shared.PICKER_ARGUMENTS, "--kv-cache-usage-percentage-metric", "vllm:kv_cache_usage_perc"],
+        resources={"requests": {"cpu": "256m", "memory": "500Mi"}},
+    )
+    return {"pool": {"spec": shared.POOL_SPEC}, "template": shared.picker_pod(picker, volumes=[], grace_seconds=30)}
+
+
+PRESETS = edition(
+    {"template": _single_node, "worker-data-parallel": _data_parallel, "worker-pipeline-parallel": _pipeline},
+    _scheduler(),
+    _route(),
+)
