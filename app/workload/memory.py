@@ -124,7 +124,8 @@ def _verdict(question: Question) -> Fit:
     use = question.use
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
-    amounts = weights(question), cache(question), _overhead(question)
+    weight = weights(question)
+    amounts = weight, cache(question), _overhead(question, weight)
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, amounts, strict=True))
     least = sum(part.least for part in amounts)
     most = None if use.more or any(part.most is None for part in amounts) else sum(part.most or 0 for part in amounts)
@@ -295,8 +296,8 @@ OVERHEAD = int(2.5 * GIB)
 """Maximum that a server takes of each GPU for its context, buffers and graphs."""
 
 
-def _overhead(question: Question) -> Amount:
-    most = max(question.gpus, 1) * OVERHEAD + (weights(question).most or 0) / 10
+def _overhead(question: Question, weight: Amount) -> Amount:
+    most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
     return Amount(0, most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
 
 
@@ -327,12 +328,20 @@ _BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf))*"
 """Words between a family and a size that change neither."""
 
 
+def _pattern(model: str) -> str:
+    """Return the regular expression of a model's name within others."""
+    family, _, size = model.rpartition("-")
+    return rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])"
+
+
+_PATTERNS = {_pattern(model): shape for model, shape in _SHAPES.items()}
+
+
 def shape_of(names: Iterable[str]) -> Shape | None:
     """Return the shape of a model with a known name."""
     for name in names:
         normalized = re.sub(r"[^a-z0-9.]+", "-", name.lower())
-        for model, shape in _SHAPES.items():
-            family, _, size = model.rpartition("-")
-            if re.search(rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])", normalized):
+        for pattern, shape in _PATTERNS.items():
+            if re.search(pattern, normalized):
                 return shape
     return None
