@@ -515,31 +515,10 @@ def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, se
 
 
 _NOT_ON_METAL = (
-    "image",
-    "command",
-    "args",
-    "env",
-    "containerPort",
-    "autoscaling",
-    "tolerations",
-    "nodeSelector",
-    "podLabels",
-    "podAnnotations",
-    "runtimeClassName",
-    "probeOverrides",
-    "podSecurityContext",
-    "securityContext",
-    "imagePullSecrets",
-    "priorityClassName",
-    "resources",
-    "bindAddress",
-    "affinity",
-    "topologySpreadConstraints",
-    "extraVolumes",
-    "extraVolumeMounts",
-    "revisionHistoryLimit",
-    "modelCache",
-    "disruption",
+    *("image", "command", "args", "env", "containerPort", "autoscaling", "tolerations", "nodeSelector"),
+    *("podLabels", "podAnnotations", "runtimeClassName", "probeOverrides", "podSecurityContext", "securityContext"),
+    *("imagePullSecrets", "priorityClassName", "resources", "bindAddress", "affinity", "topologySpreadConstraints"),
+    *("extraVolumes", "extraVolumeMounts", "revisionHistoryLimit", "modelCache", "disruption"),
 )
 
 
