@@ -26,7 +26,7 @@ from app.cli import live as on_cluster
 from app.cli.files import collect
 from app.cli.live import ObjectSource, Unreadable
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
-from app.cli.offline import holding, in_cluster, request_of, served, settled, tell_assumptions
+from app.cli.offline import holding, in_cluster, request_of, served, settle, tell_assumptions
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -104,7 +104,7 @@ def explain(
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
         if ours:
             present = holding(members, namespace, without, settings)
-            world = _World(present, settled(members, namespace, without, settings), settings, attributions)
+            world = _World(present, settle(present), settings, attributions)
             result += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
             waiting -= {m for m, _ in ours}
     return result

@@ -19,7 +19,6 @@ from app.kube.objects import (
     ObservedObject,
     ObservedPod,
     RelatedMeta,
-    last_applied,
 )
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
@@ -281,7 +280,7 @@ def _is_mounted(model: Model) -> bool:
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
     """Return the recorded arguments of the first container; users can write anything into the record."""
-    record = last_applied(observed) if observed is not None else None
+    record = observed.record if observed is not None else None
     containers = value_at(record, ("spec", "template", "spec", "containers"))
     arguments = value_at(containers[0], ("args",)) if isinstance(containers, list) and containers else None
     return [str(argument) for argument in arguments] if isinstance(arguments, list) else []
