@@ -37,16 +37,9 @@ INSTALLATION = "installation"
 _FOREIGN = {
     "serving.kserve.io": frozenset(
         {
-            "ClusterServingRuntime",
-            "ClusterStorageContainer",
-            "InferenceGraph",
-            "InferenceService",
-            "LocalModelCache",
-            "LocalModelNamespaceCache",
-            "LocalModelNode",
-            "LocalModelNodeGroup",
-            "ServingRuntime",
-            "TrainedModel",
+            *("ClusterServingRuntime", "ClusterStorageContainer", "InferenceGraph", "InferenceService"),
+            *("LocalModelCache", "LocalModelNamespaceCache", "LocalModelNode", "LocalModelNodeGroup"),
+            *("ServingRuntime", "TrainedModel"),
         }
     )
 }

@@ -16,9 +16,9 @@ import orjson
 
 from app.cli import options
 from app.families import KINDS, RESOURCES
-from app.kube import embedded
 from app.kube.base import KubeModel
 from app.kube.correction import closest_name
+from app.kube.embedded_types import TYPES
 from app.kube.field import go_quote
 from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
@@ -115,9 +115,9 @@ def _reference(type_: str, optional: Collection[str], definitions: dict[str, Sch
     name = f"{type_}-without-{'-'.join(optional)}" if optional else type_
     if name not in definitions:
         definitions[name] = {}  # a type may contain itself
-        names = embedded.fields(type_)
-        properties = {key: _member(inner, container, definitions) for key, (inner, container) in names.items()}
-        required = [key for key in embedded.members(type_).required if key not in optional]
+        declared = TYPES[type_].items()
+        properties = {key: _member(part.type, part.container, definitions) for key, part in declared}
+        required = [key for key, part in declared if part.required and key not in optional]
         definitions[name] = {"type": "object", "properties": properties, **({"required": required} if required else {})}
     return {"$ref": f"#/definitions/{name}"}
 

@@ -35,7 +35,7 @@ def plugins_without_server(config: object, pod: Json | None) -> Iterator[str]:
 
 def tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
     """Report whether a plugin of the endpoint picker asks a tokenizer that nothing brings the model's files."""
-    scheduler = spec.router.scheduler if spec.router is not None else None
+    scheduler = spec.scheduler
     if scheduler is None or scheduler.config is None:
         return False
     containers = (scheduler.template or {}).get("containers") or ()

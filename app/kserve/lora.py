@@ -23,6 +23,8 @@ LORA_PATH = "/mnt/lora"
 _MODULES = "--lora-modules"
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Valid values of vLLM's ``--max-lora-rank``."""
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]")
+_FORMS = "hf://, s3://, gs:// or pvc:// and a path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,6 @@ def _entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
     for position, entry in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(entry, dict):
             yield ADAPTERS.index(position), entry
-
-
-_OTHERS = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def _directory(name: str) -> str:
@@ -125,9 +124,6 @@ def check(spec: LLMInferenceServiceSpec, service: str, *, final: bool) -> Iterat
             reason = fault(uri)
             if reason:
                 yield field.invalid(position.child("uri"), shown(uri), reason)
-
-
-_FORMS = "hf://, s3://, gs:// or pvc:// and a path"
 
 
 def _name(

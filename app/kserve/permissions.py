@@ -37,6 +37,8 @@ SCHEDULER_RULES: tuple[Json, ...] = (
     },
 )
 """Rights of an endpoint picker: it watches pods and pools, and replicas elect a leader."""
+_RULES = {"-epp-role": SCHEDULER_RULES, "-kserve-role": SIDECAR_RULES, "-kserve-mn-role": SIDECAR_RULES}
+"""The rules of each Role by the end of its name (:class:`app.kserve.names.Names`)."""
 
 
 def role(metadata: Json, rules: tuple[Json, ...]) -> Json:
@@ -74,10 +76,6 @@ class ObservedRole(ObservedObject):
     def resendable(self, record: Json) -> Json | None:
         rules = next((rules for suffix, rules in _RULES.items() if self.metadata.name.endswith(suffix)), None)
         return None if rules is None or "rules" not in record else role(record["metadata"], rules)
-
-
-_RULES = {"-epp-role": SCHEDULER_RULES, "-kserve-role": SIDECAR_RULES, "-kserve-mn-role": SIDECAR_RULES}
-"""The rules of each Role by the end of its name (:class:`app.kserve.names.Names`)."""
 
 
 class RoleReference(Observed):

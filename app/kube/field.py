@@ -19,6 +19,7 @@ import orjson
 from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTERS
 
 ItemT = TypeVar("ItemT")
+_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
 class Path:
@@ -266,9 +267,6 @@ def aggregate(errors: Iterable[Error]) -> str:
 
 def and_more(count: int) -> str:
     return f"and {count} more errors"
-
-
-_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
 def without_user(address: str) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from app.kube import embedded
 from app.kube.base import Json
 from app.kube.embedded_types import TYPES
 from app.kube.merge import OPEN, MergeRules
@@ -75,11 +74,11 @@ def _pod_fields() -> dict[tuple[str, str], set[str]]:
     names: dict[tuple[str, str], set[str]] = {}
     types, reached = ["PodTemplateSpec"], {"PodTemplateSpec"}
     for type_name in types:
-        for name, (declared, container) in embedded.fields(type_name).items():
-            names.setdefault((declared, container), set()).add(name)
-            if declared in TYPES and declared not in reached:
-                reached.add(declared)
-                types.append(declared)
+        for name, part in TYPES[type_name].items():
+            names.setdefault((part.type, part.container), set()).add(name)
+            if part.type in TYPES and part.type not in reached:
+                reached.add(part.type)
+                types.append(part.type)
     return names
 
 

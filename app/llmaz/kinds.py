@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from app.hooks.decorator import Decorator, Label
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kube.resource import (
@@ -19,7 +20,18 @@ from app.kube.resource import (
 )
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
-from app.llmaz.names import AI_GATEWAY_API, ENVOY_API, INFERENCE_API, INFERENCE_GROUP, MODEL_API, MODEL_GROUP, VERSION
+from app.llmaz.claims import main_first
+from app.llmaz.names import (
+    AI_GATEWAY_API,
+    ENVOY_API,
+    INFERENCE_API,
+    INFERENCE_GROUP,
+    MODEL_API,
+    MODEL_FAMILY,
+    MODEL_GROUP,
+    MODEL_NAME,
+    VERSION,
+)
 from app.llmaz.openmodel import checks as openmodel
 from app.llmaz.openmodel.types import OpenModelSpec
 from app.llmaz.playground import checks as playground
@@ -159,3 +171,19 @@ KINDS = (
         offline=Offline(cross_object_warnings=service.against_related),
     ),
 )
+
+
+def _main_model(spec: PlaygroundSpec | ServiceSpec) -> str:
+    return next((model.name for model in main_first(spec.claims.models or []) if model.role == "main"), "")
+
+
+LABELS = Decorator(
+    family="llmaz",
+    name="labels",
+    labels=(
+        Label(OPEN_MODEL, MODEL_FAMILY, lambda spec: spec.family_name),
+        Label(PLAYGROUND, MODEL_NAME, _main_model),
+        Label(SERVICE, MODEL_NAME, _main_model),
+    ),
+)
+"""The labels that upstream's webhook writes on objects, by a DecoratorController (LZ-11.3)."""

@@ -12,6 +12,11 @@ from app.kube.fit import Fit, FitAnswer
 from app.workload.gpumodels import GPU_MODELS
 
 GIB = 2**30
+GPU_COUNTS = (1, 2, 4, 8)
+_NAMES = ("weights", "key-value cache", "overhead")
+_COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
+OVERHEAD = int(2.5 * GIB)
+"""Maximum that a server takes of each GPU for its context, buffers and graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +110,6 @@ def judge(question: Question) -> Fit:
     return replace(fit, enough=tuple(_enough(question)))
 
 
-GPU_COUNTS = (1, 2, 4, 8)
-
-
 def _enough(question: Question) -> Iterator[str]:
     """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
     previous = len(GPU_MODELS)
@@ -142,9 +144,6 @@ def _verdict(question: Question) -> Fit:
         ("available", f"{_gib(available)} GiB", f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"),
     )
     return _compared(question, total, available, rows)
-
-
-_NAMES = ("weights", "key-value cache", "overhead")
 
 
 def _compared(question: Question, total: Amount, available: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
@@ -194,9 +193,6 @@ def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, g
         return ""
     declared = f"{gpus} x {_gib(memory)} GiB"
     return f"the weights need at least {_gib(weight.least)} GiB ({weight.how}), and {declared} are declared"
-
-
-_COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def parameters(names: Iterable[str]) -> Amount:
@@ -290,10 +286,6 @@ def cache(question: Question) -> Amount:
     if not use.context:
         how += "; the server may choose fewer tokens"
     return Amount(least, per_token * tokens * shape.ends[1] * copies, how)
-
-
-OVERHEAD = int(2.5 * GIB)
-"""Maximum that a server takes of each GPU for its context, buffers and graphs."""
 
 
 def _overhead(question: Question, weight: Amount) -> Amount:

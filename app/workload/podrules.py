@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from app.hooks import sendable
-from app.kube import embedded, field
+from app.kube import field
 from app.kube.embedded_types import TYPES
 from app.workload import containers, placement, volumes, wholepod
 from app.workload.fieldrules import (
@@ -160,6 +160,7 @@ RULES: dict[str, Rule] = {
 """The rule between the fields of a type, by type, and the rule for one field, by ``type.field``."""
 
 POD = "PodTemplateSpec.spec"
+_ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
 
 
 def check(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
@@ -183,27 +184,24 @@ class _Place(NamedTuple):
     """Go's zero value of a required field, and otherwise ``None``."""
 
 
-_ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
-
-
 @cache
 def _place(place: str) -> _Place:
     owner, _, name = place.partition(".")
-    type_, container = embedded.fields(owner)[name]
-    is_list = container == "[]"
+    declared = TYPES[owner][name]
+    type_, is_list = declared.type, declared.container == "[]"
     zero = [] if is_list else _ZERO_VALUES.get(type_, {})
     return _Place(
         RULES.get(place),
         type_ if type_ in TYPES and (type_ in RULES or _places(type_)) else "",
         is_list,
-        zero if name in embedded.members(owner).required else None,
+        zero if declared.required else None,
     )
 
 
 @cache
 def _places(type_name: str) -> dict[str, _Place]:
     """Return the fields of a type that have rules, themselves or below."""
-    places = {name: _place(f"{type_name}.{name}") for name in embedded.fields(type_name)}
+    places = {name: _place(f"{type_name}.{name}") for name in TYPES[type_name]}
     return {name: place for name, place in places.items() if place.rule or place.type}
 
 

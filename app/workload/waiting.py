@@ -16,10 +16,17 @@ from app.hooks.protocol import AnyRequest, Inputs, observed_children
 from app.hooks.template import stays, without_template
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
-from app.kube.objects import ObservedObject, last_applied
+from app.kube.objects import ObservedObject
 from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.cause import Cause, Stage
 from app.workload.rollout import ROLLING_OUT
+
+RESYNC = 65.0
+"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
+CHANGE_REFUSED = "ChangeRefused"
+"""Reason of ``Ready`` when a child stays as it is."""
+_ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT)
+"""The cause while an update has not been made yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
         current = observed.get(identity)
         if current is None:
             absent.append(" ".join(identity))
-        elif (record := last_applied(current)) is not None and _differ(child, record, current, request.inputs):
+        elif (record := current.record) is not None and _differ(child, record, current, request.inputs):
             pending.append(" ".join(identity))
     return Outstanding(absent, pending) if absent or pending else NOTHING
 
@@ -74,10 +81,6 @@ def _substance(child: Json) -> Json:
     if isinstance(spec, dict):
         rest["spec"] = {key: value for key, value in spec.items() if key != "replicas"}
     return rest
-
-
-RESYNC = 65.0
-"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
 
 
 def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list[Cause]:
@@ -103,12 +106,6 @@ def _name_conflict(child: str) -> str:
         f"{child} cannot be created: another object has that name (delete or rename it), or the "
         "API server rejects it (see the events of this object)"
     )
-
-
-CHANGE_REFUSED = "ChangeRefused"
-"""Reason of ``Ready`` when a child stays as it is."""
-_ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT)
-"""The cause while an update has not been made yet."""
 
 
 def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> list[Cause]:

@@ -50,6 +50,11 @@ MODEL_URI = SPEC.child("model", "uri")
 NAME = field.Path("metadata").child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
+_CONFIDENTIAL = SPEC.child("model", "confidential")
+_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
+Place = tuple[str, str, str]
+"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
+_CREDENTIALS = Credentials()
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
@@ -88,7 +93,7 @@ def warnings(service: Service) -> list[field.Advice]:
         advices += _missing(spec)
     if spec.router is not None:
         advices += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
-    if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
+    if spec.prefill is not None and not based and spec.scheduler is None:
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
             "router.scheduler"
@@ -130,10 +135,6 @@ def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
         yield field.invalid(_CONFIDENTIAL.child("resourceId"), confidential.resource_id, detail)
 
 
-_CONFIDENTIAL = SPEC.child("model", "confidential")
-_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
-
-
 def _is_resource(text: str) -> bool:
     return OPEN in text or _RESOURCE.fullmatch(text) is not None
 
@@ -161,7 +162,7 @@ def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 def _route_document(spec: types.LLMInferenceServiceSpec) -> Json:
     """The managed route's spec as plain JSON; empty without one."""
-    http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
+    http = spec.http
     return http.spec.model_dump(by_alias=True, exclude_none=True) if http is not None and http.spec is not None else {}
 
 
@@ -186,12 +187,9 @@ def _bases(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    router = spec.router
-    http = router.route.http if router is not None and router.route is not None else None
-    if router is None or http is None or http.spec is None:
-        return
-    yield from _conflicting(spec)
-    yield from violations(http.spec, HTTP.child("spec"))
+    if spec.http is not None and spec.http.spec is not None:
+        yield from _conflicting(spec)
+        yield from violations(spec.http.spec, HTTP.child("spec"))
 
 
 def _conflicting(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -214,14 +212,9 @@ def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
 
 
-Place = tuple[str, str, str]
-"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
-
-
 def _gateways(spec: types.LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
     """Return the parents in the route's parentRefs, and those in ``gateway.refs``."""
-    router = spec.router
-    http = router.route.http if router is not None and router.route is not None else None
+    router, http = spec.router, spec.http
     parents = http.spec.parent_refs if http is not None and http.spec is not None else None
     refs = router.gateway.refs if router is not None and router.gateway is not None else None
     listeners = any(ref.section_name for ref in refs or ())
@@ -233,18 +226,17 @@ def _places(references: Sequence[ParentReference | types.GatewayReference] | Non
 
 
 def _pool(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    pool = scheduler.pool if scheduler is not None else None
+    pool = spec.pool
     if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
         detail = "ref and spec are mutually exclusive: reference a pool of your own, or describe the managed one"
         yield field.invalid(SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
-    yield from pool_contents(scheduler)
+    yield from pool_contents(spec)
 
 
-def pool_contents(scheduler: types.SchedulerSpec | None) -> Iterator[field.Error]:
+def pool_contents(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Check the managed pool by the rules that its schema has as CEL; also of configs."""
-    if scheduler is not None and scheduler.pool is not None and scheduler.pool.spec is not None:
-        yield from violations(scheduler.pool.spec, SCHEDULER.child("pool", "spec"))
+    if spec.pool is not None and spec.pool.spec is not None:
+        yield from violations(spec.pool.spec, SCHEDULER.child("pool", "spec"))
 
 
 # Updates.
@@ -302,9 +294,6 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
-_CREDENTIALS = Credentials()
-
-
 def _token_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
     from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
@@ -327,17 +316,15 @@ def _has_model(pod: Json | None) -> bool:
 
 def _criticality_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
-    router = spec.router
-    http = router.route.http if router is not None and router.route is not None else None
     for path, word in _criticalities(metadata, spec):
         if word not in get_args(v1alpha1.Criticality):
             yield advice(
                 path, f"must be {', '.join(get_args(v1alpha1.Criticality))}, or nothing comes of it", "no-effect"
             )
-        elif (router is None or router.scheduler is None) and not spec.base_refs:
+        elif spec.scheduler is None and not spec.base_refs:
             detail = "without router.scheduler no endpoint picker sees the requests"
             yield advice(path, f"accepted, no effect; {detail}", "no-effect")
-        elif http is not None and http.refs:
+        elif spec.http is not None and spec.http.refs:
             detail = "HTTPRoutes of your own have to set it, or clients to send it"
             yield advice(path, f"counts for requests that name the InferenceObjective in {OBJECTIVE_HEADER}; {detail}")
 

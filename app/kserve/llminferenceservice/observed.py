@@ -28,7 +28,7 @@ from app.settings import Settings
 # Gateway API and its inference extension.
 
 
-class ParentReference(objects.Observed):
+class ObservedParentReference(objects.Observed):
     name: str = ""
     namespace: str | None = None
     group: str | None = None
@@ -37,14 +37,14 @@ class ParentReference(objects.Observed):
     port: int | None = None
 
 
-class ParentStatus(objects.ConditionsStatus):
+class ObservedParentStatus(objects.ConditionsStatus):
     """Status of a route or a pool as one gateway reports it."""
 
-    parent_ref: ParentReference = msgspec.field(default_factory=ParentReference)
+    parent_ref: ObservedParentReference = msgspec.field(default_factory=ObservedParentReference)
 
 
 class ParentsStatus(objects.Observed):
-    parents: list[ParentStatus] | None = None
+    parents: list[ObservedParentStatus] | None = None
 
 
 class BackendReference(objects.Observed):
@@ -67,8 +67,8 @@ class RouteRule(objects.Observed):
     matches: list[RouteMatch] | None = None
 
 
-class RouteSpec(objects.Observed):
-    parent_refs: list[ParentReference] | None = None
+class ObservedRouteSpec(objects.Observed):
+    parent_refs: list[ObservedParentReference] | None = None
     hostnames: list[str] | None = None
     rules: list[RouteRule] | None = None
 
@@ -76,16 +76,12 @@ class RouteSpec(objects.Observed):
 class ObservedRoute(objects.ObservedObject):
     """An HTTPRoute, managed or referenced."""
 
-    spec: RouteSpec = msgspec.field(default_factory=RouteSpec)
+    spec: ObservedRouteSpec = msgspec.field(default_factory=ObservedRouteSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
-class PoolSelector(objects.Observed):
-    match_labels: dict[str, str] | None = None
-
-
 class ObservedPoolSpec(objects.Observed):
-    selector: PoolSelector = msgspec.field(default_factory=PoolSelector)
+    selector: objects.LabelSelector = msgspec.field(default_factory=objects.LabelSelector)
 
 
 class ObservedPool(objects.ObservedObject):
@@ -107,28 +103,21 @@ class GatewayAddress(objects.Observed):
     value: str = ""
 
 
-class GatewaySpec(objects.Observed):
+class ObservedGatewaySpec(objects.Observed):
     listeners: list[GatewayListener] | None = None
 
 
-class GatewayStatus(objects.ConditionsStatus):
+class ObservedGatewayStatus(objects.ConditionsStatus):
     addresses: list[GatewayAddress] | None = None
 
 
-class Gateway(objects.RelatedMeta):
-    spec: GatewaySpec = msgspec.field(default_factory=GatewaySpec)
-    status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
-
-
-# The core group.
-
-
-class SecretName(objects.Observed):
-    name: str = ""
+class ObservedGateway(objects.RelatedMeta):
+    spec: ObservedGatewaySpec = msgspec.field(default_factory=ObservedGatewaySpec)
+    status: ObservedGatewayStatus = msgspec.field(default_factory=ObservedGatewayStatus)
 
 
 class ServiceAccount(objects.RelatedMeta):
-    secrets: list[SecretName] | None = None
+    secrets: list[objects.Named] | None = None
 
 
 # Services that share requests with this one.
@@ -139,12 +128,8 @@ class PeerRouteSpec(objects.Observed):
     weight: int | None = None
 
 
-class PeerPoolReference(objects.Observed):
-    name: str = ""
-
-
 class PeerPool(objects.Observed):
-    ref: PeerPoolReference = msgspec.field(default_factory=PeerPoolReference)
+    ref: objects.Named = msgspec.field(default_factory=objects.Named)
 
 
 class PeerScheduler(objects.Observed):
@@ -230,7 +215,7 @@ class Related(msgspec.Struct):
     peers: ByName[Peer] = msgspec.field(name=f"LLMInferenceService.{V1ALPHA2}", default=None)
     config_maps: ByName[objects.ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
     service_accounts: ByName[ServiceAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
-    gateways: ByName[Gateway] = msgspec.field(name=f"Gateway.{constants.GATEWAY_API}", default=None)
+    gateways: ByName[ObservedGateway] = msgspec.field(name=f"Gateway.{constants.GATEWAY_API}", default=None)
     routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{constants.GATEWAY_API}", default=None)
     pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{constants.POOL_API}", default=None)
     services: ByName[objects.RelatedMeta] = msgspec.field(name="Service.v1", default=None)
@@ -326,7 +311,7 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     if f"httproutes.{constants.GATEWAY_GROUP}" in declared and _routed(service.spec):
         rules += _named(constants.GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
         rules += _gateways(refs, namespace, OperatorConfig(system).gateway)
-    if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
+    if service.spec.route is not None and service.spec.route.group:
         rules.append(RelatedRule(constants.API_VERSION, "llminferenceservices", namespace))
     if f"inferencepools.{constants.POOL_GROUP}" in declared:
         rules += _named(constants.POOL_API, "inferencepools", namespace, refs.pools, refs)
@@ -341,8 +326,7 @@ def _config_maps(
     ``copied``: whether the bundle is copied to the service's namespace. The operator's settings name its source, so
     every ConfigMap of the system namespace is selected.
     """
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    config = scheduler.config if scheduler is not None else None
+    config = spec.scheduler.config if spec.scheduler is not None else None
     if config is None and spec.base_refs:
         return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
     name = refs.scheduler_config[0] if refs.scheduler_config else ""

@@ -36,6 +36,12 @@ Keyed = list[str | tuple[str, Any]]
 
 MODEL = "spec.model.uri and the operator's settings"
 """Source of everything that is added to a pod to provide the model."""
+PROMETHEUS = f"ConfigMap/{OPERATOR_CONFIG} {AUTOSCALING_KEY}"
+"""Source of the address of Prometheus and of the credentials for it."""
+_OPERATORS = (
+    *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
+    *(f".authenticationRef.{key}" for key in ("name", "kind")),
+)
 
 
 def pins_of(service: Service, settings: Settings) -> dict[str, str]:
@@ -117,7 +123,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
         if group.leader is not None:
             rows += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
         rows += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
-    scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
+    scheduler = effective.spec.scheduler
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{context.names.scheduler} spec.template"
         pod, _ = with_tokenizer(effective.spec, scheduler, context, context.deployment(context.names.scheduler))
@@ -132,14 +138,6 @@ def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origi
         for path, value in itertools.chain.from_iterable(leaves(child["spec"], SPEC) for child in scaled_objects):
             if str(path).endswith(_OPERATORS):
                 yield Origin(f"ScaledObject/{plan.scaler} {path}", value, PROMETHEUS)
-
-
-PROMETHEUS = f"ConfigMap/{OPERATOR_CONFIG} {AUTOSCALING_KEY}"
-"""Source of the address of Prometheus and of the credentials for it."""
-_OPERATORS = (
-    *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
-    *(f".authenticationRef.{key}" for key in ("name", "kind")),
-)
 
 
 def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -> list[Origin]:

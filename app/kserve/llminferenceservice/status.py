@@ -95,7 +95,7 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 
 def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionState | None:
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
-    scheduler = spec.router.scheduler if spec.router is not None else None
+    scheduler = spec.scheduler
     config = scheduler.config if scheduler is not None else None
     reported = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if context.operator.ingress.tls else []
     if context.children.claim_templates is None and device_request(context.metadata) is not None:

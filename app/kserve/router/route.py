@@ -5,8 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
-from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, RouteSpec
+from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, ObservedRouteSpec
 from app.kserve.names import Names, component_labels
+from app.kserve.workload.children import metadata
 from app.kube.base import Json
 from app.kube.conditions import find
 
@@ -18,16 +19,12 @@ def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> J
 
     ``group``: API group of the managed pool (:func:`pool_group`), ``None`` where the route has no managed pool.
     """
-    metadata: Json = {
-        "name": names.route,
-        "namespace": namespace,
-        "labels": component_labels(names.service, COMPONENT_ROUTER),
-    }
-    if group == POOL_GROUP:
-        metadata["annotations"] = {POOL_MIGRATED: _MIGRATED}
+    migrated = {POOL_MIGRATED: _MIGRATED} if group == POOL_GROUP else None
+    labels = component_labels(names.service, COMPONENT_ROUTER)
     if group is not None and "rules" in spec:
         spec = {**spec, "rules": [_with_group(rule, names.pool, group) for rule in spec["rules"]]}
-    return {"apiVersion": GATEWAY_API, "kind": "HTTPRoute", "metadata": metadata, "spec": spec}
+    meta = metadata(names.route, namespace, labels, migrated)
+    return {"apiVersion": GATEWAY_API, "kind": "HTTPRoute", "metadata": meta, "spec": spec}
 
 
 def _with_group(rule: Json, pool: str, group: str) -> Json:
@@ -73,6 +70,6 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
 
 
-def as_observed(route: Json) -> RouteSpec:
+def as_observed(route: Json) -> ObservedRouteSpec:
     """Return a desired route in the form of an observed one. Raises ``msgspec.ValidationError``."""
-    return msgspec.convert(route["spec"], RouteSpec, strict=False)
+    return msgspec.convert(route["spec"], ObservedRouteSpec, strict=False)

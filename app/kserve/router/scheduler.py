@@ -9,8 +9,9 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.pickerconfig import CONFIG_FLAGS, PickerConfig, arguments
 from app.kserve.spec.presets.router import GRPC_PORT
+from app.kserve.workload.children import deployment, metadata
 from app.kserve.workload.inherited import replicas, selector, with_account
-from app.kube import desired
+from app.kserve.workload.plan import AccountPlan, DeploymentPlan, PodPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
 
@@ -28,15 +29,9 @@ class SchedulerPlan:
     namespace: str
     service: str
     """Name of the Service."""
-    replicas: int | None
-    pod: Json
-    labels: dict[str, str]
-    """Of the pods."""
-    annotations: dict[str, str] | None
-    selector: dict[str, str]
-    account: str
-    """Name of the pods' ServiceAccount; empty for the namespace's default one."""
-    account_managed: bool
+    deployment: DeploymentPlan
+    account: AccountPlan
+    """Without a name for the namespace's default account."""
 
 
 def plan_scheduler(
@@ -60,20 +55,19 @@ def plan_scheduler(
     base = component_labels(names.service, COMPONENT_SCHEDULER)
     labels = {**base, **(spec.labels or {})}
     pod = _pod(template, account, spec.replicas, config)
-    return SchedulerPlan(
-        names=names,
-        namespace=namespace,
-        service=service,
+    pod = with_account(pod, observed, "" if managed_account else names.scheduler_account)
+    running = observed.spec.selector.match_labels if observed is not None else None
+    deployment = DeploymentPlan(
+        name=names.scheduler,
+        labels=base,
+        annotations={},
+        selector=kept_selector(selector(base, labels), running, labels),
         replicas=replicas(spec.replicas, observed),
-        pod=with_account(pod, observed, "" if managed_account else names.scheduler_account),
-        labels=labels,
-        annotations=dict(spec.annotations) if spec.annotations else None,
-        selector=kept_selector(
-            selector(base, labels), observed.spec.selector.match_labels if observed is not None else None, labels
-        ),
-        account=account,
-        account_managed=managed,
+        pod=PodPlan(labels, spec.annotations or {}, pod),
     )
+    role, binding = names.scheduler_role, names.scheduler_role_binding
+    rights = AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
+    return SchedulerPlan(names, namespace, service, deployment, rights)
 
 
 def _pod(template: Json, account: str, replicas: int | None, config: PickerConfig) -> Json:
@@ -101,68 +95,39 @@ def _main(container: Json, replicas: int | None, config: PickerConfig) -> Json:
 # Children.
 
 
-def deployment(plan: SchedulerPlan) -> desired.Deployment:
-    return desired.Deployment(
-        metadata=_metadata(plan, plan.names.scheduler),
-        spec=desired.DeploymentSpec(
-            replicas=plan.replicas,
-            selector=desired.LabelSelector(match_labels=plan.selector),
-            strategy={"type": "Recreate"},
-            template=desired.PodTemplateSpec(
-                metadata=desired.TemplateMeta(labels=plan.labels, annotations=plan.annotations), spec=plan.pod
-            ),
-        ),
-    )
+def scheduler_deployment(plan: SchedulerPlan) -> Json:
+    child = deployment(plan.deployment, plan.namespace)
+    return {**child, "spec": {**child["spec"], "strategy": {"type": "Recreate"}}}
 
 
-def service(plan: SchedulerPlan) -> desired.Service:
+def scheduler_service(plan: SchedulerPlan) -> Json:
     """The address in the pool's ``endpointPickerRef``."""
-    return desired.Service(
-        metadata=_metadata(plan, plan.service),
-        spec=desired.ServiceSpec(
-            selector=component_labels(plan.names.service, COMPONENT_SCHEDULER), ports=_ports(plan.pod)
-        ),
-    )
+    labels = component_labels(plan.names.service, COMPONENT_SCHEDULER)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(plan.service, plan.namespace, labels),
+        "spec": {"selector": labels, "ports": _ports(plan.deployment.pod.spec)},
+    }
 
 
-def _ports(pod: Json) -> list[desired.ServicePort]:
+def _ports(pod: Json) -> list[Json]:
     """The container ports of known names; of two with one name the last counts, of two with one number the first."""
     named = {
-        port["name"]: desired.ServicePort(
-            name=port["name"],
-            port=port["containerPort"],
-            target_port=port["name"],
-            protocol=port.get("protocol", "TCP"),
-        )
+        port["name"]: {
+            "name": port["name"],
+            "port": port["containerPort"],
+            "targetPort": port["name"],
+            "protocol": port.get("protocol", "TCP"),
+        }
         for container in pod.get("containers") or ()
         for port in container.get("ports") or ()
         if port.get("name") in SERVICE_PORTS
     }
-    numbered: dict[int, desired.ServicePort] = {}
+    numbered: dict[int, Json] = {}
     for name in sorted(named):
-        numbered.setdefault(named[name].port, named[name])
+        numbered.setdefault(named[name]["port"], named[name])
     return list(numbered.values())
-
-
-def rbac(plan: SchedulerPlan) -> list[Json]:
-    """The account (unless the user's own is used), and a Role with a binding for it."""
-    names = plan.names
-    account = permissions.service_account(_plain(_metadata(plan, names.scheduler_account)))
-    role = permissions.role(_plain(_metadata(plan, names.scheduler_role)), permissions.SCHEDULER_RULES)
-    binding = permissions.binding(
-        _plain(_metadata(plan, names.scheduler_role_binding)), names.scheduler_role, plan.account
-    )
-    return [*([account] if plan.account_managed else []), role, binding]
-
-
-def _metadata(plan: SchedulerPlan, name: str) -> desired.ObjectMeta:
-    return desired.ObjectMeta(
-        name=name, namespace=plan.namespace, labels=component_labels(plan.names.service, COMPONENT_SCHEDULER)
-    )
-
-
-def _plain(metadata: desired.ObjectMeta) -> Json:
-    return {"name": metadata.name, "namespace": metadata.namespace, "labels": metadata.labels}
 
 
 def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
@@ -170,13 +135,10 @@ def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
     picker = spec.get("endpointPickerRef")
     if isinstance(picker, dict) and picker.get("kind", "Service") == "Service" and "port" not in picker:
         spec = {**spec, "endpointPickerRef": {**picker, "port": {"number": GRPC_PORT}}}
+    labels = component_labels(names.service, COMPONENT_SCHEDULER)
     return {
         "apiVersion": POOL_API,
         "kind": "InferencePool",
-        "metadata": {
-            "name": names.pool,
-            "namespace": namespace,
-            "labels": component_labels(names.service, COMPONENT_SCHEDULER),
-        },
+        "metadata": metadata(names.pool, namespace, labels),
         "spec": spec,
     }

@@ -19,6 +19,7 @@ MODEL_SERVERS = (("template",), ("worker",), ("prefill", "template"), ("prefill"
 
 FindSchedulerConfig = Callable[[str, str], str]
 """Text of a key of a ConfigMap (KS-2.5). Raises :class:`CombineError`."""
+_PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 
 def completed(merged: Json, service: str) -> Json:
@@ -93,9 +94,6 @@ def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> J
         return document
     text = find_config(str(ref.get("name") or ""), str(ref.get("key") or "epp"))
     return replaced(document, ("router", "scheduler", "config"), {"inline": text})
-
-
-_PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 
 def without_certificates(document: Json, secret: str) -> Json:

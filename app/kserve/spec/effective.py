@@ -34,6 +34,9 @@ from app.kube.merge import find, merge, replaced
 from app.kube.objects import ObjectMeta
 from app.limits import MAX_COMBINED_BYTES
 
+FindConfig = Callable[[str], Layer | None]
+"""Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
+
 # The type: what goes into children is plain JSON, rendered already.
 
 
@@ -50,24 +53,20 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
     @property
     def route_spec(self) -> Json | None:
         """Content of the managed HTTPRoute."""
-        route = self.router.route if self.router is not None else None
-        return cast("Json | None", route.http.spec if route is not None and route.http is not None else None)
+        return cast("Json | None", self.http.spec if self.http is not None else None)
 
     @property
     def pool_spec(self) -> Json | None:
         """Content of the managed InferencePool, in the form of its v1."""
-        scheduler = self.router.scheduler if self.router is not None else None
-        pool = scheduler.pool if scheduler is not None else None
-        return cast("Json | None", pool.spec if pool is not None else None)
+        return cast("Json | None", self.pool.spec if self.pool is not None else None)
 
     @property
     def picker(self) -> types.SchedulerSpec | None:
         """The scheduler, if there is an endpoint picker to make for it."""
-        scheduler = self.router.scheduler if self.router is not None else None
-        if scheduler is None or scheduler.template is None:
+        reference = self.pool.ref if self.pool is not None else None
+        if self.scheduler is None or self.scheduler.template is None or (reference is not None and reference.name):
             return None
-        reference = scheduler.pool.ref if scheduler.pool is not None else None
-        return None if reference is not None and reference.name else scheduler
+        return self.scheduler
 
 
 # The pipeline.
@@ -107,10 +106,6 @@ class Effective:
                 where.pop()
             sources_[self.source(where) if where else ""] = None
         return [source for source in sources_ if source]
-
-
-FindConfig = Callable[[str], Layer | None]
-"""Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +266,7 @@ def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
         path = SPEC.child("prefill")
         pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
     path = SPEC.child("router")
-    if spec.router is not None and spec.router.scheduler is not None:
-        pods.append((path.child("scheduler", "template"), spec.router.scheduler.template))
+    if spec.scheduler is not None:
+        pods.append((path.child("scheduler", "template"), spec.scheduler.template))
     pods.append((path.child("route", "http", "spec"), spec.route_spec))
     return [(where, value) for where, value in pods if value is not None]

@@ -21,6 +21,11 @@ from app.kube.quantity import QuantityError, parse
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
 TENSOR, DATA, EXPERT = "--tensor-parallel-size", "--data-parallel-size", "--enable-expert-parallel"
+_FLAGS = {
+    TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d+)?|$)"),
+    DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d+)?|$)"),
+}
+_ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +142,6 @@ def _count(container: Json) -> Decimal | None:
     except QuantityError:
         return None
     return sum(amounts, Decimal(0)) if amounts and len(amounts) == len(devices) else None
-
-
-_FLAGS = {
-    TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d+)?|$)"),
-    DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d+)?|$)"),
-}
-_ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 
 
 def _sizes_passed(container: Json) -> dict[str, int | None]:

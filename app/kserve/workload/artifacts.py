@@ -26,6 +26,7 @@ _MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
+_ASYNC = ("MODEL_INIT_MODE", "async")
 
 
 class ArtifactError(Exception):
@@ -254,9 +255,6 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
         "containers": [*pod["containers"], car],
         "initContainers": _added(pod.get("initContainers") or [], init),
     }
-
-
-_ASYNC = ("MODEL_INIT_MODE", "async")
 
 
 def _run_as(main: Json, user: Json, extra: Attachment) -> Json:

@@ -19,6 +19,7 @@ from app.workload.cause import Cause, Stage
 KEY = "cabundle.crt"
 """The one key that is copied."""
 REASON = "CABundleMissing"
+_NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"
 
 
 def ca_bundle_children(context: ReconcileContext) -> list[Json]:
@@ -74,9 +75,6 @@ def _copy(context: ReconcileContext) -> Json | Cause:
             f"{ANNOTATIONS_MAX} bytes: shorten it, or copy it as ConfigMap {GLOBAL_CA_BUNDLE} to namespace {namespace}"
         )
     return copy
-
-
-_NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"
 
 
 def _cause(text: str) -> Cause:

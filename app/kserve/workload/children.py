@@ -105,7 +105,7 @@ def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
     if plan.managed:
         children.append(permissions.service_account(metadata(plan.account, namespace, plan.labels)))
     if plan.role:
-        children.append(permissions.role(metadata(plan.role, namespace, plan.labels), permissions.SIDECAR_RULES))
+        children.append(permissions.role(metadata(plan.role, namespace, plan.labels), plan.rules))
         children.append(permissions.binding(metadata(plan.binding, namespace, plan.labels), plan.role, plan.account))
     return children
 

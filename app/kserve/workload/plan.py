@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import get
-from app.kserve import constants, lora
+from app.kserve import constants, lora, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
@@ -30,6 +30,8 @@ from app.kube.base import Json
 from app.kube.objects import ObservedTemplate, TemplateMeta
 from app.kube.podspec import each_name_once
 from app.workload.cause import Cause
+
+_OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
 class WorkloadError(Exception):
@@ -95,6 +97,7 @@ class AccountPlan:
     role: str = ""
     """Empty when the pods ask for nothing."""
     binding: str = ""
+    rules: tuple[Json, ...] = permissions.SIDECAR_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,9 +359,6 @@ def _named_account(workload: WorkloadSpec) -> str:
 
 def _has_sidecar(pod: Json | None) -> bool:
     return any(c.get("name") == constants.ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
-
-
-_OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
 def _with_pool_group(sidecar: Json) -> Json:

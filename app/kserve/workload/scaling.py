@@ -28,6 +28,8 @@ METRIC = "wva_desired_replicas"
 """Replicas that the workload variant autoscaler wants, by ``variant_name``."""
 ACCELERATOR = "inference.optimization/acceleratorName"
 """Label by which the workload variant autoscaler tells accelerators apart."""
+_TARGET = {"type": "AverageValue", "averageValue": "1"}
+"""Of a metric that is itself a number of replicas; a ``Value`` would multiply the ready pods by it (KS-5.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +110,6 @@ def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, st
             "variantCost": plan.wva.variant_cost,
         },
     }
-
-
-_TARGET = {"type": "AverageValue", "averageValue": "1"}
-"""Of a metric that is itself a number of replicas; a ``Value`` would multiply the ready pods by it (KS-5.1)."""
 
 
 def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:

@@ -22,18 +22,9 @@ from app.llmaz import claims, names
 from app.llmaz.checks import workload_name, workload_warnings
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.references import Obstacle
+from app.llmaz.service import types
 from app.llmaz.service.observed import Related, Request
 from app.llmaz.service.plan import divides, plan
-from app.llmaz.service.types import (
-    DEFAULT_RESTART_POLICY,
-    Reason,
-    RolloutStrategy,
-    Service,
-    ServiceSpec,
-    WorkloadTemplate,
-    is_nothing,
-    percent,
-)
 from app.settings import Settings
 from app.workload import podrules
 from app.workload.cause import Cause
@@ -45,7 +36,7 @@ LEADER = TEMPLATE.child("leaderTemplate")
 ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
 
 
-def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
+def validate(service: types.Service, old: types.Service | None, settings: Settings) -> list[field.Error]:
     """Validate a Service; its name and worker container only on creation, as upstream does."""
     spec = service.spec
     errors = [] if old is not None else list(workload_name(service.metadata))
@@ -62,7 +53,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     return [*errors, *_rollout(spec.rollout_strategy, spec.replicas, grouped=grouped)]
 
 
-def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
+def _workload(template: types.WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
     if template.size < 1:
         yield field.invalid(TEMPLATE.child("size"), template.size, "must be 1 or more")
     if created and not has_runner(template.worker_template):
@@ -146,7 +137,7 @@ def _reserved(path: field.Path, value: str) -> field.Error:
 _PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
-def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
+def _rollout(strategy: types.RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
     """Validate the numbers or percentages; if both are 0, the rollout never proceeds (LZ-N29).
 
     A LeaderWorkerSet surges by at most 100 %, a Deployment by any number.
@@ -161,14 +152,14 @@ def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iter
             yield field.invalid(path, value, 'must be a number or a percentage, such as 1 or "25%"')
         elif isinstance(value, int) and not 0 <= value < 2**31:
             yield field.invalid(path, value, "must be 0 or more, and fit into a 32-bit integer")
-        elif isinstance(value, str) and (grouped or name == "maxUnavailable") and percent(value) > 100:
+        elif isinstance(value, str) and (grouped or name == "maxUnavailable") and types.percent(value) > 100:
             yield field.invalid(path, value, "must be 100% or less")
-        zeros += is_nothing(value)
+        zeros += types.is_nothing(value)
     if zeros == 2 and replicas != 0:
         yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
 
 
-def warnings(service: Service) -> list[Advice]:
+def warnings(service: types.Service) -> list[Advice]:
     spec, template = service.spec, service.spec.workload_template
     advices: list[Advice] = [*workload_warnings(service.metadata)]
     if spec.model_claims is not None:
@@ -181,7 +172,7 @@ def warnings(service: Service) -> list[Advice]:
     return advices
 
 
-def update_warnings(service: Service, old: Service, settings: Settings) -> list[Advice]:
+def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:
     """Return warnings about updates that upstream accepts and that have no effect."""
     before, after = old.spec.workload_template, service.spec.workload_template
     advices: list[Advice] = []
@@ -198,14 +189,14 @@ def update_warnings(service: Service, old: Service, settings: Settings) -> list[
     return advices
 
 
-def _each(template: WorkloadTemplate) -> int | None:
+def _each(template: types.WorkloadTemplate) -> int | None:
     """Return the number of pods per subgroup, which a LeaderWorkerSet never changes."""
     return template.sub_group_policy.sub_group_size if template.sub_group_policy is not None else None
 
 
-def _alone(template: WorkloadTemplate) -> Iterator[Advice]:
+def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
     """Warn of fields that only a LeaderWorkerSet uses."""
-    if template.restart_policy != DEFAULT_RESTART_POLICY:
+    if template.restart_policy != types.DEFAULT_RESTART_POLICY:
         yield advice(
             TEMPLATE.child("restartPolicy"),
             "no effect on a Deployment, where a container restarts in place",
@@ -223,7 +214,7 @@ def _alone(template: WorkloadTemplate) -> Iterator[Advice]:
         yield advice(path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
 
 
-def _grouped(template: WorkloadTemplate) -> Iterator[Advice]:
+def _grouped(template: types.WorkloadTemplate) -> Iterator[Advice]:
     """Warn of fields that do not fit the size of a group."""
     if template.size == 1:
         yield advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
@@ -231,7 +222,7 @@ def _grouped(template: WorkloadTemplate) -> Iterator[Advice]:
         yield advice(TEMPLATE.child("subGroupPolicy"), "ignored, because subGroupSize does not divide the group")
 
 
-def _overwritten(spec: ServiceSpec) -> Iterator[Advice]:
+def _overwritten(spec: types.ServiceSpec) -> Iterator[Advice]:
     """Warn of labels and annotations that describe the model and are overwritten (LZ-4.3)."""
     pods, path = _serving(spec.workload_template)
     claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
@@ -245,7 +236,7 @@ def _overwritten(spec: ServiceSpec) -> Iterator[Advice]:
                 yield advice(path.child("metadata", kind).key(key), "overwritten with the value from the model claim")
 
 
-def _unreachable(service: Service) -> Iterator[Advice]:
+def _unreachable(service: types.Service) -> Iterator[Advice]:
     """Warn of an engine without the only port of the Service in front of the pods (LZ-4.8)."""
     pods, path = _serving(service.spec.workload_template)
     for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
@@ -256,7 +247,7 @@ def _unreachable(service: Service) -> Iterator[Advice]:
             yield advice(container_path.child("ports"), message)
 
 
-def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
+def _serving(template: types.WorkloadTemplate) -> tuple[Json, field.Path]:
     """Return the template of the pods that serve requests: the leaders', if there is one."""
     if template.leader_template is not None:
         return template.leader_template, LEADER
@@ -287,11 +278,11 @@ def _amounts(amounts: Json | None) -> dict[str, str]:
     return {name: amount for name, amount in canonical if isinstance(amount, str)}
 
 
-_OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
+_OF_THE_CLUSTER = (types.Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
 """Reasons that depend on the cluster, not on the files."""
 
 
-def against_related(service: Service, request: Request, settings: Settings) -> list[Advice]:
+def against_related(service: types.Service, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
     related, claimed = request.related or Related(), service.spec.claims.names
     if not claimed or any(get(related.models, name) is None for name in claimed):

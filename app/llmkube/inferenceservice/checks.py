@@ -17,6 +17,7 @@ from app.kube.embedded import image_warnings
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.fit import FitAnswer
+from app.kube.merge import find as value_at
 from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.rules import violations
@@ -38,8 +39,8 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.options import rejected_options, service_engine
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
-from app.llmkube.runtimes.rejected import rejected_options, service_engine
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
@@ -338,26 +339,19 @@ def _is_set(value: object) -> bool:
     return value is not None and value is not False and value not in ("", [])
 
 
-def _at(written: Json, path: str) -> object:
-    value: object = written
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 _OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priorityClassName"))
 
 
 def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> Iterator[Advice]:
     """Warn of values that another field, or ``extraArgs``, which come later, override (LK-V-I37 to LK-V-I48)."""
     for loser, winner in (*server.overridden, *_OVERRIDES):
-        if _is_set(_at(written, loser)) and _is_set(_at(written, winner)):
+        if all(_is_set(value_at(written, path.split("."))) for path in (loser, winner)):
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
     if "extraArgs" not in server.fields:
         return
     for path, option in server.flags.items():
         repeated = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
-        if repeated and _is_set(_at(written, path)):
+        if repeated and _is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
             yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {repeated} in extraArgs", "no-effect")
     if has_flag(spec.extra_args, "--port"):
@@ -521,31 +515,10 @@ def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, se
 
 
 _NOT_ON_METAL = (
-    "image",
-    "command",
-    "args",
-    "env",
-    "containerPort",
-    "autoscaling",
-    "tolerations",
-    "nodeSelector",
-    "podLabels",
-    "podAnnotations",
-    "runtimeClassName",
-    "probeOverrides",
-    "podSecurityContext",
-    "securityContext",
-    "imagePullSecrets",
-    "priorityClassName",
-    "resources",
-    "bindAddress",
-    "affinity",
-    "topologySpreadConstraints",
-    "extraVolumes",
-    "extraVolumeMounts",
-    "revisionHistoryLimit",
-    "modelCache",
-    "disruption",
+    *("image", "command", "args", "env", "containerPort", "autoscaling", "tolerations", "nodeSelector"),
+    *("podLabels", "podAnnotations", "runtimeClassName", "probeOverrides", "podSecurityContext", "securityContext"),
+    *("imagePullSecrets", "priorityClassName", "resources", "bindAddress", "affinity", "topologySpreadConstraints"),
+    *("extraVolumes", "extraVolumeMounts", "revisionHistoryLimit", "modelCache", "disruption"),
 )
 
 

@@ -4,7 +4,7 @@ from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
 from app.kube import desired
 from app.kube.base import Json
 from app.kube.merge import find
-from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
+from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube.inferenceservice.plan import Plan
 
 RECREATE: Json = {"type": "Recreate"}
@@ -25,7 +25,8 @@ def deployment(
         return None
     if observed is not None and plan.has_gpus and not _strategy_is_ours(observed):
         child = keep_child(observed)
-        return Kept(child, spec=_with_strategy(child, observed))
+        strategy = {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}
+        return Kept(child, spec={**(child.get("spec") or {}), "strategy": strategy})
     running = observed.spec.selector.match_labels if observed else None
     return desired.Deployment(
         metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
@@ -58,9 +59,4 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     """Return whether leaving out ``rollingUpdate`` removes it: it is absent or recorded."""
     if observed.spec.strategy.rolling_update is None:
         return True
-    return bool(find(last_applied(observed), ("spec", "strategy", "rollingUpdate")))
-
-
-def _with_strategy(child: Kept, observed: ObservedDeployment) -> Json:
-    spec = child.get("spec") or {}
-    return {**spec, "strategy": {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}}
+    return bool(find(observed.record, ("spec", "strategy", "rollingUpdate")))

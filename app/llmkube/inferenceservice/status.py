@@ -244,7 +244,9 @@ def _status(
     else:
         message = f"{result.ready} of {result.desired} replicas are ready"
         conditions.set(ConditionType.READY, True, Reason.INFERENCE_READY, message)
-    _suspension(conditions, service.spec)
+    suspend = service.spec.suspend
+    reason = Reason.SUSPENDED if suspend else Reason.NOT_SUSPENDED
+    conditions.set(ConditionType.SUSPENDED, suspend, reason, f"suspend is {str(suspend).lower()}")
     _gateway(conditions, service.spec)
     status = InferenceServiceStatus(
         phase=result.phase,
@@ -304,11 +306,6 @@ def _progress(
             conditions.set(ConditionType.DEGRADED, True, Reason.FAILED, cause)
         case Phase.READY | Phase.STOPPED | Phase.SUSPENDED:
             conditions.remove(ConditionType.PROGRESSING)
-
-
-def _suspension(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    reason = Reason.SUSPENDED if spec.suspend else Reason.NOT_SUSPENDED
-    conditions.set(ConditionType.SUSPENDED, spec.suspend, reason, f"suspend is {str(spec.suspend).lower()}")
 
 
 def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:

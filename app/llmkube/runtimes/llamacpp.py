@@ -11,7 +11,7 @@ from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import Hardware, ModelSpec, layers
-from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.options import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage

@@ -538,7 +538,7 @@ def test_every_value_has_a_source() -> None:
     from app.kserve.spec.effective import CombineInputs, combine
     from app.kube.objects import ObjectMeta
 
-    finder = ConfigFinder(None, None, "default", "kserve", "kserve-")
+    finder = ConfigFinder(None, None, "default", "kserve", "kserve-", presets.LATEST)
     own = layer("spec", b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}')
     metadata = ObjectMeta(name="demo", namespace="default")
     effective = combine(

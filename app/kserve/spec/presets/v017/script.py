@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from app.kserve.spec.presets.parts import ROCE
 
+_RAY_PORT = 6379
+
 
 def _in_parallelism(parallelism: str, field: str, text: str) -> str:
     """``text`` where the field is set."""
@@ -38,9 +40,6 @@ def start_script(port: int, *, leader: bool, parallelism: str) -> str:
     command = _continued(arguments)
     start = "" if leader else f"START_RANK={rank}\n"
     return f'{ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\n{start}eval "{command}"\n'
-
-
-_RAY_PORT = 6379
 
 
 def pipeline_script(port: int, parallelism: str) -> str:
