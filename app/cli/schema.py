@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import orjson
 
-from app.cli import options
+from app.cli import CommandError, options
 from app.families import KINDS, RESOURCES
 from app.kube.base import KubeModel
 from app.kube.correction import closest_name
@@ -40,7 +40,9 @@ DIALECT = "http://json-schema.org/draft-07/schema#"
 def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
     """Print the schema, or the list of kinds; 2 when there is no such kind, or more than one."""
     if write_all:
-        return _write_all(out_dir) if out_dir else options.fail("schema", "--all needs --out-dir")
+        if out_dir is None:
+            raise CommandError("--all needs --out-dir")
+        return _write_all(out_dir)
     if kind is None:
         click.echo("".join(f"{_full_name(resource)}\n" for resource in RESOURCES), nl=False)
         return 0
@@ -52,7 +54,7 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
             problem = f"several kinds have that name; add the group: {names}"
         else:
             problem = f"no such kind; did you mean {go_quote(near)}?" if near else f"no such kind: {names}"
-        return options.fail("schema", f"{kind}: {problem}")
+        raise CommandError(f"{kind}: {problem}")
     click.echo(_text(matches[0]), nl=False)
     return 0
 

@@ -27,7 +27,7 @@ from app.kube.resource import ChildKind, CustomResource
 from app.settings import Settings
 from app.studio import models
 from app.studio.check import check
-from app.studio.compare import comparison_fields
+from app.studio.compare import comparison_fields, edits
 from app.studio.documents import Unknown
 from app.studio.graph import Places, draw, key_in, key_of, node_id
 
@@ -123,7 +123,7 @@ class Live:
             for parent in (held, after)
         ]
         return models.LiveComparison(
-            **comparison_fields([], *sides),
+            **comparison_fields(list(edits([_single(_manifest(held).text)], [edited], namespace)), *sides),
             command=_command(request.text),
             findings=check(models.Manifests(documents=[document], namespace=namespace)),
         )

@@ -274,7 +274,7 @@ class FieldEdit(Model):
 class Comparison(Model):
     """The effect of the change, as `modelhooks diff` prints it."""
 
-    edits: list[FieldEdit] = Field(description="What caused it; empty in Live, and where only settings differ.")
+    edits: list[FieldEdit] = Field(description="What caused it; empty where only settings differ.")
     objects: list[ObjectChange]
     summary: str = Field(description="One sentence for all of them.")
 

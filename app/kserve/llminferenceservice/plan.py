@@ -188,11 +188,11 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
         yield path, keyed, value
 
 
-# Warnings of ``modelhooks validate`` for files with a service and what it depends on; ``PresetsCombined`` in a cluster.
-
-
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
-    """Warn of operator settings without effect, and if the service and its configs make no pods together."""
+    """Warn of operator settings without effect, and if the service and its configs make no pods together.
+
+    In a cluster ``PresetsCombined`` says the latter.
+    """
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
 from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, ObservedRouteSpec
 from app.kserve.names import Names, component_labels
-from app.kserve.workload.children import metadata
 from app.kube.base import Json
 from app.kube.conditions import find
 
@@ -23,8 +23,7 @@ def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> J
     labels = component_labels(names.service, COMPONENT_ROUTER)
     if group is not None and "rules" in spec:
         spec = {**spec, "rules": [_with_group(rule, names.pool, group) for rule in spec["rules"]]}
-    meta = metadata(names.route, namespace, labels, migrated)
-    return {"apiVersion": GATEWAY_API, "kind": "HTTPRoute", "metadata": meta, "spec": spec}
+    return child(GATEWAY_API, "HTTPRoute", metadata(names.route, namespace, labels, migrated), spec=spec)
 
 
 def _with_group(rule: Json, pool: str, group: str) -> Json:

@@ -4,16 +4,18 @@ from dataclasses import dataclass
 
 from app.hooks.kept import kept_selector
 from app.kserve import permissions
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_SCHEDULER, MAIN, POOL_API
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.pickerconfig import CONFIG_FLAGS, PickerConfig, arguments
 from app.kserve.spec.presets.router import GRPC_PORT
-from app.kserve.workload.children import deployment, metadata
+from app.kserve.workload.children import deployment
 from app.kserve.workload.inherited import replicas, selector, with_account
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, PodPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
+from app.kube.podspec import with_container
 
 SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
 """Container ports by these names are the Service's."""
@@ -74,12 +76,7 @@ def _pod(template: Json, account: str, replicas: int | None, config: PickerConfi
     pod = {key: value for key, value in template.items() if key != "serviceAccountName"}
     if account:
         pod["serviceAccountName"] = account
-    if "containers" in pod:
-        pod["containers"] = [
-            _main(container, replicas, config) if container.get("name") == MAIN else container
-            for container in pod["containers"]
-        ]
-    return pod
+    return with_container(pod, MAIN, lambda main: _main(main, replicas, config)) if "containers" in pod else pod
 
 
 def _main(container: Json, replicas: int | None, config: PickerConfig) -> Json:
@@ -96,19 +93,15 @@ def _main(container: Json, replicas: int | None, config: PickerConfig) -> Json:
 
 
 def scheduler_deployment(plan: SchedulerPlan) -> Json:
-    child = deployment(plan.deployment, plan.namespace)
-    return {**child, "spec": {**child["spec"], "strategy": {"type": "Recreate"}}}
+    desired = deployment(plan.deployment, plan.namespace)
+    return {**desired, "spec": {**desired["spec"], "strategy": {"type": "Recreate"}}}
 
 
 def scheduler_service(plan: SchedulerPlan) -> Json:
     """The address in the pool's ``endpointPickerRef``."""
     labels = component_labels(plan.names.service, COMPONENT_SCHEDULER)
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(plan.service, plan.namespace, labels),
-        "spec": {"selector": labels, "ports": _ports(plan.deployment.pod.spec)},
-    }
+    spec = {"selector": labels, "ports": _ports(plan.deployment.pod.spec)}
+    return child("v1", "Service", metadata(plan.service, plan.namespace, labels), spec=spec)
 
 
 def _ports(pod: Json) -> list[Json]:
@@ -136,9 +129,4 @@ def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
     if isinstance(picker, dict) and picker.get("kind", "Service") == "Service" and "port" not in picker:
         spec = {**spec, "endpointPickerRef": {**picker, "port": {"number": GRPC_PORT}}}
     labels = component_labels(names.service, COMPONENT_SCHEDULER)
-    return {
-        "apiVersion": POOL_API,
-        "kind": "InferencePool",
-        "metadata": metadata(names.pool, namespace, labels),
-        "spec": spec,
-    }
+    return child(POOL_API, "InferencePool", metadata(names.pool, namespace, labels), spec=spec)

@@ -19,6 +19,7 @@ from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
+from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
@@ -169,7 +170,7 @@ def combine(inputs: CombineInputs) -> Effective:
         document,
         merged.layers[-1].spec,
         inputs.metadata.namespace,
-        _adapters(document),
+        adapter_names(document),
         inputs.operator.ingress,
         inputs.without_model_routing,
     )
@@ -188,13 +189,6 @@ def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
     configs = merged.layers[:-1]
     sources = [ConfigSource.PRESET if n < merged.presets else ConfigSource.USER_REF for n in range(len(configs))]
     return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
-
-
-def _adapters(document: Json) -> list[str]:
-    """Names of the LoRA adapters, as far as they are sound."""
-    listed = find(document, ("model", "lora", "adapters"))
-    entries = listed if isinstance(listed, list) else []
-    return sorted(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
 
 
 def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:

@@ -349,7 +349,14 @@ def test_axe_finds_nothing_serious_in_live(studio: Studio) -> None:
         }
         for ready, cause in states
     ]
-    comparison = {"edits": [], "objects": [], "summary": "Nothing changes.", "command": "kubectl apply", "findings": []}
+    edit = {"line": 16, "column": 3, "object": "InferenceService/smollm-chat", "path": "spec.contextSize"}
+    comparison = {
+        "edits": [{**edit, "document": "edited.yaml", "before": 4096, "after": 8192}],
+        "objects": [],
+        "summary": "Nothing changes.",
+        "command": "kubectl apply",
+        "findings": [],
+    }
     page.route("**/api/session", lambda route: route.fulfill(json={**SESSION, "live": True, "context": "large"}))
     page.route("**/api/live/objects", lambda route: route.fulfill(json=objects))
     page.route("**/api/live/events", lambda route: route.fulfill(body="", content_type="text/event-stream"))
@@ -360,11 +367,14 @@ def test_axe_finds_nothing_serious_in_live(studio: Studio) -> None:
     expect(rows).to_contain_text(["chat-false", "chat-unknown", "chat-true"])
     assert violations(studio) == []
     rows.first.click()
+    expect(page.locator(".live-object")).to_contain_text("pod smollm-chat-0 cannot pull its image")
     expect(studio.card("Deployment")).to_be_visible()
     assert violations(studio) == []
     studio.write(text.replace("4096", "8192"))
     expect(page.locator(".live-edit .command")).to_be_visible()
     assert violations(studio) == []
+    page.get_by_role("button", name=f"{manifest['name']}:16").click()
+    expect(page.locator(".cm-activeLine")).to_contain_text("contextSize: 8192")
 
 
 def violations(studio: Studio) -> list[str]:

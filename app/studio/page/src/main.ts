@@ -446,7 +446,7 @@ async function start(): Promise<void> {
   compare.keep(current(), "The earlier version is what the page began with.");
   documents.onChange(later);
   if (session.live) {
-    live = new LiveView(stage, report, place, (name) => documents.named(name), (name, text) => documents.write(name, text));
+    live = new LiveView(stage, report, place, (name) => documents.named(name), (name, text) => documents.write(name, text), jump);
     void live.start();
   }
   const wanted = VIEWS.find(([name]) => name === shared?.view)?.[0];

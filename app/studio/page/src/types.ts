@@ -278,7 +278,7 @@ export interface FieldEdit {
 
 /** The effect of the change, as `modelhooks diff` prints it. */
 export interface Comparison {
-  /** What caused it; empty in Live, and where only settings differ. */
+  /** What caused it; empty where only settings differ. */
   edits: readonly FieldEdit[];
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
@@ -327,7 +327,7 @@ export interface LiveCompareRequest {
 
 /** The effect of the edit, and the command that applies it; the studio itself writes nothing. */
 export interface LiveComparison {
-  /** What caused it; empty in Live, and where only settings differ. */
+  /** What caused it; empty where only settings differ. */
   edits: readonly FieldEdit[];
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
