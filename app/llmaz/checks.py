@@ -38,9 +38,8 @@ def workload_name(metadata: ObjectMeta) -> Iterator[field.Error]:
 
 
 def _not_a_label(name: str) -> field.Error:
-    return field.invalid(
-        NAME, name, "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
-    )
+    message = "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
+    return field.invalid(NAME, name, message)
 
 
 def workload_warnings(metadata: ObjectMeta) -> Iterator[Advice]:
@@ -72,9 +71,8 @@ def accelerator_warnings(resources: Resources | None, path: field.Path) -> Itera
         for name in amounts or ():
             if "/" in name:
                 where = path.child(kind).key(name)
-                yield advice(
-                    where, "a model's flavor that lists this resource overrides it; request accelerators in the flavor"
-                )
+                message = "a model's flavor that lists this resource overrides it; request accelerators in the flavor"
+                yield advice(where, message)
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:

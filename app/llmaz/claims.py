@@ -61,9 +61,8 @@ def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
         return
     mains = sum(model.role == "main" for model in models)
     if speculative(models) and len(models) != 2:
-        yield field.forbidden(
-            where, f"speculative decoding takes one main and one draft model, got {len(models)} models"
-        )
+        message = f"speculative decoding takes one main and one draft model, got {len(models)} models"
+        yield field.forbidden(where, message)
     if mains != 1:
         yield field.forbidden(where, f"exactly one model must have the role main, got {mains}")
     for model_path, model in where.each(models):

@@ -84,9 +84,8 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version")
     for name, text in (("image", spec.image), ("version", spec.version)):
         if not text:
-            yield advice(
-                SPEC.child(name), f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
-            )
+            message = f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
+            yield advice(SPEC.child(name), message)
 
 
 def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[Advice]:

@@ -67,9 +67,8 @@ def _workload(template: types.WorkloadTemplate, *, created: bool, loads: bool) -
 
 def _no_runner(path: field.Path) -> field.Error:
     where = path.child("spec", "containers")
-    return field.forbidden(
-        where, f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
-    )
+    message = f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
+    return field.forbidden(where, message)
 
 
 def items(template: Json, name: str) -> list[Json]:
@@ -207,9 +206,8 @@ def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
     labels, path = _metadata(template.worker_template, "labels"), WORKER.child("metadata", "labels")
     for key in (LWS_NAME, LWS_WORKER_INDEX):
         if key in labels:
-            yield advice(
-                path.key(key), "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
-            )
+            message = "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
+            yield advice(path.key(key), message)
     if names.INFERENCE_SERVICE in labels:
         yield advice(path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
 
