@@ -52,7 +52,7 @@ NAME = field.Path("metadata").child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
 _CONFIDENTIAL = SPEC.child("model", "confidential")
-_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
+_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
 Place = tuple[str, str, str]
 """Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
 _CREDENTIALS = Credentials()
@@ -131,13 +131,9 @@ def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
         yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
     confidential = spec.model.confidential
     is_encrypted = confidential is not None and confidential.enabled and bool(confidential.resource_id)
-    if confidential is not None and is_encrypted and not _is_resource(confidential.resource_id):
+    if confidential is not None and is_encrypted and not _RESOURCE.fullmatch(confidential.resource_id):
         detail = "must name a resource of the key broker: kbs:///<repository>/<type>/<tag>"
         yield field.invalid(_CONFIDENTIAL.child("resourceId"), confidential.resource_id, detail)
-
-
-def _is_resource(text: str) -> bool:
-    return OPEN in text or _RESOURCE.fullmatch(text) is not None
 
 
 def model_urls(model: types.LLMModelSpec) -> Iterator[field.Error]:

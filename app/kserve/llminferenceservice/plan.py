@@ -10,14 +10,13 @@ from typing import Any
 from app.hooks.protocol import get, sorted_values
 from app.kserve import devices, lora
 from app.kserve.constants import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
-from app.kserve.features import NO_TLS
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
-from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
+from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
 from app.kserve.references import references
-from app.kserve.router.tokenizer import with_tokenizer
+from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
@@ -74,8 +73,7 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
         pins,
         prefix,
         operator,
-        finder.config,
-        finder.scheduler_config,
+        finder,
         excluded,
         claims_devices=context.device_request is not None,
     )
