@@ -15,7 +15,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-SEARCH_BOOSTS = {"howto": 2, "compatibility": 0.5, "fields": 0.5, "reference": 0.5, "decisions": 0.1}
+SEARCH_BOOSTS = {"howto": 4, "compatibility": 0.5, "fields": 0.25, "reference": 0.25, "decisions": 0.1}
 """Folders whose pages are first or last in search results."""
 
 _IMAGE_OF_DOCS = re.compile(r"(!\[[^\]]*\]\()docs/")
