@@ -234,13 +234,11 @@ class LocalExtensionReference(KubeModel):
 
 
 _ANY_ALONE = Rules(
-    (
-        Rule(
-            "!('*' in self && self.size() > 1)",
-            "'*' must be the only value",
-            lambda items: "*" not in items or len(items) == 1,
-        ),
-    )
+    Rule(
+        "!('*' in self && self.size() > 1)",
+        "'*' must be the only value",
+        lambda items: "*" not in items or len(items) == 1,
+    ),
 )
 
 
@@ -315,14 +313,12 @@ def _once(type_: str) -> Rule:
 
 
 FILTER_RULES = Rules(
-    (
-        Rule(
-            "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
-            "RequestRedirect and URLRewrite exclude each other",
-            lambda filters: not {"RequestRedirect", "URLRewrite"} <= {part.type for part in filters},
-        ),
-        *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite", "CORS")),
-    )
+    Rule(
+        "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
+        "RequestRedirect and URLRewrite exclude each other",
+        lambda filters: not {"RequestRedirect", "URLRewrite"} <= {part.type for part in filters},
+    ),
+    *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite", "CORS")),
 )
 
 
@@ -541,14 +537,12 @@ class HTTPRouteRule(KubeModel):
 
 
 ROUTE_RULES = Rules(
-    (
-        Rule(
-            " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(MAX_RULES))
-            + f" <= {MAX_ALL_MATCHES}",
-            f"all rules together have at most {MAX_ALL_MATCHES} matches",
-            lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MAX_ALL_MATCHES,
-        ),
-    )
+    Rule(
+        " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(MAX_RULES))
+        + f" <= {MAX_ALL_MATCHES}",
+        f"all rules together have at most {MAX_ALL_MATCHES} matches",
+        lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MAX_ALL_MATCHES,
+    ),
 )
 
 

@@ -165,11 +165,11 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
         return
     if not is_loaded(spec):
         hint = "storageInitializer.enabled is false, so nothing brings adapters; the container has to load them itself"
-        yield field.advice(LORA, f"accepted, no effect; {hint}", "no-effect")
+        yield field.no_effect(LORA, hint)
         return
     if not lora.adapters:
         if not spec.base_refs and (lora.max_rank or lora.max_adapters or lora.max_cpu_adapters):
-            yield field.advice(LORA, "accepted, no effect; adapters is empty", "no-effect")
+            yield field.no_effect(LORA, "adapters is empty")
         return
     if lora.max_rank is not None and lora.max_rank not in RANKS:
         yield field.advice(LORA.child("maxRank"), f"vLLM takes {', '.join(map(str, RANKS[1:]))}, not {lora.max_rank}")

@@ -31,6 +31,10 @@ class _Document(msgspec.Struct, rename="camel"):
         """Raises ``ValueError`` for what the types cannot say."""
 
 
+_TLS_SETTING = "enableLLMInferenceServiceTLS"
+NO_TLS = f"{_TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
+
+
 class Ingress(_Document):
     """``ingress``: the Gateway that managed routes attach to."""
 
@@ -41,7 +45,7 @@ class Ingress(_Document):
     model_based_routing_header_name: str = ROUTING_HEADER
     model_based_routing_mode: str = "enabled"
     """``disabled`` takes the routes' matches by that header away; ``forced`` ignores annotations of Gateways."""
-    tls: bool = msgspec.field(default=False, name="enableLLMInferenceServiceTLS")
+    tls: bool = msgspec.field(default=False, name=_TLS_SETTING)
     """Encrypt traffic inside the cluster. It has no effect, which ``FeaturesApplied`` reports."""
 
     def check(self) -> None:

@@ -6,6 +6,7 @@ Roles (KS-9.3).
 
 import msgspec
 
+from app.kserve.child import child
 from app.kserve.constants import POOL_GROUP, POOL_GROUP_ALPHA
 from app.kube.base import Json
 from app.kube.objects import Observed, ObservedObject
@@ -42,21 +43,17 @@ _RULES = {"-epp-role": SCHEDULER_RULES, "-kserve-role": SIDECAR_RULES, "-kserve-
 
 
 def role(metadata: Json, rules: tuple[Json, ...]) -> Json:
-    return {"apiVersion": RBAC_VERSION, "kind": "Role", "metadata": metadata, "rules": [dict(rule) for rule in rules]}
+    return child(RBAC_VERSION, "Role", metadata, rules=[dict(rule) for rule in rules])
 
 
 def binding(metadata: Json, role_name: str, account: str) -> Json:
-    return {
-        "apiVersion": RBAC_VERSION,
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": role_name},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": metadata["namespace"]}],
-    }
+    role_ref = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": role_name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": metadata["namespace"]}
+    return child(RBAC_VERSION, "RoleBinding", metadata, roleRef=role_ref, subjects=[subject])
 
 
 def service_account(metadata: Json) -> Json:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    return child("v1", "ServiceAccount", metadata)
 
 
 # What is observed of them. A record on one of these never grants anything: it is anybody's who may edit the object, and

@@ -123,6 +123,11 @@ def advice(path: Path, message: str, id_: str = "advice") -> Advice:
     return Advice(f"{path}: {message}", path, id_)
 
 
+def no_effect(path: Path, instead: str) -> Advice:
+    """Return the warning about a field that is accepted and ignored; ``instead`` is what happens, or what to do."""
+    return advice(path, f"accepted, no effect; {instead}", "no-effect")
+
+
 def required(path: Path, detail: str = "") -> Error:
     return Error(ErrorType.REQUIRED, path, _joined("Required value", detail))
 

@@ -1,6 +1,6 @@
 """Pod specs as plain JSON: how they merge, and the form in which the API server would write them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from app.kube.base import Json
 from app.kube.embedded_types import TYPES
@@ -167,6 +167,18 @@ def _integral(number: object) -> object:
 def stored(value: Json) -> Json:
     """Return a pod template, or part of one, as the API server stores it, also where its fields are unknown."""
     return normalised(without_nulls(value, in_lists=True))
+
+
+def container_named(pod: Json | None, name: str) -> Json:
+    """Return a pod's container by its name, or an empty one."""
+    containers: list[Json] = (pod or {}).get("containers") or []
+    return next((container for container in containers if container.get("name") == name), {})
+
+
+def with_container(pod: Json, name: str, change: Callable[[Json], Json]) -> Json:
+    """Return the pod with its container of that name changed, if it has one."""
+    containers = pod.get("containers") or []
+    return {**pod, "containers": [change(c) if c.get("name") == name else c for c in containers]}
 
 
 def each_name_once(items: Iterable[Json], *, moved: bool = False) -> list[Json]:

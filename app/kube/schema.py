@@ -169,27 +169,27 @@ class _Rewriter:
             node["default"] = value
 
 
-_KEPT = frozenset(
-    {
-        "description",
-        "type",
-        "format",
-        "enum",
-        "pattern",
-        "minLength",
-        "maxLength",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
-    }
+_ORDER = (
+    "description",
+    "type",
+    "format",
+    "anyOf",
+    "x-kubernetes-int-or-string",
+    "enum",
+    "default",
+    "pattern",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "required",
+    "properties",
+    "additionalProperties",
+    "items",
 )
 _REWRITTEN = frozenset({"const", "default", "properties", "required", "additionalProperties", "items", "uniqueItems"})
+_SIZES = frozenset({"minLength", "maxLength", "multipleOf", "minItems", "maxItems", "minProperties", "maxProperties"})
+_KEPT = (frozenset(_ORDER) | _SIZES) - _REWRITTEN
 _DROPPED = frozenset({"title", "$defs", "examples", "$comment", "discriminator", "deprecated", "propertyNames"})
 
 
@@ -217,26 +217,6 @@ def _bounds(raw: Schema, node: Schema) -> None:
     for bound, limit in (("minimum", lowest), ("maximum", highest)):
         if limit is not None and node.get(bound) == limit:
             del node[bound]
-
-
-_ORDER = (
-    "description",
-    "type",
-    "format",
-    "anyOf",
-    "x-kubernetes-int-or-string",
-    "enum",
-    "default",
-    "pattern",
-    "minimum",
-    "exclusiveMinimum",
-    "maximum",
-    "exclusiveMaximum",
-    "required",
-    "properties",
-    "additionalProperties",
-    "items",
-)
 
 
 def _ordered(node: Schema) -> Schema:

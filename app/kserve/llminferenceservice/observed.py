@@ -18,11 +18,12 @@ from app.kserve.llminferenceservice import types
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
-from app.kserve.references import References, references
+from app.kserve.references import References, adapter_names, references
 from app.kserve.spec.template.language import OPEN
-from app.kube import objects
+from app.kube import objects, resource
+from app.kube.base import Json
 from app.kube.conditions import since
-from app.kube.resource import Resource
+from app.kube.merge import find
 from app.settings import Settings
 
 # Gateway API and its inference extension.
@@ -123,103 +124,62 @@ class ServiceAccount(objects.RelatedMeta):
 # Services that share requests with this one.
 
 
-class PeerRouteSpec(objects.Observed):
-    group: str | None = None
-    weight: int | None = None
-
-
-class PeerPool(objects.Observed):
-    ref: objects.Named = msgspec.field(default_factory=objects.Named)
-
-
-class PeerScheduler(objects.Observed):
-    pool: PeerPool = msgspec.field(default_factory=PeerPool)
-
-
-class PeerRouter(objects.Observed):
-    route: PeerRouteSpec = msgspec.field(default_factory=PeerRouteSpec)
-    scheduler: PeerScheduler | None = None
-
-
-class PeerLoRA(objects.Observed):
-    adapters: Any = None
-
-
-class PeerModel(objects.Observed):
-    name: str = ""
-    lora: PeerLoRA = msgspec.field(default_factory=PeerLoRA)
-
-
-class PeerSpec(objects.Observed):
-    model: PeerModel = msgspec.field(default_factory=PeerModel)
-    router: PeerRouter = msgspec.field(default_factory=PeerRouter)
-
-
 class Peer(objects.RelatedMeta):
-    """Another service of the same route group."""
+    """Another service, whose spec is plain JSON."""
 
-    spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
+    spec: Json = msgspec.field(default_factory=dict)
     status: objects.ConditionsStatus = msgspec.field(default_factory=objects.ConditionsStatus)
 
     @property
     def models(self) -> frozenset[str]:
         """Model names that requests may use."""
-        listed = self.spec.model.lora.adapters
-        entries = listed if isinstance(listed, list) else []
-        names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")]
-        return frozenset((self.spec.model.name or self.metadata.name, *names))
+        base = find(self.spec, ("model", "name")) or self.metadata.name
+        return frozenset((base, *adapter_names(self.spec)))
 
 
 # The hook's view.
 
 
+def _kind(name: str) -> Any:
+    """Objects of a kind, ``None`` by default."""
+    return msgspec.field(name=name, default=None)
+
+
 class Children(msgspec.Struct):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
-    deployments: ByName[objects.ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    services: ByName[objects.ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = msgspec.field(
-        name=f"LeaderWorkerSet.{constants.LEADER_WORKER_SET_API}", default=None
+    deployments: ByName[objects.ObservedDeployment] = _kind("Deployment.apps/v1")
+    services: ByName[objects.ObservedObject] = _kind("Service.v1")
+    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = _kind(
+        f"LeaderWorkerSet.{constants.LEADER_WORKER_SET_API}"
     )
-    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{constants.GATEWAY_API}", default=None)
-    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{constants.POOL_API}", default=None)
-    service_accounts: ByName[ObservedAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
-    roles: ByName[ObservedRole] = msgspec.field(name="Role.rbac.authorization.k8s.io/v1", default=None)
-    role_bindings: ByName[ObservedBinding] = msgspec.field(
-        name="RoleBinding.rbac.authorization.k8s.io/v1", default=None
-    )
-    config_maps: ByName[objects.ObservedObject] = msgspec.field(name="ConfigMap.v1", default=None)
-    autoscalers: ByName[objects.ObservedConditions] = msgspec.field(
-        name=f"HorizontalPodAutoscaler.{constants.AUTOSCALER_API}", default=None
-    )
-    scaled_objects: ByName[objects.ObservedConditions] = msgspec.field(
-        name=f"ScaledObject.{constants.SCALED_OBJECT_API}", default=None
-    )
-    variants: ByName[objects.ObservedObject] = msgspec.field(
-        name=f"VariantAutoscaling.{constants.VARIANT_API}", default=None
-    )
-    claim_templates: ByName[objects.ObservedObject] = msgspec.field(
-        name=f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}", default=None
-    )
-    objectives: ByName[objects.ObservedObject] = msgspec.field(
-        name=f"InferenceObjective.{constants.OBJECTIVE_API}", default=None
-    )
+    routes: ByName[ObservedRoute] = _kind(f"HTTPRoute.{constants.GATEWAY_API}")
+    pools: ByName[ObservedPool] = _kind(f"InferencePool.{constants.POOL_API}")
+    service_accounts: ByName[ObservedAccount] = _kind("ServiceAccount.v1")
+    roles: ByName[ObservedRole] = _kind("Role.rbac.authorization.k8s.io/v1")
+    role_bindings: ByName[ObservedBinding] = _kind("RoleBinding.rbac.authorization.k8s.io/v1")
+    config_maps: ByName[objects.ObservedObject] = _kind("ConfigMap.v1")
+    autoscalers: ByName[objects.ObservedConditions] = _kind(resource.AUTOSCALERS.key)
+    scaled_objects: ByName[objects.ObservedConditions] = _kind(f"ScaledObject.{constants.SCALED_OBJECT_API}")
+    variants: ByName[objects.ObservedObject] = _kind(f"VariantAutoscaling.{constants.VARIANT_API}")
+    claim_templates: ByName[objects.ObservedObject] = _kind(f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}")
+    objectives: ByName[objects.ObservedObject] = _kind(f"InferenceObjective.{constants.OBJECTIVE_API}")
 
 
 class Related(msgspec.Struct):
     """Related objects by kind; ``None`` where they were not asked for."""
 
-    configs: ByName[Parent] = msgspec.field(name=f"LLMInferenceServiceConfig.{V1ALPHA2}", default=None)
-    older_configs: ByName[Parent] = msgspec.field(name=f"LLMInferenceServiceConfig.{V1ALPHA1}", default=None)
+    configs: ByName[Parent] = _kind(f"LLMInferenceServiceConfig.{V1ALPHA2}")
+    older_configs: ByName[Parent] = _kind(f"LLMInferenceServiceConfig.{V1ALPHA1}")
     """For a parent of v1alpha1, instead of the others."""
-    peers: ByName[Peer] = msgspec.field(name=f"LLMInferenceService.{V1ALPHA2}", default=None)
-    config_maps: ByName[objects.ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
-    service_accounts: ByName[ServiceAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
-    gateways: ByName[ObservedGateway] = msgspec.field(name=f"Gateway.{constants.GATEWAY_API}", default=None)
-    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{constants.GATEWAY_API}", default=None)
-    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{constants.POOL_API}", default=None)
-    services: ByName[objects.RelatedMeta] = msgspec.field(name="Service.v1", default=None)
-    pods: ByName[objects.ObservedPod] = msgspec.field(name="Pod.v1", default=None)
+    peers: ByName[Peer] = _kind(f"LLMInferenceService.{V1ALPHA2}")
+    config_maps: ByName[objects.ObservedConfigMap] = _kind("ConfigMap.v1")
+    service_accounts: ByName[ServiceAccount] = _kind("ServiceAccount.v1")
+    gateways: ByName[ObservedGateway] = _kind(f"Gateway.{constants.GATEWAY_API}")
+    routes: ByName[ObservedRoute] = _kind(f"HTTPRoute.{constants.GATEWAY_API}")
+    pools: ByName[ObservedPool] = _kind(f"InferencePool.{constants.POOL_API}")
+    services: ByName[objects.RelatedMeta] = _kind("Service.v1")
+    pods: ByName[objects.ObservedPod] = _kind("Pod.v1")
 
     def __post_init__(self) -> None:
         if self.older_configs is not None:
@@ -229,7 +189,7 @@ class Related(msgspec.Struct):
 
 # Context of a reconciliation.
 
-Service = Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
+Service = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
 Request = SyncRequest[Children, Related]
 
 

@@ -10,14 +10,13 @@ from typing import Any
 from app.hooks.protocol import get, sorted_values
 from app.kserve import devices, lora
 from app.kserve.constants import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
-from app.kserve.features import NO_TLS
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
-from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
+from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
 from app.kserve.references import references
-from app.kserve.router.tokenizer import with_tokenizer
+from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
@@ -74,8 +73,7 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
         pins,
         prefix,
         operator,
-        finder.config,
-        finder.scheduler_config,
+        finder,
         excluded,
         claims_devices=context.device_request is not None,
     )
@@ -188,11 +186,11 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
         yield path, keyed, value
 
 
-# Warnings of ``modelhooks validate`` for files with a service and what it depends on; ``PresetsCombined`` in a cluster.
-
-
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
-    """Warn of operator settings without effect, and if the service and its configs make no pods together."""
+    """Warn of operator settings without effect, and if the service and its configs make no pods together.
+
+    In a cluster ``PresetsCombined`` says the latter.
+    """
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs

@@ -446,13 +446,11 @@ class PoolSelector(KubeModel):
 
 
 PORT_RULES = Rules(
-    (
-        Rule(
-            "self.all(a, self.exists_one(b, a.number == b.number))",
-            "each port once",
-            lambda ports: len({port.number for port in ports}) == len(ports),
-        ),
-    )
+    Rule(
+        "self.all(a, self.exists_one(b, a.number == b.number))",
+        "each port once",
+        lambda ports: len({port.number for port in ports}) == len(ports),
+    ),
 )
 
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_API, OBJECTIVE_HEADER, POOL_GROUP
 from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.effective import EffectiveModel
-from app.kserve.workload.children import metadata
 from app.kube.base import Json
 from app.settings import Settings
 
@@ -75,15 +75,9 @@ def _segment(adapter: str) -> str:
 
 def inference_objective(objective: Objective, names: Names, namespace: str, pool: str) -> Json:
     """Build one object. Pools of the older API group are not created here."""
-    return {
-        "apiVersion": OBJECTIVE_API,
-        "kind": "InferenceObjective",
-        "metadata": metadata(objective.name, namespace, component_labels(names.service, COMPONENT_ROUTER)),
-        "spec": {
-            "priority": objective.priority,
-            "poolRef": {"group": POOL_GROUP, "kind": "InferencePool", "name": pool},
-        },
-    }
+    meta = metadata(objective.name, namespace, component_labels(names.service, COMPONENT_ROUTER))
+    reference = {"group": POOL_GROUP, "kind": "InferencePool", "name": pool}
+    return child(OBJECTIVE_API, "InferenceObjective", meta, spec={"priority": objective.priority, "poolRef": reference})
 
 
 # The route.

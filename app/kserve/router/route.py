@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
 from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, ObservedRouteSpec
 from app.kserve.names import Names, component_labels
-from app.kserve.workload.children import metadata
+from app.kserve.spec.complete import with_backends
 from app.kube.base import Json
 from app.kube.conditions import find
 
@@ -21,25 +22,9 @@ def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> J
     """
     migrated = {POOL_MIGRATED: _MIGRATED} if group == POOL_GROUP else None
     labels = component_labels(names.service, COMPONENT_ROUTER)
-    if group is not None and "rules" in spec:
-        spec = {**spec, "rules": [_with_group(rule, names.pool, group) for rule in spec["rules"]]}
-    meta = metadata(names.route, namespace, labels, migrated)
-    return {"apiVersion": GATEWAY_API, "kind": "HTTPRoute", "metadata": meta, "spec": spec}
-
-
-def _with_group(rule: Json, pool: str, group: str) -> Json:
-    """The rule with its references to the managed pool in one API group."""
-    if "backendRefs" not in rule:
-        return rule
-    return {
-        **rule,
-        "backendRefs": [
-            {**backend, "group": group}
-            if (backend.get("kind"), backend.get("name")) == ("InferencePool", pool)
-            else backend
-            for backend in rule["backendRefs"]
-        ],
-    }
+    if group is not None:
+        spec = with_backends(spec, names.pool, {"group": group})
+    return child(GATEWAY_API, "HTTPRoute", metadata(names.route, namespace, labels, migrated), spec=spec)
 
 
 def pool_group(observed: ObservedRoute | None) -> str:

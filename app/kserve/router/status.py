@@ -123,7 +123,9 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     if missing:
         text = f"{view.gateway_text(missing)} does not exist"
         raise RouterError(ConditionType.GATEWAYS_READY, Reason.GATEWAY_FETCH_ERROR, text)
-    waiting = [ref for ref, gateway in gateways if gateway is not None and not is_programmed(gateway.status.conditions)]
+    waiting = [
+        ref for ref, gateway in gateways if gateway is not None and not is_true(gateway.status.conditions, "Programmed")
+    ]
     if not waiting:
         return CONDITION_TRUE
     return fails(Reason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
@@ -214,11 +216,6 @@ def is_route_ready(route: ObservedRoute) -> bool:
 def is_pool_ready(pool: ObservedPool) -> bool:
     parents = pool.status.parents or []
     return bool(parents) and all(_holds(parent.conditions, "Accepted", pool.metadata.generation) for parent in parents)
-
-
-def is_programmed(conditions: Iterable[Condition] | None) -> bool:
-    """Report whether a Gateway accepts requests."""
-    return is_true(conditions, "Programmed")
 
 
 def _identity(reference: ObservedParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:

@@ -19,7 +19,6 @@ from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fai
 from app.kserve.router import scheduler, status
 from app.kserve.router.objectives import Objective, inference_objective, objectives
 from app.kserve.router.parts import router_parts
-from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.router.urls import MODEL_ROUTING, GatewayView, URLError, choose, discover
 from app.kserve.router.view import RouterError, RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
@@ -80,7 +79,7 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Set
 
 def kept_children(context: ReconcileContext, created: Iterable[Json] = ()) -> list[Json]:
     """The observed children of the router as they are, except those of ``created``."""
-    present = {_identity(child) for child in created}
+    present = {(child["apiVersion"], child["kind"], child["metadata"]["name"]) for child in created}
     return [
         keep_child(child)
         for child in _observed(context)
@@ -121,10 +120,6 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
     }
 
 
-def _identity(child: Json) -> tuple[str, str, str]:
-    return child["apiVersion"], child["kind"], child["metadata"]["name"]
-
-
 # Steps.
 
 
@@ -136,7 +131,7 @@ def _schedule(work: _Work) -> None:
         work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
-    pod, picker = with_tokenizer(view.spec, requested, view.context, observed)
+    pod, picker = scheduler.with_tokenizer(view.spec, requested, view.context, observed)
     plan = scheduler.plan_scheduler(
         view.names,
         view.namespace,
@@ -228,9 +223,10 @@ def _expose(work: _Work) -> None:
 
 
 def _within(work: _Work) -> None:
-    """The address inside the cluster, which every service has."""
-    address = workload_address(work.view.names, work.view.namespace, work.settings.cluster_domain)
-    work.url, work.addresses = address.url, [address]
+    """The address of the workload Service inside the cluster, which every service has."""
+    host = f"{work.view.names.workload_service}.{work.view.namespace}.svc.{work.settings.cluster_domain}"
+    work.url = f"http://{host}:{PUBLIC_PORT}"
+    work.addresses = [ServiceAddress(url=work.url)]
 
 
 def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
@@ -243,11 +239,6 @@ def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
         for model in (base or view.names.service, *view.adapters)
         for name in (prefix + model, *(() if is_shared else (model,)))
     ]
-
-
-def workload_address(names: Names, namespace: str, cluster_domain: str) -> ServiceAddress:
-    """Return the URL of a service whose route has no address: the workload Service within the cluster."""
-    return ServiceAddress(url=f"http://{names.workload_service}.{namespace}.svc.{cluster_domain}:{PUBLIC_PORT}")
 
 
 def _judge(work: _Work) -> None:

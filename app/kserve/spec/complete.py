@@ -42,9 +42,9 @@ def routed(document: Json, names: Names) -> Json:
         route = {**route, "parentRefs": [_parent(ref) for ref in refs]}
     if find(document, ("router", "scheduler")) is None:
         service = {"group": "", "kind": "Service", "name": names.workload_service}
-        route = _with_backends(route, names.pool, service)
+        route = with_backends(route, names.pool, service)
     elif pool := find(document, ("router", "scheduler", "pool", "ref", "name")):
-        route = _with_backends(route, names.pool, {"name": pool})
+        route = with_backends(route, names.pool, {"name": pool})
     return replaced(document, ROUTE, route)
 
 
@@ -53,7 +53,7 @@ def _parent(ref: Json) -> Json:
     return parent | {key: ref[key] for key in ("namespace", "sectionName") if ref.get(key)}
 
 
-def _with_backends(route: Json, pool: str, replacement: Json) -> Json:
+def with_backends(route: Json, pool: str, replacement: Json) -> Json:
     """``route`` with other backends wherever it has the default pool."""
 
     def backend(ref: Json) -> Json:

@@ -4,7 +4,7 @@
 (:meth:`Effective.source`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -19,8 +19,9 @@ from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
+from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
-from app.kserve.spec.find import choose_presets
+from app.kserve.spec.find import ConfigFinder, choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
@@ -33,9 +34,6 @@ from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, merge, replaced
 from app.kube.objects import ObjectMeta
 from app.limits import MAX_COMBINED_BYTES
-
-FindConfig = Callable[[str], Layer | None]
-"""Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
 
 # The type: what goes into children is plain JSON, rendered already.
 
@@ -120,8 +118,8 @@ class CombineInputs:
     prefix: str
     """Prefix of preset names."""
     operator: OperatorConfig
-    find_config: FindConfig
-    find_scheduler_config: complete.FindSchedulerConfig
+    finder: ConfigFinder
+    """Of the service's configs: in its namespace, the system namespace, and among the presets (KS-2.2)."""
     without_model_routing: Collection[tuple[str, str]] = ()
     """Gateways, each by namespace and name."""
     claims_devices: bool = False
@@ -169,13 +167,13 @@ def combine(inputs: CombineInputs) -> Effective:
         document,
         merged.layers[-1].spec,
         inputs.metadata.namespace,
-        _adapters(document),
+        adapter_names(document),
         inputs.operator.ingress,
         inputs.without_model_routing,
     )
     if (route := find(document, complete.ROUTE)) is not None:
         document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
-    document = complete.with_scheduler_config(document, inputs.find_scheduler_config)
+    document = complete.with_scheduler_config(document, inputs.finder.scheduler_config)
     untraced = complete.without_certificates(document, names.certificates)
     untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not inputs.claims_devices))
     if inputs.claims_devices:
@@ -188,13 +186,6 @@ def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
     configs = merged.layers[:-1]
     sources = [ConfigSource.PRESET if n < merged.presets else ConfigSource.USER_REF for n in range(len(configs))]
     return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
-
-
-def _adapters(document: Json) -> list[str]:
-    """Names of the LoRA adapters, as far as they are sound."""
-    listed = find(document, ("model", "lora", "adapters"))
-    entries = listed if isinstance(listed, list) else []
-    return sorted(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
 
 
 def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
@@ -212,7 +203,7 @@ def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
 
 
 def _config(inputs: CombineInputs, name: str) -> Layer:
-    layer = inputs.find_config(name) if name else None
+    layer = inputs.finder.config(name) if name else None
     if layer is None:
         where = f"{inputs.metadata.namespace} nor in {inputs.operator.system_namespace}"
         raise MissingConfigError(
@@ -226,7 +217,7 @@ def _preset(inputs: CombineInputs, suffix: str) -> Layer:
     name = inputs.prefix + suffix
     if suffix in presets.PINNED and suffix != presets.ROUTE:
         name = inputs.pins.get(PIN_PREFIX + suffix) or name
-    layer = inputs.find_config(name)
+    layer = inputs.finder.config(name)
     if layer is None:
         raise MissingConfigError(f"preset {name} does not exist")
     return layer
