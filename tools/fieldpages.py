@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -17,6 +18,7 @@ from app.kube.rules import Schema
 from app.kube.schema import spec_schema
 from app.llmkube.kinds import INFERENCE_SERVICE
 from app.llmkube.runtimes.registry import RUNTIMES, readers, spelt_out
+from tools.fieldtables import Rows, tables, without_repeats
 
 FieldTable = Mapping[str, FieldClass]
 
@@ -111,32 +113,80 @@ def _inner(node: Schema) -> bool:
     return bool(node.get("properties") or (node.get("items") or {}).get("properties"))
 
 
-def markdown(resource: CustomResource, table: FieldTable) -> str:
-    """Return the section of a kind: one row per field, in the order of its types."""
-    head = [
-        f"## {resource.kind} (`{resource.api_version}`)",
-        "",
-        resource.description,
-        "",
-        "| Field of `spec` | Values | What becomes of it | Meaning |",
-        "| --- | --- | --- | --- |",
-    ]
-    return "\n".join([*head, *(_row(path, node, table[path]) for path, node in leaves(resource).items()), ""])
-
-
-def page(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> str:
-    """Return the page of a family: the meaning of the classes, then a table per kind."""
-    words = [f"* **{use}**: {meaning}" for use, meaning in _MEANINGS.items()]
-    head = [
+def pages(family: str, kinds: Sequence[tuple[CustomResource, FieldTable]]) -> dict[str, str]:
+    """Return the pages of a family by their names: its kinds, and each field that has very many below it."""
+    name = f"{family.lower()}.md"
+    lines = [
         f"# Fields of {family}",
         "",
         "Generated from the types; do not edit. Every field of every kind is in one of four classes:",
         "",
-        *words,
+        *(f"* **{use}**: {meaning}" for use, meaning in _MEANINGS.items()),
         "",
     ]
-    return "\n".join([*head, *(markdown(resource, table) for resource, table in kinds)])
+    parts: dict[str, str] = {}
+    earlier: dict[str, Rows] = {}
+    for resource, table in kinds:
+        rows = _rows(resource, table)
+        like = next((kind for kind, others in earlier.items() if others.keys() == rows.keys()), None)
+        earlier[resource.kind] = rows
+        if like is not None:
+            rows = {path: cells for path, cells in rows.items() if earlier[like][path] != cells}
+        rows, large = _without_large_fields(without_repeats(rows), family)
+        lines += [f"## {resource.kind} (`{resource.api_version}`)", "", resource.description, ""]
+        lines += [f"Its fields are those of {like}, with these differences:", ""] if like else []
+        lines += _sections(rows)
+        for field, inner in large.items():
+            head = [f"# Fields of {family}: `{field}`", "", f"What the words mean: [fields of {family}]({name}).", ""]
+            parts[_page_of(family, field)] = "\n".join([*head, *_sections(inner)])
+    return {name: "\n".join(lines), **parts}
 
+
+def _rows(resource: CustomResource, table: FieldTable) -> Rows:
+    """Return the cells of each field of a kind, in the order of its types."""
+    return {path: _cells(node, table[path]) for path, node in leaves(resource).items()}
+
+
+def _cells(node: Schema, treatment: FieldClass) -> tuple[str, ...]:
+    use = f"{treatment.use}: {treatment.note}" if treatment.note else str(treatment.use)
+    return _values(node), use, node.get("description", "")
+
+
+def _without_large_fields(rows: Rows, family: str) -> tuple[Rows, Mapping[str, Rows]]:
+    """Replace each top-level field with very many below it by a link to its page, and return those fields' rows."""
+    counts = Counter(path.partition(".")[0] for path in rows)
+    large: dict[str, Rows] = {
+        field: {path: cells for path, cells in rows.items() if path.startswith(f"{field}.")}
+        for field, count in counts.items()
+        if count > _PAGE
+    }
+    links = {field: ("object", "", f"[{len(large[field])} fields]({_page_of(family, field)})") for field in large}
+    rest = {path: cells for path, cells in rows.items() if path.partition(".")[0] not in large}
+    return {**rest, **links}, large
+
+
+def _page_of(family: str, field: str) -> str:
+    return f"{family}-{field}.md".lower()
+
+
+def _sections(rows: Rows) -> list[str]:
+    """Return the lines of each table, under a heading for a nested object."""
+    lines: list[str] = []
+    for path, fields in tables(rows).items():
+        if not fields:
+            continue
+        lines += [f"### `spec.{path}`", ""] if path else []
+        lines += ["| Field | Values | What becomes of it | Meaning |", "| --- | --- | --- | --- |"]
+        lines += [*(_row(field, cells) for field, cells in fields.items()), ""]
+    return lines
+
+
+def _row(field: str, cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in (f"`{field}`", *cells)) + " |"
+
+
+_PAGE = 30
+"""The number of rows above which a field has its own page."""
 
 _MEANINGS = {
     Use.HONOURED: "it has an effect.",
@@ -144,12 +194,6 @@ _MEANINGS = {
     Use.PASSED_THROUGH: "it is passed on unchanged; Kubernetes or the server validates it.",
     Use.NO_EFFECT: "it is accepted for existing manifests and ignored; admission warns of it.",
 }
-
-
-def _row(path: str, node: Schema, treatment: FieldClass) -> str:
-    use = f"{treatment.use}: {treatment.note}" if treatment.note else str(treatment.use)
-    cells = (f"`{path}`", _values(node), use, node.get("description", ""))
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def _values(node: Schema) -> str:

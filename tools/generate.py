@@ -100,13 +100,13 @@ def by_family(resources: Sequence[CustomResource]) -> dict[str, list[CustomResou
 
 
 def field_pages() -> Files:
-    """Return the documentation of the effect of every field, one page per family."""
+    """Return the documentation of the effect of every field."""
     from app.families import RESOURCES  # noqa: PLC0415  as above
 
-    pages = {}
+    pages: Files = {}
     for name in ("LLMKube", "llmaz", "KServe"):
         kinds = [kind for kind in RESOURCES if kind.family == name.lower()]
-        pages[f"{name.lower()}.md"] = fieldpages.page(name, [(kind, fieldpages.table(kind)) for kind in kinds])
+        pages |= fieldpages.pages(name, [(kind, fieldpages.table(kind)) for kind in kinds])
     return _below("docs/fields", pages)
 
 

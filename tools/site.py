@@ -36,6 +36,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     examples: dict[str, None] = {}
     if (folder := page.file.src_uri.partition("/")[0]) in SEARCH_BOOSTS:
         page.meta["search"] = {"boost": SEARCH_BOOSTS[folder]}
+    if folder == "fields" or page.file.src_uri == "compatibility/recorded.md":
+        page.meta["hide"] = ["toc"]  # wide tables need the room
 
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""

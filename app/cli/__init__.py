@@ -74,9 +74,8 @@ class _Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except CommandError as error:
-            from app.cli.options import fail
-
-            return fail(str(ctx.invoked_subcommand), error)
+            echo((f"{NAME} {ctx.invoked_subcommand}: {line}" for line in str(error).split("\n")), err=True)
+            return 2
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

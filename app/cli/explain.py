@@ -21,12 +21,12 @@ from shutil import get_terminal_size
 import click
 import orjson
 
-from app.cli import fit, options, printing
+from app.cli import CommandError, fit, options, printing
 from app.cli import live as on_cluster
 from app.cli.files import collect
-from app.cli.live import ObjectSource, Unreadable
+from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, Reading, parse
-from app.cli.offline import holding, in_cluster, request_of, served, settled, tell_assumptions
+from app.cli.offline import holding, in_cluster, request_of, served, settle, tell_assumptions
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -64,21 +64,16 @@ def command(
     paths: tuple[str, ...],
 ) -> int:
     """Print one explanation per served object; 1 if a file cannot be read, 2 if there is no such object."""
-    try:
-        others = collect(world.related, world.exclude)
-        if live:
-            reading, explained = (
-                Reading(),
-                [from_cluster(on_cluster.LiveCluster(context), files, world.namespace, world.without)],
-            )
-        else:
-            reading = collect(files or ("-",), world.exclude)
-            options.warn("explain", reading.findings)
-            explained = explain(reading.manifests, world.namespace, world.without, others.manifests)
-    except (ManifestError, Unreadable) as error:
-        return options.fail("explain", error)
+    others = collect(world.related, world.exclude)
+    if live:
+        reading = Reading()
+        explained = [from_cluster(on_cluster.LiveCluster(context), files, world.namespace, world.without)]
+    else:
+        reading = collect(files or ("-",), world.exclude)
+        options.warn("explain", reading.findings)
+        explained = explain(reading.manifests, world.namespace, world.without, others.manifests)
     if not explained:
-        return options.fail("explain", "no object of a kind that is served")
+        raise CommandError("no object of a kind that is served")
     for item in explained:
         item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
     tell_assumptions("explain", [*reading.manifests, *others.manifests], world)
@@ -104,7 +99,7 @@ def explain(
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
         if ours:
             present = holding(members, namespace, without, settings)
-            world = _World(present, settled(members, namespace, without, settings), settings, attributions)
+            world = _World(present, settle(present), settings, attributions)
             result += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
             waiting -= {m for m, _ in ours}
     return result
@@ -203,14 +198,14 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World)
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
-        "fit": _fit(kind, document, world),
+        "fit": _fit(kind, parent, world),
         "values": [_row(origin) for origin in _values(kind, parent, world)],
     }
 
 
-def _fit(kind: AnyKind, document: Json, world: _World) -> str:
+def _fit(kind: AnyKind, parent: Json, world: _World) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
-    result = fit.answer(kind, document, world.present, world.settings)
+    result = fit.answer(kind, parent, world.final, world.settings)
     return f"{result.answer}: {result.why}" if result is not None else ""
 
 

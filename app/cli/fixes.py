@@ -47,6 +47,8 @@ _BARE = re.compile(r"write (\S+) without quotes$")
 _NUMBERS = re.compile(r"write ([0-9]+) or ([0-9]+)$")
 _FIELD = re.compile(r"write ([A-Za-z][\w.-]*): (.+?)(?:, (?:without a list|the name alone))?$")
 _NONE = re.compile(r"write \[\] for none$")
+_VALUES = (_MEANT, _IN_QUOTES, _BARE, _MEANT_BARE, _NUMBERS)
+"""Forms whose groups are the values to write."""
 _ADDRESS = re.compile(r"; write ([^\s<>]*[:/][^\s<>]*)$")
 
 
@@ -92,7 +94,7 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
         {(starts[e.line - 1] + e.column - 1, starts[e.end_line - 1] + e.end_column - 1, e.text) for e in edits}
     )
     parts, position = [], 0
-    for start, end, new in sorted(ranges):
+    for start, end, new in ranges:
         if start >= position:
             parts += [text[position:start], new]
             position = end
@@ -116,10 +118,8 @@ def _texts(message: str, entry: Entry) -> Iterator[str]:
     """Return replacements for the value."""
     if not isinstance(entry[1], yaml.ScalarNode) and not (_FIELD.search(message) or _NONE.search(message)):
         return
-    if match := _MEANT.search(message) or _IN_QUOTES.search(message) or _BARE.search(message):
-        yield match[1]
-    elif match := _MEANT_BARE.search(message) or _NUMBERS.search(message):
-        yield from (text for text in match.groups() if text)
+    if match := next(filter(None, (form.search(message) for form in _VALUES)), None):
+        yield from filter(None, match.groups())
     elif (match := _FIELD.search(message)) and entry[0] is not None and match[1] == entry[0].value:
         yield match[2]
     elif _NONE.search(message):

@@ -16,7 +16,7 @@ from math import ceil
 
 import click
 
-from app.cli import options
+from app.cli import CommandError, options
 from app.kube.field import go_quote
 from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label
@@ -92,49 +92,47 @@ class Request:
 @click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
 def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> int:
     """Print the manifest; 2 for a model or a GPU that cannot be used."""
-    request, problem = _request(family, model, gpu, gpus, parameters, name)
-    if request is None:
-        return options.fail("init", problem)
-    click.echo(_WRITERS[family](request), nl=False)
+    click.echo(_WRITERS[family](_request(family, model, gpu, gpus, parameters, name)), nl=False)
     return 0
 
 
-def _request(
-    family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str
-) -> tuple[Request | None, str]:
-    """Return the request, or why there can be no manifest."""
+def _request(family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> Request:
+    """Return the request. Raises :class:`CommandError` where there can be no manifest."""
     is_file = model.endswith(".gguf") and "://" in model
     if not is_file and not _REPOSITORY.fullmatch(model):
-        return None, f"{go_quote(model)} is neither a repository (owner/name) nor the URL of a GGUF file"
+        raise CommandError(f"{go_quote(model)} is neither a repository (owner/name) nor the URL of a GGUF file")
     if is_file and family != "llmkube":
-        return None, f"{family} serves repositories here; for a GGUF file use llmkube"
+        raise CommandError(f"{family} serves repositories here; for a GGUF file use llmkube")
     if not gpu and not is_file:
-        return None, "--gpu is required for a repository; a GGUF file also runs on CPUs (llmkube)"
+        raise CommandError("--gpu is required for a repository; a GGUF file also runs on CPUs (llmkube)")
     hardware = gpu_model(gpu) if gpu else None
     if gpu and hardware is None:
-        return None, f"--gpu: unknown GPU {go_quote(gpu)}; known: {', '.join(g.name for g in GPU_MODELS)}"
+        raise CommandError(f"--gpu: unknown GPU {go_quote(gpu)}; known: {', '.join(g.name for g in GPU_MODELS)}")
     name = name or _name_of(model)
     if not is_dns1035_label(name):
-        return None, f"--name: {go_quote(name)} must be lower case letters, digits and '-', and begin with a letter"
+        raise CommandError(
+            f"--name: {go_quote(name)} must be lower case letters, digits and '-', and begin with a letter"
+        )
     request = Request(name, model, hardware, gpus or 1, parameters or 0, "")
     if weights(request.question).most is None:
-        return None, f"the name {go_quote(model)} does not tell the model's size; write it as --parameters BILLIONS"
-    return _sized(request, gpus) if hardware is not None else (request, "")
+        problem = f"the name {go_quote(model)} does not tell the model's size; write it as --parameters BILLIONS"
+        raise CommandError(problem)
+    return _sized(request, gpus) if hardware is not None else request
 
 
-def _sized(request: Request, gpus: int | None) -> tuple[Request | None, str]:
+def _sized(request: Request, gpus: int | None) -> Request:
     """Choose the number of GPUs, and explain it."""
     fits = {count: judge(replace(request, gpus=count).question) for count in ([gpus] if gpus else GPU_COUNTS)}
     largest = max(fits)
     if fits[largest].answer is FitAnswer.DOES_NOT_FIT:
         enough = " or ".join(fits[largest].enough)
         why = f"{fits[largest].why}{'; enough: ' if enough else ''}{enough}"
-        return None, f"the model does not fit into {largest} x {request.gpu_name}: {why}"
+        raise CommandError(f"the model does not fit into {largest} x {request.gpu_name}: {why}")
     possible = [count for count, fit in fits.items() if fit.answer is not FitAnswer.DOES_NOT_FIT]
     count = next((count for count in possible if fits[count].answer is FitAnswer.FITS), possible[0])
     fit = fits[count]
     note = fit.why if fit.answer is FitAnswer.FITS else f"whether it fits is not certain: {fit.why}"
-    return replace(request, gpus=count, note=note), ""
+    return replace(request, gpus=count, note=note)
 
 
 def _name_of(model: str) -> str:
@@ -144,18 +142,30 @@ def _name_of(model: str) -> str:
     return label if label[:1].isalpha() else f"m-{label}"
 
 
+@dataclass(frozen=True)
+class _Engine:
+    """What serves a model of LLMKube, and the fields that are its own."""
+
+    name: str
+    note: str
+    """A comment about the source."""
+    model_format: str
+    fields: str
+    """Of the service."""
+
+
 def _llmkube(request: Request) -> str:
-    engine, note, model_format, fields = _file(request) if request.is_file else _repository(request)
+    engine = _file(request) if request.is_file else _repository(request)
     return f"""\
-# {request.shown}, served by {engine}. Check: modelhooks validate FILE
+# {request.shown}, served by {engine.name}. Check: modelhooks validate FILE
 apiVersion: inference.llmkube.dev/v1alpha1
 kind: Model
 metadata:
   name: {request.name}
 spec:
-  # {note}
+  # {engine.note}
   source: {request.model}
-  format: {model_format}
+  format: {engine.model_format}
 {_hardware(request)}---
 apiVersion: inference.llmkube.dev/v1alpha1
 kind: InferenceService
@@ -164,18 +174,16 @@ metadata:
 spec:
   modelRef: {request.name}
   replicas: 1
-{fields}"""
+{engine.fields}"""
 
 
 _CONTEXT = "# Tokens of a request and its answer together; more take more memory."
 
 
-def _file(request: Request) -> tuple[str, str, str, str]:
-    """Return the engine, a note about the source, the format, and the fields of the service for a file."""
-    note = "Downloaded once into a cache of the namespace. A private file needs sourceSecretRef."
-    return (
+def _file(request: Request) -> _Engine:
+    return _Engine(
         "llama.cpp",
-        note,
+        "Downloaded once into a cache of the namespace. A private file needs sourceSecretRef.",
         "gguf",
         f"""\
   {_CONTEXT}
@@ -188,12 +196,10 @@ def _file(request: Request) -> tuple[str, str, str, str]:
     )
 
 
-def _repository(request: Request) -> tuple[str, str, str, str]:
-    """As :func:`_file`, for a repository."""
-    note = "A repository of the Hugging Face Hub. A gated one needs vllmConfig.hfTokenSecretRef in the service below."
-    return (
+def _repository(request: Request) -> _Engine:
+    return _Engine(
         "vLLM",
-        note,
+        "A repository of the Hugging Face Hub. A gated one needs vllmConfig.hfTokenSecretRef in the service below.",
         "safetensors",
         f"""\
   runtime: vllm

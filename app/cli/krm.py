@@ -10,7 +10,7 @@ import sys
 import click
 import orjson
 
-from app.cli import options
+from app.cli import CommandError, options
 from app.cli.files import collect
 from app.cli.findings import Finding
 from app.cli.manifests import Reading
@@ -37,7 +37,7 @@ def command(*, world: options.World) -> int:
         ours = [manifest for manifest in reading.manifests if served(manifest)]
         answers = answers_of([*reading.manifests, *others], ours, world.namespace, world.without)
     except UnicodeDecodeError as error:
-        return options.fail("krm", error)
+        raise CommandError(str(error)) from None
     items = [manifest.document for manifest in reading.manifests]
     children = {_key(child): child for answer in answers for child in answer["children"]}
     present = {_key(item) for item in items}

@@ -105,10 +105,15 @@ def settled(
     manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
 ) -> Cluster:
     """A cluster in memory that holds the objects of files and everything they lead to."""
-    cluster = holding(manifests, namespace, without, settings)
+    return settle(holding(manifests, namespace, without, settings))
+
+
+def settle(cluster: Cluster) -> Cluster:
+    """Return a copy of a cluster with everything its objects lead to."""
+    copied = cluster.copy()
     with ProgressMeter() as meter:
-        cluster.settle(meter.tick)
-    return cluster
+        copied.settle(meter.tick)
+    return copied
 
 
 def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> Send:
@@ -151,12 +156,13 @@ def tell_assumptions(command: str, manifests: Sequence[Manifest], world: options
 
 def _assumptions(manifests: Sequence[Manifest], world: options.World) -> set[tuple[str, str]]:
     """Return kind and name of the objects that hooks of the manifests read and that no file describes."""
-    described = {identity(manifest, world.namespace) for manifest in manifests}
-    cluster = holding([m for m in manifests if identity(m, world.namespace)], world.namespace, world.without)
+    identities = {manifest: key for manifest in manifests if (key := identity(manifest, world.namespace))}
+    described = set(identities.values())
+    cluster = holding(identities, world.namespace, world.without)
     return {
         (document["kind"], document["metadata"]["name"])
-        for manifest in manifests
-        if (kind := served(manifest)) is not None and identity(manifest, world.namespace)
+        for manifest in identities
+        if (kind := served(manifest)) is not None
         for key, group in related(
             kind, cluster.rules(kind, in_cluster(manifest, world.namespace)), cluster.objects
         ).items()

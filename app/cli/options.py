@@ -81,12 +81,6 @@ def doc(text: str | None) -> str:
     )
 
 
-def fail(command: str, problem: object) -> int:
-    """Print the problem, and return exit status 2."""
-    warn(command, str(problem).split("\n"))
-    return 2
-
-
 def warn(command: str, problems: Sequence[object]) -> None:
     """Print problems of the input on standard error, beside an answer."""
     printing.echo((f"modelhooks {command}: {problem}" for problem in problems), err=True)

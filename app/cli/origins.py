@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, get_origin
 
 import orjson
@@ -99,12 +99,20 @@ def origins(
 def _signature(cluster: Cluster, kind: AnyKind, parent: Json, tracer: _Tracer) -> str:
     """Return the inputs of the experiments, with a number in place of each name, namespace and uid."""
     read = [parent, *(o for o in cluster.objects.values() if o is not parent and not _owned(o, cluster))]
-    reader = (o["metadata"].get(key) for o in read for key in ("name", "namespace", "uid"))
-    numbers = {name: f"<{number}>" for number, name in enumerate(dict.fromkeys(name for name in reader if name))}
+    names = dict.fromkeys(name for document in read for name in _names(document["metadata"]) if name)
+    numbers = {name: f"<{number}>" for number, name in enumerate(names)}
     text = orjson.dumps([kind.resource.kind, read, tracer.pods]).decode()
     for name in sorted(numbers, key=len, reverse=True):
         text = _renamed(text, name, numbers[name])
     return text
+
+
+def _names(metadata: Json) -> Iterator[str]:
+    """Yield the names of an object and of its owners, and those that its own is made from, as a pod's is."""
+    for named in (metadata, *(metadata.get("ownerReferences") or ())):
+        yield from (named.get(key, "") for key in ("name", "namespace", "uid"))
+    labels: dict[str, str] = metadata.get("labels") or {}
+    yield from (value for value in labels.values() if metadata["name"].startswith(f"{value}-"))
 
 
 def _renamed(text: str, name: str, new: str) -> str:
@@ -170,7 +178,6 @@ class _Tracer:
     values: dict[str, object] = field(init=False)
     empty: Cluster = field(init=False)
     """The cluster before the parent has children: an invalid spec has no pods there, where others would be kept."""
-    comparable: bool = field(init=False)
     _effects: dict[str, list[tuple[int, int, object]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
@@ -181,7 +188,11 @@ class _Tracer:
         made = {_key(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
         others = {key: document for key, document in self.cluster.objects.items() if key not in made}
         self.empty = replace(self.cluster, objects=Store(others))
-        self.comparable = pod_templates(self.empty, self.kind, self.parent) == self.pods
+
+    @cached_property
+    def comparable(self) -> bool:
+        """True if the pods are the same before the parent has children."""
+        return pod_templates(self.empty, self.kind, self.parent) == self.pods
 
     def attribute_group(self, numbered: Sequence[tuple[int, _Experiment]], alter: Alter) -> None:
         """Try each experiment, except those whose fields have no effect even when all of them are different at once."""
@@ -297,9 +308,9 @@ def _groups(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -
 
 def _all_altered(document: Json, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
     """A cluster in which all these fields of an object have other values; those without another are absent."""
-    changed = copy.deepcopy(document)
+    changed = document
     for experiment in reversed(experiments):  # the positions of earlier fields stay
-        _put(changed, experiment.path.segments, next(iter(_alternatives(experiment.value)), ABSENT))
+        changed = _with(changed, experiment.path.segments, next(iter(_alternatives(experiment.value)), ABSENT))
     return replace(cluster, objects=Store({**cluster.objects, _key(document): changed}))
 
 
@@ -360,8 +371,7 @@ def _altered(cluster: Cluster, document: Json, path: Path, value: object) -> Ite
     key = outer_key(document), inner_key(document)
     alternatives = _alternatives(value)
     for new in (*([] if path.segments == ("metadata", "name") else [ABSENT]), *alternatives):
-        changed = copy.deepcopy(document)
-        _put(changed, path.segments, new)
+        changed = _with(document, path.segments, new)
         yield replace(cluster, objects=Store({**cluster.objects, **_namesakes(cluster, value, new), key: changed}))
 
 
@@ -377,13 +387,16 @@ def _namesakes(cluster: Cluster, old: object, new: object) -> dict[tuple[str, st
     return copies
 
 
-def _put(document: Any, segments: tuple[str | int, ...], value: object) -> None:
-    for segment in segments[:-1]:
-        document = document[segment]
-    if value is ABSENT:
-        del document[segments[-1]]
+def _with(document: Any, segments: tuple[str | int, ...], value: object) -> Any:
+    """Return a document in which the field has another value; the parts that stay the same are shared."""
+    changed, (first, *others) = copy.copy(document), segments
+    if others:
+        changed[first] = _with(document[first], tuple(others), value)
+    elif value is ABSENT:
+        del changed[first]
     else:
-        document[segments[-1]] = value
+        changed[first] = value
+    return changed
 
 
 _AMOUNT = re.compile(r"([0-9]+)(\D*)")

@@ -14,11 +14,11 @@ from pathlib import Path
 import click
 import orjson
 
-from app.cli import options
+from app.cli import CommandError, options
 from app.families import KINDS, RESOURCES
-from app.kube import embedded
 from app.kube.base import KubeModel
 from app.kube.correction import closest_name
+from app.kube.embedded_types import TYPES
 from app.kube.field import go_quote
 from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
@@ -40,7 +40,9 @@ DIALECT = "http://json-schema.org/draft-07/schema#"
 def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
     """Print the schema, or the list of kinds; 2 when there is no such kind, or more than one."""
     if write_all:
-        return _write_all(out_dir) if out_dir else options.fail("schema", "--all needs --out-dir")
+        if out_dir is None:
+            raise CommandError("--all needs --out-dir")
+        return _write_all(out_dir)
     if kind is None:
         click.echo("".join(f"{_full_name(resource)}\n" for resource in RESOURCES), nl=False)
         return 0
@@ -52,7 +54,7 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
             problem = f"several kinds have that name; add the group: {names}"
         else:
             problem = f"no such kind; did you mean {go_quote(near)}?" if near else f"no such kind: {names}"
-        return options.fail("schema", f"{kind}: {problem}")
+        raise CommandError(f"{kind}: {problem}")
     click.echo(_text(matches[0]), nl=False)
     return 0
 
@@ -115,9 +117,9 @@ def _reference(type_: str, optional: Collection[str], definitions: dict[str, Sch
     name = f"{type_}-without-{'-'.join(optional)}" if optional else type_
     if name not in definitions:
         definitions[name] = {}  # a type may contain itself
-        names = embedded.fields(type_)
-        properties = {key: _member(inner, container, definitions) for key, (inner, container) in names.items()}
-        required = [key for key in embedded.members(type_).required if key not in optional]
+        declared = TYPES[type_].items()
+        properties = {key: _member(part.type, part.container, definitions) for key, part in declared}
+        required = [key for key, part in declared if part.required and key not in optional]
         definitions[name] = {"type": "object", "properties": properties, **({"required": required} if required else {})}
     return {"$ref": f"#/definitions/{name}"}
 

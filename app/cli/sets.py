@@ -34,8 +34,8 @@ def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Spli
     Twice in one file is an error. Copies that are the same are one object.
     """
     versions: dict[Key, list[Manifest]] = defaultdict(list)
-    for manifest in manifests:
-        key = identity(manifest, namespace)
+    identities = {manifest: identity(manifest, namespace) for manifest in manifests}
+    for manifest, key in identities.items():
         if key is not None and not any(_same(manifest, other) for other in versions[key]):
             versions[key].append(manifest)
     several = {key: several_versions for key, several_versions in versions.items() if len(several_versions) > 1}
@@ -43,7 +43,7 @@ def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Spli
         return Split([manifests], [])
     findings = [finding for several_versions in several.values() for finding in _findings(several_versions)]
     ours = {m: _name(m, several_versions) for several_versions in several.values() for m in several_versions}
-    shared = [m for m in manifests if identity(m, namespace) not in several]
+    shared = [manifest for manifest, key in identities.items() if key not in several]
     names = dict.fromkeys(ours.values())
     return Split([[*shared, *_of(name, several, ours)] for name in names], findings)
 

@@ -6,8 +6,8 @@ protocol; ``tests/e2e`` does, with a real API server.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeVar
 
 import msgspec
 import orjson
@@ -93,6 +93,11 @@ class Cluster:
         status = response.get("status", {})
         causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]
         return Review(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
+
+    def copy(self) -> Self:
+        """Return a cluster of the same objects, in which others may appear and statuses change."""
+        objects = Store({key: {**document} for key, document in self.objects.items()})
+        return replace(self, objects=objects, answers={}, _requested={})
 
     def settle(self, progress: Progress = lambda _: None) -> int:
         """Sync every parent and run the controllers until nothing changes. Return the number of rounds.

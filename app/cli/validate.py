@@ -77,7 +77,9 @@ def command(
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1
-    return 0 if checked or allow_empty else options.fail("validate", nothing_served(reading))
+    if not checked and not allow_empty:
+        raise CommandError(nothing_served(reading))
+    return 0
 
 
 def _corrected(files: Sequence[str], related: list[Manifest], world: options.World) -> Reading:

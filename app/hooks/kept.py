@@ -12,7 +12,7 @@ from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, templa
 from app.hooks.protocol import observed_children
 from app.hooks.sendable import is_sendable
 from app.kube.base import Json
-from app.kube.objects import ObservedObject, ReplicasSpec, last_applied, spec_replicas
+from app.kube.objects import ObservedObject, ReplicasSpec, spec_replicas
 from app.limits import MAX_RECORDED_BYTES, MAX_RECORDED_VALUES
 
 Labels = dict[str, str]
@@ -101,7 +101,7 @@ def keep_child(child: ObservedObject) -> Kept:
     override an autoscaler. A child without a record (taken over from another operator), or with one that no answer can
     have written, is only named, which changes nothing.
     """
-    record = last_applied(child)
+    record = child.record
     last = None if record is None else _with_running_template(child, child.resendable(record))
     if last is None or not is_sendable(last):
         return Kept(
@@ -139,7 +139,7 @@ def desired_replicas(wanted: int, start: int | None, child: ObservedObject | Non
 
 def kept_replicas(child: ObservedObject | None) -> int | None:
     """Return the observed number if the field was sent before: omitting it would delete it, and 1 is the default."""
-    spec = (last_applied(child) or {}).get("spec") if child is not None else None
+    spec = (child.record or {}).get("spec") if child is not None else None
     return spec_replicas(child) if child is not None and isinstance(spec, dict) and "replicas" in spec else None
 
 

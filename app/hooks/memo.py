@@ -71,6 +71,7 @@ def remembered(key: tuple[Hashable, ...], make: Callable[[], ValueT], keep: Call
 
 
 _SCALARS = frozenset({type(None), bool, int, float})
+_STRINGS = frozenset({str, bytes})
 
 
 def footprint(value: object) -> int:
@@ -83,6 +84,8 @@ def footprint(value: object) -> int:
             total += 32
             continue
         total += sys.getsizeof(item) + 16
+        if kind in _STRINGS:
+            continue
         if isinstance(item, dict):
             stack.extend(item.keys())
             stack.extend(item.values())

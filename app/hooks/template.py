@@ -34,7 +34,7 @@ from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedObject, last_applied
+from app.kube.objects import ObservedObject
 from app.limits import MAX_NOTED_FIELDS
 from app.settings import Settings
 
@@ -160,7 +160,7 @@ def _annotated(workload: Json, annotations: Json) -> Json:
 
 def _choose(desired: Json, child: ObservedObject, inputs_: Inputs) -> Json:
     """Return the workload with the recorded or with the desired template."""
-    if last_applied(child) is None and LAST_APPLIED in child.annotations:  # a record that cannot be decoded
+    if child.record is None and LAST_APPLIED in child.annotations:  # a record that cannot be decoded
         return desired
     recorded, template = _recorded(child), template_of(desired)
     if recorded == template:
@@ -207,7 +207,7 @@ def _with_template(desired: Json, template: Json | None, notes: Mapping[str, str
 
 def _recorded(child: ObservedObject) -> Json | None:
     """Return the recorded template of a child; ``None`` without containers."""
-    template = template_of(last_applied(child) or {}) or {}
+    template = template_of(child.record or {}) or {}
     pods = template.get("workerTemplate", template)
     spec = pods.get("spec") if isinstance(pods, dict) else None
     return template if isinstance(spec, dict) and spec.get("containers") else None

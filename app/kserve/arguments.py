@@ -34,9 +34,13 @@ def with_arguments(container: Json, flags: Sequence[str]) -> Json:
 
 def has_flag(container: Mapping[str, Any], flag: str) -> bool:
     """Report whether the user sets the flag, in any of its forms."""
-    words = [str(part) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
-    words += [str(v.get("value")) for v in container.get("env") or () if v.get("name") == "VLLM_ADDITIONAL_ARGS"]
-    return any(flag in part for part in words)
+    return any(flag in part for part in words(container))
+
+
+def words(container: Mapping[str, Any]) -> list[str]:
+    """Return the words with which a server is started, as far as the container has them."""
+    parts = [str(part) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
+    return parts + [str(v.get("value")) for v in container.get("env") or () if v.get("name") == "VLLM_ADDITIONAL_ARGS"]
 
 
 def word(text: str, container: Mapping[str, Any]) -> str:

@@ -33,11 +33,6 @@ PART_OF_VALUE = "llminferenceservice"
 KSERVE_COMPONENT_VALUE = "workload"
 
 COMPONENT_WORKLOAD = "llminferenceservice-workload"
-COMPONENT_PREFILL = "llminferenceservice-workload-prefill"
-COMPONENT_WORKER = "llminferenceservice-workload-worker"
-COMPONENT_LEADER = "llminferenceservice-workload-leader"
-COMPONENT_WORKER_PREFILL = "llminferenceservice-workload-worker-prefill"
-COMPONENT_LEADER_PREFILL = "llminferenceservice-workload-leader-prefill"
 COMPONENT_ROUTER = "llminferenceservice-router"
 COMPONENT_SCHEDULER = "llminferenceservice-router-scheduler"
 

@@ -36,6 +36,7 @@ OBSOLETE = "modelhooks.dev/converted-from"
 
 _VERSIONS = (V1ALPHA1, V1ALPHA2)
 _KINDS = frozenset({"LLMInferenceService", "LLMInferenceServiceConfig"})
+_CRITICALITIES = msgspec.json.Decoder(dict[str, str])
 
 
 def convert(document: Json, api_version: str) -> Json:
@@ -205,9 +206,6 @@ def _applicable(annotation: str, adapters: int) -> dict[str, str]:
     except (msgspec.DecodeError, TypeError):
         return {}
     return {key: value for key in map(str, range(adapters)) if (value := values.get(key))}
-
-
-_CRITICALITIES = msgspec.json.Decoder(dict[str, str])
 
 
 def _adapters(model: Json) -> list[Any]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.kserve.child import child
+from app.kserve.child import metadata as child_metadata
 from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.complete import MODEL_SERVERS
@@ -16,6 +18,7 @@ from app.kube.field import Advice, advice
 from app.kube.merge import find, replaced
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObjectMeta
+from app.kube.podspec import with_container
 
 _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
@@ -67,7 +70,7 @@ def device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
     known = (_CLASS, _COUNT, _SELECTOR)
     for key in _given(metadata):
         if key not in known:
-            yield advice(_ANNOTATIONS.key(key), f"accepted, no effect; use {', '.join(known)}", "no-effect")
+            yield field.no_effect(_ANNOTATIONS.key(key), f"use {', '.join(known)}")
 
 
 def _given(metadata: ObjectMeta) -> list[str]:
@@ -94,11 +97,8 @@ def with_claims(document: Json, names: Names) -> Json:
 
 
 def _claiming(pod: Json, template: str) -> Json:
-    return {
-        **pod,
-        "containers": [_with_claim(c) if c.get("name") == MAIN else c for c in pod.get("containers") or ()],
-        "resourceClaims": _extended(pod.get("resourceClaims"), {"name": CLAIM, "resourceClaimTemplateName": template}),
-    }
+    claims = _extended(pod.get("resourceClaims"), {"name": CLAIM, "resourceClaimTemplateName": template})
+    return with_container({**pod, "resourceClaims": claims}, MAIN, _with_claim)
 
 
 def _with_claim(container: Json) -> Json:
@@ -120,13 +120,6 @@ def claim_template(request: DeviceRequest, names: Names, namespace: str) -> Json
     }
     if request.selector:
         exactly["selectors"] = [{"cel": {"expression": request.selector}}]
-    return {
-        "apiVersion": CLAIM_TEMPLATE_API,
-        "kind": "ResourceClaimTemplate",
-        "metadata": {
-            "name": names.claim_template,
-            "namespace": namespace,
-            "labels": component_labels(names.service, COMPONENT_WORKLOAD),
-        },
-        "spec": {"spec": {"devices": {"requests": [{"name": CLAIM, "exactly": exactly}]}}},
-    }
+    spec = {"devices": {"requests": [{"name": CLAIM, "exactly": exactly}]}}
+    meta = child_metadata(names.claim_template, namespace, component_labels(names.service, COMPONENT_WORKLOAD))
+    return child(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", meta, spec={"spec": spec})

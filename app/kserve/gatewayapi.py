@@ -61,6 +61,19 @@ PortNumber = Annotated[Int32, Field(ge=1, le=65535)]
 
 MAX_RULES, MAX_MATCHES, MAX_ALL_MATCHES, MAX_HEADERS = 16, 64, 128, 16
 """Rules of a route, matches of a rule, matches of all rules, headers that a filter sets."""
+ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
+SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
+BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+
+
+def _items(longest: int, description: str, kind: dict[str, Any]) -> Any:
+    """A list that may be absent; ``kind`` tells the API server how it merges."""
+    return Field(None, description=description, max_length=longest, json_schema_extra=kind)
+
+
+_EXACT = "self.type in ['Exact','PathPrefix']"
+_DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
+_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +105,6 @@ def newer_fields(part: BaseModel, path: field.Path) -> Iterator[Advice]:
         for item, place in below:
             if isinstance(item, BaseModel):
                 yield from newer_fields(item, place)
-
-
-ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
-SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
-BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 
 
 def _chosen(by: str, value: str, alias: str, chooser: str) -> tuple[Rule, Rule]:
@@ -155,13 +163,9 @@ class HTTPHeader(KubeModel):
 
 
 class HTTPHeaderFilter(KubeModel):
-    set: list[HTTPHeader] | None = Field(
-        None, description="Headers to write over.", max_length=MAX_HEADERS, json_schema_extra=BY_NAME
-    )
-    add: list[HTTPHeader] | None = Field(
-        None, description="Headers to append a value to.", max_length=16, json_schema_extra=BY_NAME
-    )
-    remove: list[str] | None = Field(None, description="Headers to take away.", max_length=16, json_schema_extra=SET)
+    set: list[HTTPHeader] | None = _items(MAX_HEADERS, "Headers to write over.", BY_NAME)
+    add: list[HTTPHeader] | None = _items(16, "Headers to append a value to.", BY_NAME)
+    remove: list[str] | None = _items(16, "Headers to take away.", SET)
 
 
 class Fraction(KubeModel):
@@ -230,49 +234,33 @@ class LocalExtensionReference(KubeModel):
 
 
 _ANY_ALONE = Rules(
-    (
-        Rule(
-            "!('*' in self && self.size() > 1)",
-            "'*' must be the only value",
-            lambda items: "*" not in items or len(items) == 1,
-        ),
-    )
+    Rule(
+        "!('*' in self && self.size() > 1)",
+        "'*' must be the only value",
+        lambda items: "*" not in items or len(items) == 1,
+    ),
 )
 
 
 class HTTPCORSFilter(KubeModel):
     """Answers cross-origin requests."""
 
-    allow_origins: Annotated[list[Origin] | None, _ANY_ALONE] = Field(
-        None, description="Origins that may ask.", max_length=64, json_schema_extra=SET
-    )
+    allow_origins: Annotated[list[Origin] | None, _ANY_ALONE] = _items(64, "Origins that may ask.", SET)
     allow_credentials: bool | None = Field(None, description="Whether requests may carry credentials.")
-    allow_methods: Annotated[list[CORSMethod] | None, _ANY_ALONE] = Field(
-        None, description="Methods that may be used.", max_length=9, json_schema_extra=SET
-    )
-    allow_headers: list[HeaderName] | None = Field(
-        None, description="Request headers that may be used.", max_length=64, json_schema_extra=SET
-    )
-    expose_headers: list[HeaderName] | None = Field(
-        None, description="Response headers that may be read.", max_length=64, json_schema_extra=SET
-    )
+    allow_methods: Annotated[list[CORSMethod] | None, _ANY_ALONE] = _items(9, "Methods that may be used.", SET)
+    allow_headers: list[HeaderName] | None = _items(64, "Request headers that may be used.", SET)
+    expose_headers: list[HeaderName] | None = _items(64, "Response headers that may be read.", SET)
     max_age: Int32 = Field(5, description="Seconds that a preflight answer is kept.", ge=1)
 
 
 class GRPCAuthConfig(KubeModel):
-    allowed_headers: list[str] | None = Field(
-        None, description="Request headers the service gets.", max_length=64, json_schema_extra=SET
-    )
+    allowed_headers: list[str] | None = _items(64, "Request headers the service gets.", SET)
 
 
 class HTTPAuthConfig(KubeModel):
     path: str | None = Field(None, description="Path that is asked.", max_length=1024, pattern=PATH_CHARACTERS)
-    allowed_headers: list[str] | None = Field(
-        None, description="Request headers the service gets.", max_length=64, json_schema_extra=SET
-    )
-    allowed_response_headers: list[str] | None = Field(
-        None, description="Headers of its answer that go to the backend.", max_length=64, json_schema_extra=SET
-    )
+    allowed_headers: list[str] | None = _items(64, "Request headers the service gets.", SET)
+    allowed_response_headers: list[str] | None = _items(64, "Headers of its answer that go to the backend.", SET)
 
 
 class ForwardBodyConfig(KubeModel):
@@ -325,14 +313,12 @@ def _once(type_: str) -> Rule:
 
 
 FILTER_RULES = Rules(
-    (
-        Rule(
-            "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
-            "RequestRedirect and URLRewrite exclude each other",
-            lambda filters: not {"RequestRedirect", "URLRewrite"} <= {part.type for part in filters},
-        ),
-        *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite", "CORS")),
-    )
+    Rule(
+        "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
+        "RequestRedirect and URLRewrite exclude each other",
+        lambda filters: not {"RequestRedirect", "URLRewrite"} <= {part.type for part in filters},
+    ),
+    *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite", "CORS")),
 )
 
 
@@ -366,12 +352,9 @@ class HTTPBackendRef(BackendObjectReference):
     """A backend with its share of the traffic."""
 
     weight: Int32 = Field(1, description="Share of the traffic, relative to the sum of all.", ge=0, le=1000000)
-    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = Field(
-        None, description="Steps for requests to this backend only.", max_length=16, json_schema_extra=ATOMIC
+    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(
+        16, "Steps for requests to this backend only.", ATOMIC
     )
-
-
-_EXACT = "self.type in ['Exact','PathPrefix']"
 
 
 def _literal(condition: str, rendered: str, holds: Callable[[str], bool]) -> Rule:
@@ -426,17 +409,9 @@ class HTTPRouteMatch(KubeModel):
     """Which requests match: all that is set must hold."""
 
     path: HTTPPathMatch | None = Field(None, description="By path.", json_schema_extra={"default": dict(ROOT_PATH)})
-    headers: list[HTTPHeaderMatch] | None = Field(
-        None, description="By headers.", max_length=16, json_schema_extra=BY_NAME
-    )
-    query_params: list[HTTPQueryParamMatch] | None = Field(
-        None, description="By query parameters.", max_length=16, json_schema_extra=BY_NAME
-    )
+    headers: list[HTTPHeaderMatch] | None = _items(16, "By headers.", BY_NAME)
+    query_params: list[HTTPQueryParamMatch] | None = _items(16, "By query parameters.", BY_NAME)
     method: Method | None = Field(None, description="By method.")
-
-
-_DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
-_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 def milliseconds(duration: str | None) -> int:
@@ -554,42 +529,29 @@ class HTTPRouteRule(KubeModel):
         max_length=MAX_MATCHES,
         json_schema_extra=ATOMIC | {"default": DEFAULT_MATCHES},
     )
-    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = Field(
-        None, description="Steps on the way.", max_length=16, json_schema_extra=ATOMIC
-    )
-    backend_refs: list[HTTPBackendRef] | None = Field(
-        None, description="Where the requests go.", max_length=16, json_schema_extra=ATOMIC
-    )
+    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(16, "Steps on the way.", ATOMIC)
+    backend_refs: list[HTTPBackendRef] | None = _items(16, "Where the requests go.", ATOMIC)
     timeouts: HTTPRouteTimeouts | None = Field(None, description="Time limits.")
     retry: HTTPRouteRetry | None = Field(None, description="When to try again.")
     session_persistence: SessionPersistence | None = Field(None, description="Keeps clients at their backend.")
 
 
 ROUTE_RULES = Rules(
-    (
-        Rule(
-            " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(MAX_RULES))
-            + f" <= {MAX_ALL_MATCHES}",
-            f"all rules together have at most {MAX_ALL_MATCHES} matches",
-            lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MAX_ALL_MATCHES,
-        ),
-    )
+    Rule(
+        " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(MAX_RULES))
+        + f" <= {MAX_ALL_MATCHES}",
+        f"all rules together have at most {MAX_ALL_MATCHES} matches",
+        lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MAX_ALL_MATCHES,
+    ),
 )
 
 
 class HTTPRouteSpec(KubeModel):
-    parent_refs: list[ParentReference] | None = Field(
-        None, description="Gateways that serve the route.", max_length=32, json_schema_extra=ATOMIC
-    )
-    use_default_gateways: Literal["All", "None"] | None = Field(
-        None, description="Whether the cluster's default Gateways serve it too."
-    )
-    hostnames: list[RouteHostname] | None = Field(
-        None, description="Hosts that the route is for; any when not set.", max_length=16, json_schema_extra=ATOMIC
-    )
+    parent_refs: list[ParentReference] | None = _items(32, "Gateways that serve the route.", ATOMIC)
+    use_default_gateways: Literal["All", "None"] | None = None
+    """Whether the cluster's default Gateways serve it too."""
+    hostnames: list[RouteHostname] | None = _items(16, "Hosts that the route is for; any when not set.", ATOMIC)
     rules: Annotated[list[HTTPRouteRule] | None, ROUTE_RULES] = Field(
-        None,
-        description="What happens to requests, first match first. A list that the API server filled in counts as none.",
-        max_length=MAX_RULES,
-        json_schema_extra=ATOMIC | {"default": DEFAULT_RULES},
+        None, max_length=MAX_RULES, json_schema_extra=ATOMIC | {"default": DEFAULT_RULES}
     )
+    """What happens to requests, first match first. A list that the API server filled in counts as none."""

@@ -14,6 +14,7 @@ from app.kube import field
 from app.kube.base import IntOrString, Json, KubeModel
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, replaced
+from app.kube.podspec import with_container
 from app.kube.quantity import QuantityError, parse
 
 FLAG = "--kv-transfer-config"
@@ -120,14 +121,8 @@ def _with_volumes(pod: Json, tiers: list[CacheFileSystem]) -> Json:
         below = {"subPath": reference.path} if reference is not None and reference.path else {}
         volumes.append({"name": name, **_source(files)})
         mounts.append({"name": name, "mountPath": _directory(position), **below})
-    return {
-        **pod,
-        "containers": [
-            {**c, "volumeMounts": [*(c.get("volumeMounts") or ()), *mounts]} if c.get("name") == MAIN else c
-            for c in pod.get("containers") or ()
-        ],
-        "volumes": [*(pod.get("volumes") or ()), *volumes],
-    }
+    pod = {**pod, "volumes": [*(pod.get("volumes") or ()), *volumes]}
+    return with_container(pod, MAIN, lambda c: {**c, "volumeMounts": [*(c.get("volumeMounts") or ()), *mounts]})
 
 
 def _directory(position: int) -> str:

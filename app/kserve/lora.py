@@ -23,6 +23,8 @@ LORA_PATH = "/mnt/lora"
 _MODULES = "--lora-modules"
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Valid values of vLLM's ``--max-lora-rank``."""
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]")
+_FORMS = "hf://, s3://, gs:// or pvc:// and a path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,6 @@ def _entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
     for position, entry in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(entry, dict):
             yield ADAPTERS.index(position), entry
-
-
-_OTHERS = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def _directory(name: str) -> str:
@@ -127,9 +126,6 @@ def check(spec: LLMInferenceServiceSpec, service: str, *, final: bool) -> Iterat
                 yield field.invalid(position.child("uri"), shown(uri), reason)
 
 
-_FORMS = "hf://, s3://, gs:// or pvc:// and a path"
-
-
 def _name(
     name: str, position: field.Path, base: str, used_names: dict[str, tuple[str, field.Path]]
 ) -> Iterator[field.Error]:
@@ -169,11 +165,11 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
         return
     if not is_loaded(spec):
         hint = "storageInitializer.enabled is false, so nothing brings adapters; the container has to load them itself"
-        yield field.advice(LORA, f"accepted, no effect; {hint}", "no-effect")
+        yield field.no_effect(LORA, hint)
         return
     if not lora.adapters:
         if not spec.base_refs and (lora.max_rank or lora.max_adapters or lora.max_cpu_adapters):
-            yield field.advice(LORA, "accepted, no effect; adapters is empty", "no-effect")
+            yield field.no_effect(LORA, "adapters is empty")
         return
     if lora.max_rank is not None and lora.max_rank not in RANKS:
         yield field.advice(LORA.child("maxRank"), f"vLLM takes {', '.join(map(str, RANKS[1:]))}, not {lora.max_rank}")

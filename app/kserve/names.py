@@ -16,6 +16,8 @@ AutoscalerKind = Literal["va", "hpa", "keda"]
 _HASH = 32
 _GROUP_MAX = 50
 """Longest name of a LeaderWorkerSet with pods: one of their labels has it, the group's number and a hash of 10."""
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+_NO_LABEL = re.compile(r"[^a-z0-9-]")
 
 
 def child_name(parent: str, suffix: str, longest: int = LABEL_MAX) -> str:
@@ -33,7 +35,7 @@ def _md5(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-class _Child:
+class _ChildName:
     """The name of a child: the service's own, with a suffix."""
 
     def __init__(self, suffix: str) -> None:
@@ -43,7 +45,7 @@ class _Child:
         return child_name(names.service, self._suffix)
 
 
-class _Group(_Child):
+class _GroupName(_ChildName):
     """The name of a LeaderWorkerSet: KServe's, or where that has no pods one with room for 1,000 groups."""
 
     def __get__(self, names: Names, owner: type[Names]) -> str:
@@ -57,29 +59,29 @@ class Names:
 
     service: str
 
-    main = _Child("-kserve")
+    main = _ChildName("-kserve")
     """The main or decode Deployment, and its ServiceAccount."""
-    prefill = _Child("-kserve-prefill")
-    multi_node = _Group("-kserve-mn")
+    prefill = _ChildName("-kserve-prefill")
+    multi_node = _GroupName("-kserve-mn")
     """The main or decode LeaderWorkerSet, and its ServiceAccount."""
-    multi_node_prefill = _Group("-kserve-mn-prefill")
-    workload_service = _Child("-kserve-workload-svc")
-    certificates = _Child("-kserve-self-signed-certs")
-    ca_bundle = _Child("-kserve-ca-bundle")
+    multi_node_prefill = _GroupName("-kserve-mn-prefill")
+    workload_service = _ChildName("-kserve-workload-svc")
+    certificates = _ChildName("-kserve-self-signed-certs")
+    ca_bundle = _ChildName("-kserve-ca-bundle")
     """The service's own copy of the operator's CA bundle."""
-    claim_template = _Child("-managed-dra")
+    claim_template = _ChildName("-managed-dra")
     """The ResourceClaimTemplate of the devices that annotations ask for."""
-    role = _Child("-kserve-role")
-    role_binding = _Child("-kserve-rb")
-    multi_node_role = _Child("-kserve-mn-role")
-    multi_node_role_binding = _Child("-kserve-mn-rb")
-    scheduler = _Child("-kserve-router-scheduler")
-    scheduler_service = _Child("-epp-service")
-    scheduler_account = _Child("-epp-sa")
-    scheduler_role = _Child("-epp-role")
-    scheduler_role_binding = _Child("-epp-rb")
-    pool = _Child("-inference-pool")
-    route = _Child("-kserve-route")
+    role = _ChildName("-kserve-role")
+    role_binding = _ChildName("-kserve-rb")
+    multi_node_role = _ChildName("-kserve-mn-role")
+    multi_node_role_binding = _ChildName("-kserve-mn-rb")
+    scheduler = _ChildName("-kserve-router-scheduler")
+    scheduler_service = _ChildName("-epp-service")
+    scheduler_account = _ChildName("-epp-sa")
+    scheduler_role = _ChildName("-epp-role")
+    scheduler_role_binding = _ChildName("-epp-rb")
+    pool = _ChildName("-inference-pool")
+    route = _ChildName("-kserve-route")
 
     def autoscaler(self, kind: AutoscalerKind, *, prefill: bool) -> str:
         """Return the name of the autoscaler of the main or the prefill workload."""
@@ -94,10 +96,6 @@ def adapter_volume(adapter: str) -> str:
     if _LABEL.fullmatch(adapter):
         return child_name("lora-pvc-", adapter)
     return child_name("lora-pvc-", f"{_NO_LABEL.sub('-', adapter.lower()).strip('-')}-{_md5(adapter)[:8]}".lstrip("-"))
-
-
-_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
-_NO_LABEL = re.compile(r"[^a-z0-9-]")
 
 
 def base_labels(service: str) -> dict[str, str]:

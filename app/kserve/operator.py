@@ -13,6 +13,12 @@ from app import images
 from app.kube.quantity import QuantityError, canonical
 from app.kube.stored import Decoder
 
+ROUTING_HEADER = "X-Gateway-Model-Name"
+AUTOSCALING_KEY = "autoscaling-wva-controller-config"
+
+CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
+"""Default mount path of a CA bundle."""
+
 
 class OperatorConfigError(Exception):
     """A document of the ConfigMap cannot be read. The message names the key."""
@@ -25,7 +31,8 @@ class _Document(msgspec.Struct, rename="camel"):
         """Raises ``ValueError`` for what the types cannot say."""
 
 
-ROUTING_HEADER = "X-Gateway-Model-Name"
+_TLS_SETTING = "enableLLMInferenceServiceTLS"
+NO_TLS = f"{_TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
 
 
 class Ingress(_Document):
@@ -38,19 +45,13 @@ class Ingress(_Document):
     model_based_routing_header_name: str = ROUTING_HEADER
     model_based_routing_mode: str = "enabled"
     """``disabled`` takes the routes' matches by that header away; ``forced`` ignores annotations of Gateways."""
-    tls: bool = msgspec.field(default=False, name="enableLLMInferenceServiceTLS")
+    tls: bool = msgspec.field(default=False, name=_TLS_SETTING)
     """Encrypt traffic inside the cluster. It has no effect, which ``FeaturesApplied`` reports."""
 
     def check(self) -> None:
         namespace, slash, name = self.kserve_ingress_gateway.partition("/")
         if "/" in name or (slash and not (namespace and name)):
             raise ValueError("kserveIngressGateway must be namespace/name")
-
-
-AUTOSCALING_KEY = "autoscaling-wva-controller-config"
-
-CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
-"""Default mount path of a CA bundle."""
 
 
 class StorageInitializer(_Document):
@@ -158,8 +159,8 @@ class AutoscalingConfig(_Document):
         return ""
 
 
-class OperatorConfig(msgspec.Struct, frozen=True):
-    """Every document that decides something here."""
+class OperatorConfig(msgspec.Struct, frozen=True, rename="camel"):
+    """The documents of the ConfigMap by their keys."""
 
     system_namespace: str
     ingress: Ingress = msgspec.field(default_factory=Ingress)
@@ -167,7 +168,8 @@ class OperatorConfig(msgspec.Struct, frozen=True):
         default_factory=lambda: StorageInitializer(uid_modelcar=1010)
     )
     credentials: Credentials = msgspec.field(default_factory=Credentials)
-    autoscaling: AutoscalingConfig = msgspec.field(default_factory=AutoscalingConfig)
+    autoscaling: AutoscalingConfig = msgspec.field(default_factory=AutoscalingConfig, name=AUTOSCALING_KEY)
+    scheduler: Scheduler = msgspec.field(default_factory=Scheduler)
 
     @property
     def gateway(self) -> tuple[str, str]:
@@ -176,34 +178,17 @@ class OperatorConfig(msgspec.Struct, frozen=True):
         return (namespace, name) if slash else (self.system_namespace, namespace)
 
 
-DOCUMENTS: Mapping[str, type[_Document]] = {
-    "ingress": Ingress,
-    "storageInitializer": StorageInitializer,
-    "credentials": Credentials,
-    AUTOSCALING_KEY: AutoscalingConfig,
-    "scheduler": Scheduler,
-}
+DOCUMENTS = {info.encode_name: info for info in msgspec.structs.fields(OperatorConfig)[1:]}
 """The keys of the ConfigMap that are read."""
-_FIELDS = {
-    "ingress": "ingress",
-    "storageInitializer": "storage_initializer",
-    "credentials": "credentials",
-    AUTOSCALING_KEY: "autoscaling",
-}
-
 DocumentT = TypeVar("DocumentT", bound=_Document)
-_DECODERS: dict[type[_Document], Decoder[Any]] = {type_: Decoder(type_) for type_ in DOCUMENTS.values()}
+_DECODERS: dict[type[_Document], Decoder[Any]] = {info.type: Decoder(info.type) for info in DOCUMENTS.values()}
 
 
 def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
     """Parse a ConfigMap's ``data``; None is an absent ConfigMap. Raises OperatorConfigError."""
-    sections: dict[str, Any] = {}
-    for key, type_ in DOCUMENTS.items():
-        if data is not None and key in data:
-            document = _document(key, data[key], type_)
-            if name := _FIELDS.get(key):
-                sections[name] = document
-    return OperatorConfig(system_namespace, **sections)
+    present = {key: info for key, info in DOCUMENTS.items() if data is not None and key in data}
+    documents = {info.name: _document(key, (data or {})[key], info.type) for key, info in present.items()}
+    return OperatorConfig(system_namespace, **documents)
 
 
 def _document(key: str, text: str, type_: type[DocumentT]) -> DocumentT:

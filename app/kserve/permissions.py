@@ -6,6 +6,7 @@ Roles (KS-9.3).
 
 import msgspec
 
+from app.kserve.child import child
 from app.kserve.constants import POOL_GROUP, POOL_GROUP_ALPHA
 from app.kube.base import Json
 from app.kube.objects import Observed, ObservedObject
@@ -37,24 +38,22 @@ SCHEDULER_RULES: tuple[Json, ...] = (
     },
 )
 """Rights of an endpoint picker: it watches pods and pools, and replicas elect a leader."""
+_RULES = {"-epp-role": SCHEDULER_RULES, "-kserve-role": SIDECAR_RULES, "-kserve-mn-role": SIDECAR_RULES}
+"""The rules of each Role by the end of its name (:class:`app.kserve.names.Names`)."""
 
 
 def role(metadata: Json, rules: tuple[Json, ...]) -> Json:
-    return {"apiVersion": RBAC_VERSION, "kind": "Role", "metadata": metadata, "rules": [dict(rule) for rule in rules]}
+    return child(RBAC_VERSION, "Role", metadata, rules=[dict(rule) for rule in rules])
 
 
 def binding(metadata: Json, role_name: str, account: str) -> Json:
-    return {
-        "apiVersion": RBAC_VERSION,
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": role_name},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": metadata["namespace"]}],
-    }
+    role_ref = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": role_name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": metadata["namespace"]}
+    return child(RBAC_VERSION, "RoleBinding", metadata, roleRef=role_ref, subjects=[subject])
 
 
 def service_account(metadata: Json) -> Json:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    return child("v1", "ServiceAccount", metadata)
 
 
 # What is observed of them. A record on one of these never grants anything: it is anybody's who may edit the object, and
@@ -74,10 +73,6 @@ class ObservedRole(ObservedObject):
     def resendable(self, record: Json) -> Json | None:
         rules = next((rules for suffix, rules in _RULES.items() if self.metadata.name.endswith(suffix)), None)
         return None if rules is None or "rules" not in record else role(record["metadata"], rules)
-
-
-_RULES = {"-epp-role": SCHEDULER_RULES, "-kserve-role": SIDECAR_RULES, "-kserve-mn-role": SIDECAR_RULES}
-"""The rules of each Role by the end of its name (:class:`app.kserve.names.Names`)."""
 
 
 class RoleReference(Observed):

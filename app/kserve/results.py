@@ -6,11 +6,17 @@ later phases, and leaves their conditions as they were.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from app.kserve.llminferenceservice.types import TOP_LEVEL, Address, AppliedConfig, Condition, Router, Workloads
-from app.kube.conditions import Condition as KubernetesCondition
-from app.kube.conditions import Ledger
+from app.kserve.llminferenceservice.types import (
+    TOP_LEVEL,
+    AppliedConfig,
+    KServeCondition,
+    Router,
+    ServiceAddress,
+    Workloads,
+)
+from app.kube.base import Json
+from app.kube.conditions import Condition, Ledger
 from app.workload.cause import Cause, Stage, one_line
 from app.workload.waiting import NOTHING, Outstanding
 
@@ -38,7 +44,7 @@ def fails(reason: str = "", message: str = "", stage: Stage = Stage.STARTING) ->
     return ConditionState(False, reason, message, stage)
 
 
-def by_condition(condition: KubernetesCondition) -> ConditionState:
+def by_condition(condition: Condition) -> ConditionState:
     """Return the state for a condition of an observed object that is not true."""
     return fails(condition.reason, one_line(condition.message))
 
@@ -47,7 +53,7 @@ def by_condition(condition: KubernetesCondition) -> ConditionState:
 class WorkloadResult:
     """The workload phase: model servers and their Service."""
 
-    children: Sequence[Any]
+    children: Sequence[Json]
     states: Mapping[str, ConditionState]
     """By condition type; a workload condition that is not among them does not apply and is removed."""
     causes: Sequence[Cause] = ()
@@ -60,12 +66,12 @@ class WorkloadResult:
 class RouterResult:
     """The router phase: endpoint picker, pool and route."""
 
-    children: Sequence[Any]
+    children: Sequence[Json]
     """With what is kept of the observed ones, where the phase stopped."""
     states: Mapping[str, ConditionState | None]
     """By condition type; ``None`` removes a condition, and one that is not among them stays as it was."""
     url: str = ""
-    addresses: Sequence[Address] | None = ()
+    addresses: Sequence[ServiceAddress] | None = ()
     """``None``: they and ``url`` stay as they were."""
     parts: Router | None = None
     """``status.router``; it counts unless the phase failed."""
@@ -99,13 +105,13 @@ class Outcome:
     """``FeaturesApplied``, if something has no effect; it counts only where the router phase was reached."""
 
 
-class ConditionLedger(Ledger[Condition]):
+class ConditionLedger(Ledger[KServeCondition]):
     """Conditions as KServe writes them: a true one has neither reason nor message, unless it is bad news."""
 
     def set(self, type_: str, state: ConditionState | None) -> None:
         """Set a condition; ``None`` means unknown."""
         word = "Unknown" if state is None else "True" if state.ok else "False"
-        self._items[type_] = Condition(
+        self._items[type_] = KServeCondition(
             type=type_,
             status=word,
             severity="" if type_ in TOP_LEVEL else "Info",
@@ -135,5 +141,5 @@ class ConditionLedger(Ledger[Condition]):
             else None
         )
 
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[KServeCondition]:
         return [self._items[type_] for type_ in sorted(self._items)]

@@ -13,6 +13,10 @@ from app.kube.field import without_user
 from app.workload import address
 from app.workload.address import Address, Form
 
+_GS_BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,220}[a-z0-9])?")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
+_HUB_PAGE = re.compile(r"(?P<model>[^/]+/[^/]+)(?:/(?:tree|blob)/.*)?/?")
+
 
 class Provider(StrEnum):
     """Storage of the files, which decides how they are fetched and with which credentials."""
@@ -130,9 +134,6 @@ def _corrected(uri: Address) -> str:
     return _FORMS[Provider.GIT].example if uri.scheme in ("git", "ssh", "git+https", "git+ssh") else ""
 
 
-_GS_BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,220}[a-z0-9])?")
-
-
 def _bucket_only(uri: Address) -> str:
     if "@" in uri.head or ":" in uri.head:
         return "a bucket has no user and no port; put credentials in a Secret of the ServiceAccount"
@@ -141,9 +142,6 @@ def _bucket_only(uri: Address) -> str:
     except AddressValueError:
         return ""
     return "the bucket must not be an IP address"
-
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 
 
 def _digest(uri: Address) -> str:
@@ -165,9 +163,6 @@ def _hdfs(uri: Address) -> str:
 def _azure(uri: Address) -> str:
     container, slash, _ = uri.path.partition("/")
     return "" if container and slash else "a container and a path in it are required"
-
-
-_HUB_PAGE = re.compile(r"(?P<model>[^/]+/[^/]+)(?:/(?:tree|blob)/.*)?/?")
 
 
 def _file(uri: Address) -> str:

@@ -13,6 +13,7 @@ from app.kube.base import Int64
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
+ConditionStatus = Literal["True", "False", "Unknown"]
 
 
 def rfc3339(moment: datetime) -> str:
@@ -62,9 +63,6 @@ def printable(status: object) -> Any:
     return [printable(value) for value in status] if isinstance(status, list | tuple) else status
 
 
-ConditionStatus = Literal["True", "False", "Unknown"]
-
-
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """``metav1.Condition``; ``last_transition_time`` is RFC 3339 and moves only with ``status``."""
 
@@ -94,7 +92,7 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
     ] = ""
     observed_generation: Annotated[
         Int64 | None,
-        Meta(description="Generation of the object this was judged on.", extra_json_schema={"format": "int64"}),
+        Meta(description="Generation of the object this was judged on."),
     ] = None
 
 

@@ -9,6 +9,7 @@ from app.kube import field
 
 _LONG_NAME = 8
 """Minimum length of names in which two slips are a typing error."""
+_UNRENDERED = "this is an unrendered template"
 
 
 def closest_name(name: str, names: Iterable[str]) -> str:
@@ -65,9 +66,6 @@ def wrong_type(path: field.Path, value: object, wanted: str, members: Members = 
     name = str(path.segments[-1]) if path.segments else "it"
     advice = _UNRENDERED if isinstance(value, str) and "{{" in value else _ADVICE[wanted](value, name, members)
     return field.type_invalid(path, value, f"must be {_WANTED[wanted]}" + (f"; {advice}" if advice else ""))
-
-
-_UNRENDERED = "this is an unrendered template"
 
 
 def _number(value: object, name: str, _: Members) -> str:

@@ -17,6 +17,8 @@ from app.limits import MAX_ERRORS
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
 SPEC = field.Path("spec")
+_ROUNDS = 4
+"""Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
 
 def decode_document(
@@ -56,10 +58,6 @@ def decode_rest(document: object, type_: type[ModelT], errors: Sequence[field.Er
         if spec is not None:
             break
     return spec
-
-
-_ROUNDS = 4
-"""Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
 
 def _without(document: object, error: field.Error, type_: type[KubeModel]) -> object:

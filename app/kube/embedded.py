@@ -7,30 +7,19 @@ the rules beyond types.
 
 from collections.abc import Collection
 from functools import cache
-from typing import NamedTuple
 
 from app.kube import field, quantity
 from app.kube.correction import Members, wrong_type
-from app.kube.embedded_types import TYPES
+from app.kube.embedded_types import TYPES, EmbeddedField
 from app.kube.field import nearest
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 
-class _Field(NamedTuple):
-    type: str
-    container: str
-
-
-class _Type(NamedTuple):
-    fields: dict[str, _Field]
-    required: tuple[str, ...]
-
-
 @cache
-def _type(name: str) -> _Type:
-    declared = TYPES[name].items()
-    fields = {key: _Field(part.type, part.container) for key, part in declared}
-    return _Type(fields, tuple(key for key, part in declared if part.required))
+def members(type_name: str) -> Members:
+    """Return the fields of one of Kubernetes' types."""
+    declared = TYPES[type_name]
+    return Members(tuple(declared), tuple(key for key, part in declared.items() if part.required))
 
 
 class TypeCheck:
@@ -48,23 +37,23 @@ class TypeCheck:
 
     def check(self, value: object, type_name: str, path: field.Path, optional: Collection[str] = ()) -> None:
         """Add the errors and warnings of a value; ``optional`` are required fields that may be absent here."""
-        type_ = _type(type_name)
+        type_ = TYPES[type_name]
         if not isinstance(value, dict):
-            self._wrong_type(value, "object", path, type_)
+            self._wrong_type(value, "object", path, members(type_name))
             return
         for key, item in value.items():
-            declared = type_.fields.get(key)
+            declared = type_.get(key)
             if declared is None:
-                self._unknown(key, item, type_, path)
-            elif item is not None and not (declared == _STRING and type(item) is str):
+                self._unknown(key, item, members(type_name).fields, path)
+            elif item is not None and not (type(item) is str and declared.type == "string" and not declared.container):
                 self._field(item, declared, key, path)
-        if type_.fields.get("image") == _STRING:
+        if "image" in type_ and type_["image"].type == "string":
             self.warnings += image_warnings(value.get("image"), path.child("image"))
-        for key in type_.required:
+        for key in members(type_name).required:
             if value.get(key) is None and key not in optional and not self.full:
                 self.errors.append(field.required(path.child(key)))
 
-    def _field(self, item: object, declared: _Field, key: str, path: field.Path) -> None:
+    def _field(self, item: object, declared: EmbeddedField, key: str, path: field.Path) -> None:
         if not declared.container and declared.type in _SCALARS:
             self._scalar(item, declared.type, path, key)
             return
@@ -81,7 +70,7 @@ class TypeCheck:
 
     def _list(self, items: object, type_name: str, path: field.Path) -> None:
         if not isinstance(items, list):
-            self._wrong_type(items, "array", path, None if type_name in _PLAIN else _type(type_name))
+            self._wrong_type(items, "array", path, Members() if type_name in _PLAIN else members(type_name))
         elif type_name in _SCALARS:
             for position, item in enumerate(items):
                 self._scalar(item, type_name, path, position)
@@ -109,17 +98,16 @@ class TypeCheck:
         else:
             self.errors.append(field.invalid(value_path, value, fault))
 
-    def _wrong_type(self, value: object, wanted: str, path: field.Path, type_: _Type | None = None) -> None:
+    def _wrong_type(self, value: object, wanted: str, path: field.Path, inner: Members = Members()) -> None:  # noqa: B008
         if not self.full:
-            members = Members() if type_ is None else Members(tuple(type_.fields), type_.required)
-            self.errors.append(wrong_type(path, value, wanted, members))
+            self.errors.append(wrong_type(path, value, wanted, inner))
 
-    def _unknown(self, key: str, value: object, type_: _Type, path: field.Path) -> None:
+    def _unknown(self, key: str, value: object, names: tuple[str, ...], path: field.Path) -> None:
         if len(self.warnings) >= MAX_WARNINGS:
             return
-        near = nearest(key, tuple(type_.fields))
+        near = nearest(key, names)
         hint = f', did you mean "{near}"?' if near else ""
-        if isinstance(value, dict) and value and value.keys() <= type_.fields.keys():
+        if isinstance(value, dict) and value and value.keys() <= set(names):
             hint = f"; remove this level: {', '.join(value)} must be directly below {path}"
         self.warnings.append(unknown_field(path.member(key), hint))
 
@@ -136,17 +124,6 @@ def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
     return [field.advice(path, f"{field.go_quote(name)} is not an image name: it contains a space")]
 
 
-def members(type_name: str) -> Members:
-    type_ = _type(type_name)
-    return Members(tuple(type_.fields), type_.required)
-
-
-def fields(type_name: str) -> dict[str, tuple[str, str]]:
-    """Return the type of each field of one of Kubernetes' types, and ``[]`` or ``{}`` for a list or a map of it."""
-    return {key: (declared.type, declared.container) for key, declared in _type(type_name).fields.items()}
-
-
-_STRING = _Field("string", "")
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
 
 

@@ -18,6 +18,8 @@ import orjson
 
 from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTERS
 
+_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
+
 
 class Path:
     """The place of a value in an object: ``spec.env[3].name``, ``metadata.annotations[example.com/x]``."""
@@ -119,6 +121,11 @@ class Advice(str):
 
 def advice(path: Path, message: str, id_: str = "advice") -> Advice:
     return Advice(f"{path}: {message}", path, id_)
+
+
+def no_effect(path: Path, instead: str) -> Advice:
+    """Return the warning about a field that is accepted and ignored; ``instead`` is what happens, or what to do."""
+    return advice(path, f"accepted, no effect; {instead}", "no-effect")
 
 
 def required(path: Path, detail: str = "") -> Error:
@@ -260,9 +267,6 @@ def aggregate(errors: Iterable[Error]) -> str:
 
 def and_more(count: int) -> str:
     return f"and {count} more errors"
-
-
-_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
 def without_user(address: str) -> str:

@@ -35,14 +35,13 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
 _ZONE = re.compile(r"%(?:25)?[A-Za-z0-9._~-]+\Z")
+FORBIDDEN = "is link-local or serves a cloud's metadata; use another host"
+_PART = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 
 def refusal(host: str) -> str:
     """Return why a host, as it is written, must not be fetched from, in words that follow it, or an empty string."""
     return spelling_problem(host) or (FORBIDDEN if is_metadata_host(host) else "")
-
-
-FORBIDDEN = "is link-local or serves a cloud's metadata; use another host"
 
 
 def without_port(authority: str) -> str:
@@ -105,9 +104,6 @@ def _carried(address: IPv6Address) -> Iterator[IPv4Address]:
         yield last
         raw = address.packed[:8] + address.packed[9:]  # the ninth byte is always zero
         yield from (IPv4Address(raw[start : start + 4]) for start in (6, 7, 8))
-
-
-_PART = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 
 def _short_form(name: str) -> IPv4Address | None:

@@ -18,9 +18,17 @@ from app.kube.names import LAST_APPLIED, is_reserved
 from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import Decoder, integral, without_nulls
 
+_ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
+
 
 class Observed(msgspec.Struct, rename="camel"):
     """Base of observed objects: camelCase, unknown fields skipped."""
+
+
+class Named(Observed):
+    """A reference by name, or an item of which only the name matters."""
+
+    name: str = ""
 
 
 class OwnerReference(Observed):
@@ -48,7 +56,7 @@ class ObjectMeta(Observed):
 
 
 class ChildMeta(Observed):
-    """Metadata of an observed child. Annotations stay undecoded until :func:`last_applied` asks for them."""
+    """Metadata of an observed child. Annotations stay undecoded until ``record`` asks for them."""
 
     name: str = ""
     namespace: str = ""
@@ -78,7 +86,22 @@ class ObservedObject(Observed, dict=True):
 
     @cached_property
     def record(self) -> Json | None:
-        return _record(self)
+        """Return the hook's last response for this child, from Metacontroller's record; ``None`` if unusable.
+
+        A user who may edit the child may edit its record. So the result always names this child, has no null in a map,
+        and of metadata only labels and annotations whose values are strings, without Metacontroller's keys, which it
+        adds again. Owners, finalizers and all other metadata never come from a record.
+        """
+        if LAST_APPLIED.encode() not in bytes(self.metadata.annotations):
+            return None
+        record = parsed(self.annotations.get(LAST_APPLIED, "").encode())
+        if not isinstance(record, dict) or record.get("kind") != self.kind:
+            return None
+        metadata = _recorded_metadata(record.get("metadata", {}), self.metadata)
+        if metadata is None or not isinstance(record.get("spec", {}), dict):
+            return None
+        record.pop("status", None)
+        return {**record, "apiVersion": self.api_version, "metadata": metadata}
 
     def resendable(self, record: Json) -> Json | None:
         """Return the part of the child's record that may be sent again, ``None`` to name the child only.
@@ -125,17 +148,13 @@ class ContainerPart(Observed):
     security_context: Any = None
 
 
-class VolumePart(Observed):
-    name: str = ""
-
-
 class PodPart(Observed):
     """The fields of a pod template's spec that cannot be removed or have to stay."""
 
     service_account_name: str = ""
     init_containers: list[ContainerPart] | None = None
     containers: list[ContainerPart] | None = None
-    volumes: list[VolumePart] | None = None
+    volumes: list[Named] | None = None
 
 
 class ObservedTemplate(Observed):
@@ -352,32 +371,6 @@ class RelatedMeta(Observed):
 
 class ObservedConfigMap(RelatedMeta):
     data: dict[str, str] | None = None
-
-
-_ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
-
-
-def last_applied(child: ObservedObject) -> Json | None:
-    """Return the hook's last response for this child, from Metacontroller's record; ``None`` without a usable record.
-
-    A user who may edit the child may edit its record. So the result always names this child, has no null in a map, and
-    of metadata only labels and annotations whose values are strings, without Metacontroller's keys, which it adds
-    again. Owners, finalizers and all other metadata never come from a record.
-    """
-    return child.record
-
-
-def _record(child: ObservedObject) -> Json | None:
-    if LAST_APPLIED.encode() not in bytes(child.metadata.annotations):
-        return None
-    record = parsed(child.annotations.get(LAST_APPLIED, "").encode())
-    if not isinstance(record, dict) or record.get("kind") != child.kind or not isinstance(record.get("spec", {}), dict):
-        return None
-    metadata = _recorded_metadata(record.get("metadata", {}), child.metadata)
-    if metadata is None:
-        return None
-    record.pop("status", None)
-    return {**record, "apiVersion": child.api_version, "metadata": metadata}
 
 
 def parsed(document: bytes | Raw) -> object:

@@ -1,8 +1,7 @@
 """Pod specs as plain JSON: how they merge, and the form in which the API server would write them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from app.kube import embedded
 from app.kube.base import Json
 from app.kube.embedded_types import TYPES
 from app.kube.merge import OPEN, MergeRules
@@ -75,11 +74,11 @@ def _pod_fields() -> dict[tuple[str, str], set[str]]:
     names: dict[tuple[str, str], set[str]] = {}
     types, reached = ["PodTemplateSpec"], {"PodTemplateSpec"}
     for type_name in types:
-        for name, (declared, container) in embedded.fields(type_name).items():
-            names.setdefault((declared, container), set()).add(name)
-            if declared in TYPES and declared not in reached:
-                reached.add(declared)
-                types.append(declared)
+        for name, part in TYPES[type_name].items():
+            names.setdefault((part.type, part.container), set()).add(name)
+            if part.type in TYPES and part.type not in reached:
+                reached.add(part.type)
+                types.append(part.type)
     return names
 
 
@@ -168,6 +167,18 @@ def _integral(number: object) -> object:
 def stored(value: Json) -> Json:
     """Return a pod template, or part of one, as the API server stores it, also where its fields are unknown."""
     return normalised(without_nulls(value, in_lists=True))
+
+
+def container_named(pod: Json | None, name: str) -> Json:
+    """Return a pod's container by its name, or an empty one."""
+    containers: list[Json] = (pod or {}).get("containers") or []
+    return next((container for container in containers if container.get("name") == name), {})
+
+
+def with_container(pod: Json, name: str, change: Callable[[Json], Json]) -> Json:
+    """Return the pod with its container of that name changed, if it has one."""
+    containers = pod.get("containers") or []
+    return {**pod, "containers": [change(c) if c.get("name") == name else c for c in containers]}
 
 
 def each_name_once(items: Iterable[Json], *, moved: bool = False) -> list[Json]:

@@ -11,6 +11,9 @@ _BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
+_WRITTEN = re.compile(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
+_BYTES = re.compile(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
+_UNITLESS = frozenset({"", "b", "byte", "bytes", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
 
 
 class QuantityError(ValueError):
@@ -35,11 +38,6 @@ def parse(text: str) -> Decimal:
     if value > _LARGEST:
         return _LARGEST
     return value.quantize(_NANO, rounding=ROUND_CEILING) if value % _NANO else value
-
-
-_WRITTEN = re.compile(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
-_BYTES = re.compile(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
-_UNITLESS = frozenset({"", "b", "byte", "bytes", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
 
 
 def suggestion(text: str) -> str:

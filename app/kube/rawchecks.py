@@ -24,17 +24,20 @@ from app.limits import (
 )
 
 TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+
+_MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+METADATA = field.Path("metadata")
 
 
 def check_text(body: bytes) -> None:
     """Raise ``UnicodeDecodeError`` for invalid UTF-8, which decoders do not find in skipped fields."""
     if not body.isascii():
         body.decode()
-
-
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def depth_exceeds(document: bytes | Raw, limit: int = MAX_DEPTH) -> bool:
@@ -95,17 +98,9 @@ def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit
     return path
 
 
-_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
-
-_MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
-
-
 def may_have_controls(document: bytes) -> bool:
     """Return whether JSON may have control characters (:func:`control_characters`). Nearly all has none."""
     return _MAY_HAVE_CONTROLS.search(document) is not None
-
-
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def has_control(text: str) -> bool:
@@ -125,9 +120,6 @@ def control_characters(value: object, path: field.Path) -> Iterator[field.Error]
         for position, item in enumerate(value):
             if isinstance(item, (str, dict, list)):
                 yield from control_characters(item, path.index(position))
-
-
-METADATA = field.Path("metadata")
 
 
 class MetadataParts(msgspec.Struct, rename="camel"):

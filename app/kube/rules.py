@@ -2,7 +2,7 @@
 
 The CRD has the CEL, and the API server refuses violations. :func:`violations` runs the Python where no API server
 checks: on rendered templates, and on files of the command line. A type has its rules in ``constraints``; a
-list has them beside its type, ``Annotated[list[Item], Rules((...))]``.
+list has them beside its type, ``Annotated[list[Item], Rules(...)]``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,11 +35,11 @@ def cel(*rules: tuple[str, str]) -> Schema:
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
 
 
-@dataclass(frozen=True, slots=True)
 class Rules:
     """Marks a list that has rules."""
 
-    rules: tuple[Rule, ...]
+    def __init__(self, *rules: Rule) -> None:
+        self.rules = rules
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
         return {**handler(schema), **as_schema(self.rules)}

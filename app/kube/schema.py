@@ -13,6 +13,12 @@ from app.kube.rules import Schema
 
 OPEN_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 """An object whose fields the API server neither validates nor prunes."""
+_QUALIFIED_NAME = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+_INTEGER_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 class SchemaError(Exception):
@@ -66,12 +72,6 @@ def _as_conditions(conditions: Schema) -> None:
     item["properties"]["observedGeneration"]["minimum"] = 0
     required = ["type", "status", "reason", "message", "lastTransitionTime"]
     conditions["items"] = _ordered({**item, "required": required})
-
-
-_QUALIFIED_NAME = (
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-)
 
 
 class _Rewriter:
@@ -169,27 +169,27 @@ class _Rewriter:
             node["default"] = value
 
 
-_KEPT = frozenset(
-    {
-        "description",
-        "type",
-        "format",
-        "enum",
-        "pattern",
-        "minLength",
-        "maxLength",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
-    }
+_ORDER = (
+    "description",
+    "type",
+    "format",
+    "anyOf",
+    "x-kubernetes-int-or-string",
+    "enum",
+    "default",
+    "pattern",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "required",
+    "properties",
+    "additionalProperties",
+    "items",
 )
 _REWRITTEN = frozenset({"const", "default", "properties", "required", "additionalProperties", "items", "uniqueItems"})
+_SIZES = frozenset({"minLength", "maxLength", "multipleOf", "minItems", "maxItems", "minProperties", "maxProperties"})
+_KEPT = (frozenset(_ORDER) | _SIZES) - _REWRITTEN
 _DROPPED = frozenset({"title", "$defs", "examples", "$comment", "discriminator", "deprecated", "propertyNames"})
 
 
@@ -198,10 +198,6 @@ def _is_open(raw: Schema, node: Schema) -> bool:
     if node.get("type") == "object":
         return "properties" not in raw and raw.get("additionalProperties") is not False
     return not raw.keys() & {"type", "enum", "const", "x-kubernetes-int-or-string"}
-
-
-_INTEGER_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
-_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def _values(raw: Schema, node: Schema) -> None:
@@ -221,26 +217,6 @@ def _bounds(raw: Schema, node: Schema) -> None:
     for bound, limit in (("minimum", lowest), ("maximum", highest)):
         if limit is not None and node.get(bound) == limit:
             del node[bound]
-
-
-_ORDER = (
-    "description",
-    "type",
-    "format",
-    "anyOf",
-    "x-kubernetes-int-or-string",
-    "enum",
-    "default",
-    "pattern",
-    "minimum",
-    "exclusiveMinimum",
-    "maximum",
-    "exclusiveMaximum",
-    "required",
-    "properties",
-    "additionalProperties",
-    "items",
-)
 
 
 def _ordered(node: Schema) -> Schema:

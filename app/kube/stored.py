@@ -28,6 +28,11 @@ _MEANINGFUL_WHEN_EMPTY = frozenset(
     }
 )
 """Keys under which an empty map has a meaning, so that the API server keeps it."""
+ObservedT = TypeVar("ObservedT")
+_NULL = b"null"
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_ITEMS = msgspec.json.Decoder(list[Raw])
+_encoded = msgspec.json.encode
 
 
 def clean(value: Any) -> Any:
@@ -76,9 +81,6 @@ def integral(value: float, largest: float = 2**63) -> float | int:
     return int(value) if value.is_integer() and abs(value) < largest else value
 
 
-ObservedT = TypeVar("ObservedT")
-
-
 class Decoder(Generic[ObservedT]):
     """A ``msgspec.json.Decoder`` that tries again without the nulls in all that the type reads.
 
@@ -99,11 +101,6 @@ class Decoder(Generic[ObservedT]):
             if _NULL not in raw:
                 raise
         return self._strict.decode(_without(raw, _shape(self._type)))
-
-
-_NULL = b"null"
-_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
-_ITEMS = msgspec.json.Decoder(list[Raw])
 
 
 @lru_cache(maxsize=64)
@@ -130,9 +127,6 @@ def _without(raw: bytes, shape: inspect.Type) -> bytes:
     return _encoded(
         {key: Raw(_without(item, types[key])) for key, item in members.items() if item != _NULL and key in types}
     )
-
-
-_encoded = msgspec.json.encode
 
 
 def _essence(shape: inspect.Type) -> inspect.Type:

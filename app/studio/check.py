@@ -13,10 +13,10 @@ from app.cli.offline import served
 from app.cli.validate import all_findings, nothing_served
 from app.kube.field import Path
 from app.studio.documents import read, settings
-from app.studio.models import Finding, Fix, Level, Manifests
+from app.studio.models import Correction, Level, Manifests, PlacedFinding
 
 
-def check(request: Manifests) -> list[Finding]:
+def check(request: Manifests) -> list[PlacedFinding]:
     """Every finding, in the order of the documents."""
     reading = read(request.documents)
     places = entries_of(reading)
@@ -35,10 +35,10 @@ def check(request: Manifests) -> list[Finding]:
     ]
 
 
-def _finding(finding: findings.Finding, entry: Entry | None, lines: Sequence[str]) -> Finding:
+def _finding(finding: findings.Finding, entry: Entry | None, lines: Sequence[str]) -> PlacedFinding:
     end_line, end_column = _end(finding, entry, lines)
     level: Level = "error" if finding.level == "error" else "advice" if finding.id == "advice" else "warning"
-    return Finding(
+    return PlacedFinding(
         document=finding.file,
         line=finding.line,
         column=finding.column,
@@ -48,7 +48,7 @@ def _finding(finding: findings.Finding, entry: Entry | None, lines: Sequence[str
         id=finding.id,
         path=finding.path,
         message=finding.message,
-        fixes=[Fix.model_validate(asdict(fix)) for fix in fixes(finding, entry, lines)],
+        fixes=[Correction.model_validate(asdict(fix)) for fix in fixes(finding, entry, lines)],
     )
 
 

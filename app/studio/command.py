@@ -15,10 +15,9 @@ from typing import Any
 import click
 import uvicorn
 
-from app.cli import options
+from app.cli import CommandError, options
 from app.cli.files import collect
-from app.cli.live import LiveCluster, Unreadable
-from app.cli.manifests import ManifestError
+from app.cli.live import LiveCluster
 from app.studio.guard import Guard, new_token
 from app.studio.live import Live
 from app.studio.models import Document
@@ -35,14 +34,12 @@ LOOPBACK = "127.0.0.1"
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def command(*, files: tuple[str, ...], live: bool, context: str | None, port: int, no_browser: bool) -> int:
     """Serve until interrupted; 2 when a file or the cluster cannot be read, or the port is taken."""
+    documents = _documents(files)
+    cluster = Live(LiveCluster(context)) if live else None
     try:
-        documents = _documents(files)
-        cluster = Live(LiveCluster(context)) if live else None
         listening = socket.create_server((LOOPBACK, port))
-    except (ManifestError, Unreadable) as error:
-        return options.fail("studio", error)
     except OSError as error:
-        return options.fail("studio", f"cannot listen on {LOOPBACK}:{port}: {error.strerror}")
+        raise CommandError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}") from None
     authority, token = f"{LOOPBACK}:{listening.getsockname()[1]}", new_token()
     address = f"http://{authority}/{token}/"
     click.echo(f"The studio is at {address} until this is interrupted (Ctrl-C).")

@@ -81,12 +81,8 @@ def _object(difference: Difference, after: Children) -> ObjectChange:
         action=difference.action,
         effect=effect,
         words=_RECREATED if effect == "recreates" else difference.effect.value,
-        fields=_fields(difference, child),
+        fields=[_field(change, _effect(effect_of(difference.kind, [change]), child)) for change in difference.fields],
     )
-
-
-def _fields(difference: Difference, child: Json) -> list[FieldChange]:
-    return [_field(change, _effect(effect_of(difference.kind, [change]), child)) for change in difference.fields]
 
 
 def _field(change: Change, effect: Effect) -> FieldChange:

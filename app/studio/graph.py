@@ -16,7 +16,7 @@ from app.cli.offline import desired, in_cluster
 from app.cli.pods import is_ready, selected
 from app.cli.references import place
 from app.cli.simulate import Cluster
-from app.cli.store import owner
+from app.cli.store import Key, owner
 from app.cli.world import inner_key, outer_key
 from app.cli.yaml import dump
 from app.kube.base import Json
@@ -28,7 +28,6 @@ from app.workload.cause import Cause, Stage
 from app.workload.pods import PodProblem, counts, pod_problems
 from app.workload.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
 
-Key = tuple[str, str]
 Places = Mapping[Key, tuple[str, int]]
 """Document and line of the objects in the files."""
 
@@ -41,16 +40,25 @@ POD = "Pod.v1"
 
 def places(manifests: Iterable[Manifest], namespace: str) -> Places:
     """Return the place of each object in the files."""
-    positions = {}
-    for manifest in manifests:
-        document = in_cluster(manifest, namespace)
-        positions[outer_key(document), inner_key(document)] = manifest.file, manifest.position(Path())[0]
-    return positions
+    return {
+        key_of(in_cluster(manifest, namespace)): (manifest.file, manifest.position(Path())[0]) for manifest in manifests
+    }
+
+
+def key_of(document: Json) -> Key:
+    """Return the key of an object in a cluster."""
+    return outer_key(document), inner_key(document)
 
 
 def node_id(document: Json) -> str:
     """``Deployment.apps/v1 default/chat``."""
-    return _id((outer_key(document), inner_key(document)))
+    return _id(key_of(document))
+
+
+def key_in(node: str) -> Key:
+    """Return the key of the object with this node ID."""
+    outer, _, inner = node.partition(" ")
+    return outer, inner
 
 
 def _id(key: Key) -> str:
@@ -70,13 +78,9 @@ def draw(
     ``looked_for`` reports whether an object would be here if it were on the cluster: else it cannot be called absent.
     """
     drawing = _Drawing(cluster, written, looked_for, yaml=yaml)
-    shown = _connected(drawing.edges, _key(about)) if about is not None else drawing.connected()
+    shown = _connected(drawing.edges, key_of(about)) if about is not None else drawing.connected()
     nodes = [node for node in drawing.nodes() if node.id in shown]
     return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in shown and e.target in shown])
-
-
-def _key(document: Json) -> Key:
-    return outer_key(document), inner_key(document)
 
 
 def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
@@ -120,9 +124,9 @@ class _Drawing:
 
     def _edges(self) -> Iterator[Edge]:
         for kind, document in self._cluster.parents():
-            key = _key(document)
+            key = key_of(document)
             self._roles[key] = "child" if owner(document) else "parent" if kind.resource.children else "related"
-            owned = {_key(child) for child in self._cluster.children(document)}
+            owned = {key_of(child) for child in self._cluster.children(document)}
             for child in owned:
                 self._roles.setdefault(child, "child")
                 yield _edge(key, child, "makes")
@@ -166,21 +170,17 @@ class _Drawing:
         if pods:
             self._pods[key] = pods
         for pod in pods:
-            self._roles[_key(pod)] = "pod"
-            yield _edge(key, _key(pod), "runs")
-        spec, namespace = document.get("spec") or {}, document["metadata"].get("namespace", "")
-        target = spec.get("scaleTargetRef")
-        if target:
-            api_version = target.get("apiVersion") or "apps/v1"
-            scaled = f"{target['kind']}.{api_version}", f"{namespace}/{target['name']}"
-            if scaled in self._objects:
-                yield _edge(key, scaled, "scales")
-        for kind, name, label, optional in _references(spec):
-            outer, inner = f"{kind}.v1", f"{namespace}/{name}"
-            if (outer, inner) in self._objects:
-                yield _edge(key, (outer, inner), label)
-            elif self._looked_for((outer, inner)) and not optional:
-                yield _edge(key, self._missing((outer, inner)), label)
+            self._roles[key_of(pod)] = "pod"
+            yield _edge(key, key_of(pod), "runs")
+        target = scaled(document)
+        if target is not None and target in self._objects:
+            yield _edge(key, target, "scales")
+        for kind, name, label, optional in _references(document.get("spec") or {}):
+            read = f"{kind}.v1", f"{document['metadata'].get('namespace', '')}/{name}"
+            if read in self._objects:
+                yield _edge(key, read, label)
+            elif self._looked_for(read) and not optional:
+                yield _edge(key, self._missing(read), label)
 
     def nodes(self) -> Iterator[Node]:
         """Yield every object, and the absent ones that are named."""
@@ -201,18 +201,8 @@ class _Drawing:
         for key in self._absent:
             api_version, kind = _type(key[0])
             namespace, _, name = key[1].rpartition("/")
-            yield Node(
-                id=_id(key),
-                api_version=api_version,
-                kind=kind,
-                namespace=namespace,
-                name=name,
-                role="related",
-                state="absent",
-                cause="not found",
-                yaml="",
-                conditions=[],
-            )
+            head = {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}
+            yield self._node(key, head, "absent", "not found")
 
     def _own_state(
         self, document: Json, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]]
@@ -259,7 +249,7 @@ class _Drawing:
             family=kind.resource.family if kind is not None else "",
             state=state,
             cause=cause,
-            yaml=yaml_of(document) if self._yaml else "",
+            yaml=yaml_of(document) if self._yaml and state != "absent" else "",
             conditions=(document.get("status") or {}).get("conditions") or [],
             document=file,
             line=line,
@@ -283,6 +273,15 @@ def _kind_of(keys: Iterable[str], rule: Json) -> str:
         if key != POD and world.plural(name) == rule["resource"] and api_version == rule["apiVersion"]:
             return key
     return ""
+
+
+def scaled(document: Json) -> Key | None:
+    """Return the workload that an autoscaler scales."""
+    target = (document.get("spec") or {}).get("scaleTargetRef")
+    if not target:
+        return None
+    outer = f"{target['kind']}.{target.get('apiVersion') or 'apps/v1'}"
+    return outer, f"{document['metadata'].get('namespace', '')}/{target['name']}"
 
 
 # References of pods.

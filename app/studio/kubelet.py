@@ -16,7 +16,7 @@ from app.studio.clock import Clock
 from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
-class Phase(IntEnum):
+class PodPhase(IntEnum):
     """The phases of a pod."""
 
     PENDING = 0
@@ -30,11 +30,11 @@ class Phase(IntEnum):
 
 
 WORDS = {
-    Phase.PENDING: "created",
-    Phase.SCHEDULED: "scheduled",
-    Phase.INITIALIZING: "initializing",
-    Phase.RUNNING: "running",
-    Phase.READY: "ready",
+    PodPhase.PENDING: "created",
+    PodPhase.SCHEDULED: "scheduled",
+    PodPhase.INITIALIZING: "initializing",
+    PodPhase.RUNNING: "running",
+    PodPhase.READY: "ready",
 }
 
 
@@ -42,7 +42,7 @@ WORDS = {
 class Trouble:
     """A problem that keeps a pod in ``phase``, of one container or of the whole pod."""
 
-    phase: Phase
+    phase: PodPhase
     waiting: str = ""
     """The reason for which the container waits: ``ImagePullBackOff``, ``CrashLoopBackOff``."""
     message: str = ""
@@ -98,20 +98,21 @@ def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
 # One pod.
 
 
-def status(pod: Json, phase: Phase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
+def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
     """A pod's status in a phase; ``trouble`` is what holds it there. ``ends`` is True for a Job's pod."""
     held = trouble if trouble is not None and trouble.phase == phase else None
-    if phase is Phase.PENDING:
+    if phase is PodPhase.PENDING:
         if held is None:
             return {"phase": "Pending"}
-        return {"phase": "Pending", "conditions": [_unscheduled(held, clock)]}
+        unscheduled = _condition("PodScheduled", False, clock, "Unschedulable", held.message)
+        return {"phase": "Pending", "conditions": [unscheduled]}
     spec = pod["spec"]
     init, main = spec.get("initContainers") or [], spec.get("containers") or []
-    ready = phase is (Phase.RUNNING if ends else Phase.READY) and held is None
-    why = "" if ready else "PodCompleted" if ends and phase is Phase.READY else "ContainersNotReady"
+    ready = phase is (PodPhase.RUNNING if ends else PodPhase.READY) and held is None
+    why = "" if ready else "PodCompleted" if ends and phase is PodPhase.READY else "ContainersNotReady"
     conditions = [
         _condition("PodScheduled", True, clock),
-        _condition("Initialized", phase >= Phase.RUNNING, clock),
+        _condition("Initialized", phase >= PodPhase.RUNNING, clock),
         _condition("ContainersReady", ready, clock, why),
         _condition("Ready", ready, clock, why),
     ]
@@ -126,8 +127,8 @@ def status(pod: Json, phase: Phase, trouble: Trouble | None, clock: Clock, *, en
     return fields
 
 
-def _phase_word(phase: Phase, *, ends: bool) -> str:
-    return "Pending" if phase < Phase.RUNNING else "Succeeded" if ends and phase is Phase.READY else "Running"
+def _phase_word(phase: PodPhase, *, ends: bool) -> str:
+    return "Pending" if phase < PodPhase.RUNNING else "Succeeded" if ends and phase is PodPhase.READY else "Running"
 
 
 def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: str = "") -> Json:
@@ -135,38 +136,34 @@ def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: 
     return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": clock.text}
 
 
-def _unscheduled(trouble: Trouble, clock: Clock) -> Json:
-    return _condition("PodScheduled", False, clock, "Unschedulable", trouble.message)
-
-
 def _suffers(container: Json, among: Sequence[Json], trouble: Trouble | None) -> bool:
     name = trouble.container or among[0]["name"] if trouble is not None else ""
     return bool(container["name"] == name)
 
 
-def _init(container: Json, init: Sequence[Json], phase: Phase, held: Trouble | None, clock: Clock) -> Json:
-    if phase is Phase.INITIALIZING and held is not None and held.container and _suffers(container, init, held):
+def _init(container: Json, init: Sequence[Json], phase: PodPhase, held: Trouble | None, clock: Clock) -> Json:
+    if phase is PodPhase.INITIALIZING and held is not None and held.container and _suffers(container, init, held):
         return _suffering(container, held, clock)
     sidecar = container.get("restartPolicy") == "Always"
-    if phase < Phase.INITIALIZING:
+    if phase < PodPhase.INITIALIZING:
         return _status(container, {"waiting": {"reason": "PodInitializing"}})
-    if sidecar or phase is Phase.INITIALIZING:
+    if sidecar or phase is PodPhase.INITIALIZING:
         return _status(container, {"running": {"startedAt": clock.text}}, ready=sidecar, started=sidecar)
     return _status(container, _terminated(0, "Completed", "", clock), ready=True)
 
 
 def _container(
-    container: Json, main: Sequence[Json], phase: Phase, held: Trouble | None, clock: Clock, *, ends: bool
+    container: Json, main: Sequence[Json], phase: PodPhase, held: Trouble | None, clock: Clock, *, ends: bool
 ) -> Json:
-    if phase is Phase.INITIALIZING and held is not None and held.container not in {c["name"] for c in main}:
+    if phase is PodPhase.INITIALIZING and held is not None and held.container not in {c["name"] for c in main}:
         return _status(container, {"waiting": {"reason": "PodInitializing"}})
     if held is not None and _suffers(container, main, held):
         return _suffering(container, held, clock)
-    if phase < Phase.RUNNING:
+    if phase < PodPhase.RUNNING:
         return _status(container, {"waiting": {"reason": "ContainerCreating"}})
-    if phase is Phase.READY and ends:
+    if phase is PodPhase.READY and ends:
         return _status(container, _terminated(0, "Completed", "", clock))
-    ready = phase is Phase.READY or ends
+    ready = phase is PodPhase.READY or ends
     started = ready or "startupProbe" not in container
     return _status(container, {"running": {"startedAt": clock.text}}, ready=ready, started=started)
 

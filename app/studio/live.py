@@ -19,7 +19,7 @@ from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
 from app.cli.status import Row, row_of, rows_with_objects
 from app.cli.store import Store
-from app.cli.world import inner_key, outer_key
+from app.cli.world import outer_key
 from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
@@ -27,9 +27,9 @@ from app.kube.resource import ChildKind, CustomResource
 from app.settings import Settings
 from app.studio import models
 from app.studio.check import check
-from app.studio.compare import comparison_fields
+from app.studio.compare import comparison_fields, edits
 from app.studio.documents import Unknown
-from app.studio.graph import Places, draw, node_id
+from app.studio.graph import Places, draw, key_in, key_of, node_id
 
 _READY: Mapping[str, models.Ready] = {"True": "True", "False": "False"}
 _ACTIONS: Mapping[str, models.Action] = {"ADDED": "added", "MODIFIED": "modified", "DELETED": "deleted"}
@@ -77,7 +77,8 @@ class Live:
         document = self._find(kind, namespace, name)
         cluster = self._simulated_cluster(kind, document, namespace)
         drawn = draw(cluster, _written(document), document, partial(_looked_for, cluster, namespace))
-        related = [_manifest(cluster.objects[key]) for key in _keys(drawn, "related") if key in cluster.objects]
+        keys = [key_in(node.id) for node in drawn.nodes if node.role == "related"]
+        related = [_manifest(cluster.objects[key]) for key in keys if key in cluster.objects]
         return models.LiveGraph(nodes=drawn.nodes, edges=drawn.edges, manifest=_manifest(document), related=related)
 
     async def events(self) -> AsyncIterator[models.LiveEvent]:
@@ -122,7 +123,7 @@ class Live:
             for parent in (held, after)
         ]
         return models.LiveComparison(
-            **comparison_fields([], *sides),
+            **comparison_fields(list(edits([_single(_manifest(held).text)], [edited], namespace)), *sides),
             command=_command(request.text),
             findings=check(models.Manifests(documents=[document], namespace=namespace)),
         )
@@ -136,7 +137,7 @@ class Live:
     def _simulated_cluster(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
         """Return the part of the cluster that the object's hooks read."""
         related = clusters.readable_objects(self._source, resource, document, namespace)
-        objects = Store({(outer_key(item), inner_key(item)): item for item in [*related, document]})
+        objects = Store({key_of(item): item for item in [*related, document]})
         return Cluster(direct(Settings()), objects=objects)
 
 
@@ -190,10 +191,6 @@ def _event(action: str, document: Json, listed: models.LiveObject | None) -> mod
     return models.LiveEvent(action=_ACTIONS[action], node=node_id(document), namespace=namespace, object=listed)
 
 
-def _keys(graph: models.Graph, role: str) -> list[tuple[str, str]]:
-    return [(outer, inner) for node in graph.nodes if node.role == role for outer, _, inner in [node.id.partition(" ")]]
-
-
 def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
     """Report whether an object would have been read: all of served kinds; of others, those here if any were read."""
     outer, inner = key
@@ -204,7 +201,7 @@ def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
 
 def _written(document: Json) -> Places:
     """Return the place of an object in its document of the editor."""
-    return {(outer_key(document), inner_key(document)): (_manifest(document).name, 1)}
+    return {key_of(document): (_manifest(document).name, 1)}
 
 
 def _manifest(document: Json) -> models.Document:

@@ -23,7 +23,7 @@ State = Literal["ready", "waiting", "failing", "absent"]
 class Model(BaseModel):
     """A value of the page: camelCase outside, and nothing beside the fields that are named."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
 
 class Document(Model):
@@ -86,27 +86,27 @@ class Range(Model):
     end_column: int
 
 
-class Edit(Range):
+class TextEdit(Range):
     """Put ``text`` in place of the range."""
 
     text: str
 
 
-class Fix(Model):
+class Correction(Model):
     """A correction that can be applied as it is."""
 
     title: str = Field(description="What it does, for a button: `Write replicas`.")
-    edits: list[Edit] = Field(description="They do not overlap; apply all of them together.")
+    edits: list[TextEdit] = Field(description="They do not overlap; apply all of them together.")
 
 
-class Finding(Range):
+class PlacedFinding(Range):
     """A finding of `modelhooks validate`."""
 
     level: Level
     id: str = Field(description="The section of docs/findings.md: `unknown-field`.")
     path: str = Field(description="The field; empty where the whole document cannot be read.")
     message: str
-    fixes: list[Fix] = Field(default_factory=list, description="Corrections of which one may be chosen.")
+    fixes: list[Correction] = Field(default_factory=list, description="Corrections of which one may be chosen.")
 
 
 # Graph.
@@ -173,7 +173,7 @@ class OriginsRequest(Manifests):
     filter: str = Field(default="", description="Only values whose path contains this.")
 
 
-class Origin(Model):
+class ValueOrigin(Model):
     """One value of a child, and who set it."""
 
     path: str = Field(description="`Deployment/chat spec.template.spec.containers[main].image`")
@@ -187,7 +187,7 @@ class Origin(Model):
 # Simulation.
 
 
-class Scene(Model):
+class SceneOption(Model):
     """Something that happens to pods, claims or nodes."""
 
     name: str = Field(description="`image-pull-fails`")
@@ -195,7 +195,7 @@ class Scene(Model):
     description: str
 
 
-class ParentStatus(Model):
+class ParentReadiness(Model):
     """The status of a parent at one moment."""
 
     node: str = Field(description="Its id in the graph.")
@@ -211,7 +211,7 @@ class Step(Model):
     title: str = Field(description="What happened since the step before.")
     seconds: int = Field(description="Since the manifests were applied.")
     graph: Graph
-    parents: list[ParentStatus]
+    parents: list[ParentReadiness]
 
 
 class Simulation(Model):
@@ -274,7 +274,7 @@ class FieldEdit(Model):
 class Comparison(Model):
     """The effect of the change, as `modelhooks diff` prints it."""
 
-    edits: list[FieldEdit] = Field(description="What caused it; empty in Live, and where only settings differ.")
+    edits: list[FieldEdit] = Field(description="What caused it; empty where only settings differ.")
     objects: list[ObjectChange]
     summary: str = Field(description="One sentence for all of them.")
 
@@ -322,4 +322,4 @@ class LiveComparison(Comparison):
     """The effect of the edit, and the command that applies it; the studio itself writes nothing."""
 
     command: str = Field(description="A shell command that applies the manifest.")
-    findings: list[Finding]
+    findings: list[PlacedFinding]

@@ -8,30 +8,29 @@ from typing import Any
 from app.cli import catalogue
 from app.cli.explain import explain
 from app.cli.manifests import Manifest
-from app.cli.offline import in_cluster
+from app.cli.offline import identity
 from app.cli.origins import neighbourhood
 from app.cli.origins import written as fields_of
 from app.cli.simulate import Cluster
-from app.cli.store import owner
-from app.cli.world import inner_key, outer_key
+from app.cli.store import Key, owner
 from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.studio.documents import Unknown, settings
-from app.studio.graph import node_id
-from app.studio.models import Origin, OriginsRequest
-from app.studio.scenes import end
+from app.studio.graph import key_in, key_of, node_id
+from app.studio.models import OriginsRequest, ValueOrigin
+from app.studio.simulation import end
 
 
-def origins(request: OriginsRequest) -> list[Origin]:
+def origins(request: OriginsRequest) -> list[ValueOrigin]:
     """The values of the pods and autoscalers below one object. Raises :class:`Unknown` if nothing created it."""
     manifests, cluster = end(request)
     written = {
-        _key(manifest, request.namespace): manifest for manifest in [*catalogue.installed(manifests), *manifests]
+        identity(manifest, request.namespace): manifest for manifest in [*catalogue.installed(manifests), *manifests]
     }
-    outer, _, inner = request.node.partition(" ")
-    kind, parent = _maker(cluster, (outer, inner))
+    outer, inner = key = key_in(request.node)
+    kind, parent = _maker(cluster, key)
     related = neighbourhood(cluster, kind, parent, settling=True).objects
-    target = written[outer_key(parent), inner_key(parent)]
+    target = written[key_of(parent)]
     rest = [manifest for key, manifest in written.items() if key in related and manifest is not target]
     (explained,) = explain([target], request.namespace, others=rest, settings=settings(request.settings))
     child = "" if node_id(parent) == request.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
@@ -41,14 +40,6 @@ def origins(request: OriginsRequest) -> list[Origin]:
         for row in explained["values"]
         if row["path"].startswith(child) and request.filter in row["path"]
     ]
-
-
-Key = tuple[str, str]
-
-
-def _key(manifest: Manifest, namespace: str) -> Key:
-    document = in_cluster(manifest, namespace)
-    return outer_key(document), inner_key(document)
 
 
 def _maker(cluster: Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
@@ -75,11 +66,11 @@ def _places(explained: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[s
             yield f"{prefix}{path}", (manifest.file, *manifest.position(path))
 
 
-def _origin(row: dict[str, object], places: dict[str, Place]) -> Origin:
+def _origin(row: dict[str, object], places: dict[str, Place]) -> ValueOrigin:
     """Return the value with the place of its first source that is in the documents."""
     sources = str(row["source"]).split(", ")
     document, line, column = next((places[source] for source in sources if source in places), (None, None, None))
-    return Origin(
+    return ValueOrigin(
         path=str(row["path"]),
         value=row["value"],
         origin=str(row["source"]),

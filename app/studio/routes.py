@@ -22,7 +22,7 @@ from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
 from app.cli.schema import json_schema
 from app.families import KINDS
-from app.studio import catalogue, models, scenes
+from app.studio import catalogue, models, scenes, simulation
 from app.studio.check import check
 from app.studio.compare import compare
 from app.studio.documents import Refused, Unknown
@@ -79,15 +79,15 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
         return Response(schemas(), media_type="application/json")
 
     @router.get("/scenes")
-    def _scenes() -> list[models.Scene]:
+    def _scenes() -> list[models.SceneOption]:
         return scenes.listed()
 
     router.add_api_route("/check", check, methods=["POST"])
     turn = [Depends(Turn())]
-    router.add_api_route("/graph", scenes.graph, methods=["POST"], dependencies=turn)
-    router.add_api_route("/yaml", scenes.object_yaml, methods=["POST"], dependencies=turn)
+    router.add_api_route("/graph", simulation.graph, methods=["POST"], dependencies=turn)
+    router.add_api_route("/yaml", simulation.object_yaml, methods=["POST"], dependencies=turn)
     router.add_api_route("/origins", origins, methods=["POST"], dependencies=turn)
-    router.add_api_route("/simulate", scenes.simulate, methods=["POST"], dependencies=turn)
+    router.add_api_route("/simulate", simulation.simulate, methods=["POST"], dependencies=turn)
     router.add_api_route("/compare", compare, methods=["POST"], dependencies=turn)
     return router
 

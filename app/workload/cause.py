@@ -4,6 +4,9 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
+_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_BLANKS = re.compile(r"\s+")
+
 
 class Stage(IntEnum):
     """The stage at which a pod is held up. Causes are sorted by it: the first is quota, then comes a pod's life."""
@@ -35,10 +38,6 @@ class Cause:
     stage: Stage
     text: str
     reason: str
-
-
-_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
-_BLANKS = re.compile(r"\s+")
 
 
 def reason_word(text: str, default: str) -> str:

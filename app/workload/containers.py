@@ -8,6 +8,9 @@ from app.kube import field
 from app.kube.names import key_problem
 from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, not_empty, port_number
 
+_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "must be the name of an HTTP header")
+
 # Environment.
 
 
@@ -52,9 +55,6 @@ def field_reference(reference: Json, path: field.Path) -> Errors:
     elif name not in _FIELD_PATHS:
         supported = (*_FIELD_PATHS, "metadata.labels['<key>']", "metadata.annotations['<key>']")
         yield field.not_supported(name_path, name, supported)
-
-
-_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
 def resource_reference(reference: Json, path: field.Path) -> Errors:
@@ -107,8 +107,6 @@ def port(value: int | str, path: field.Path) -> Errors:
         detail = "must be a number from 1 to 65535, or the name of a port of the container"
         yield field.invalid(path, value, detail)
 
-
-header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "must be the name of an HTTP header")
 
 # Ports.
 

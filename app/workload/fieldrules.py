@@ -11,6 +11,7 @@ from app.kube.names import is_dns1123_label, is_dns1123_subdomain, is_label_valu
 Json = Mapping[str, Any]
 Errors = Iterable[field.Error]
 Rule = Callable[[Any, field.Path], Errors]
+_SERVICE_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def all_of(*rules: Rule) -> Rule:
@@ -75,9 +76,6 @@ def forbidden(detail: str) -> Rule:
 
 def matching(accepts: Callable[[str], object], detail: str) -> Rule:
     return lambda value, path: [] if accepts(value) else [field.invalid(path, value, detail)]
-
-
-_SERVICE_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def is_port_name(name: str) -> bool:

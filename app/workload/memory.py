@@ -12,6 +12,11 @@ from app.kube.fit import Fit, FitAnswer
 from app.workload.gpumodels import GPU_MODELS
 
 GIB = 2**30
+GPU_COUNTS = (1, 2, 4, 8)
+_NAMES = ("weights", "key-value cache", "overhead")
+_COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
+OVERHEAD = int(2.5 * GIB)
+"""Maximum that a server takes of each GPU for its context, buffers and graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +110,6 @@ def judge(question: Question) -> Fit:
     return replace(fit, enough=tuple(_enough(question)))
 
 
-GPU_COUNTS = (1, 2, 4, 8)
-
-
 def _enough(question: Question) -> Iterator[str]:
     """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
     previous = len(GPU_MODELS)
@@ -124,7 +126,8 @@ def _verdict(question: Question) -> Fit:
     use = question.use
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
-    amounts = weights(question), cache(question), _overhead(question)
+    weight = weights(question)
+    amounts = weight, cache(question), _overhead(question, weight)
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, amounts, strict=True))
     least = sum(part.least for part in amounts)
     most = None if use.more or any(part.most is None for part in amounts) else sum(part.most or 0 for part in amounts)
@@ -141,9 +144,6 @@ def _verdict(question: Question) -> Fit:
         ("available", f"{_gib(available)} GiB", f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"),
     )
     return _compared(question, total, available, rows)
-
-
-_NAMES = ("weights", "key-value cache", "overhead")
 
 
 def _compared(question: Question, total: Amount, available: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
@@ -193,9 +193,6 @@ def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, g
         return ""
     declared = f"{gpus} x {_gib(memory)} GiB"
     return f"the weights need at least {_gib(weight.least)} GiB ({weight.how}), and {declared} are declared"
-
-
-_COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def parameters(names: Iterable[str]) -> Amount:
@@ -291,12 +288,8 @@ def cache(question: Question) -> Amount:
     return Amount(least, per_token * tokens * shape.ends[1] * copies, how)
 
 
-OVERHEAD = int(2.5 * GIB)
-"""Maximum that a server takes of each GPU for its context, buffers and graphs."""
-
-
-def _overhead(question: Question) -> Amount:
-    most = max(question.gpus, 1) * OVERHEAD + (weights(question).most or 0) / 10
+def _overhead(question: Question, weight: Amount) -> Amount:
+    most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
     return Amount(0, most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
 
 
@@ -327,12 +320,20 @@ _BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf))*"
 """Words between a family and a size that change neither."""
 
 
+def _pattern(model: str) -> str:
+    """Return the regular expression of a model's name within others."""
+    family, _, size = model.rpartition("-")
+    return rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])"
+
+
+_PATTERNS = {_pattern(model): shape for model, shape in _SHAPES.items()}
+
+
 def shape_of(names: Iterable[str]) -> Shape | None:
     """Return the shape of a model with a known name."""
     for name in names:
         normalized = re.sub(r"[^a-z0-9.]+", "-", name.lower())
-        for model, shape in _SHAPES.items():
-            family, _, size = model.rpartition("-")
-            if re.search(rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])", normalized):
+        for pattern, shape in _PATTERNS.items():
+            if re.search(pattern, normalized):
                 return shape
     return None

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 
 from app.kube.base import Json
 from app.kube.merge import find
-from app.kube.objects import ObservedObject, last_applied
+from app.kube.objects import ObservedObject
 from app.kube.quantity import canonical
+
+DEFAULT = "default"
+"""The account of pods without ``serviceAccountName``."""
+
+_NAME = ("spec", "template", "spec", "serviceAccountName")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +89,6 @@ def resource_metric(name: str, utilization: int) -> Json:
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
-DEFAULT = "default"
-"""The account of pods without ``serviceAccountName``."""
-
-_NAME = ("spec", "template", "spec", "serviceAccountName")
-
-
 def account_in_place(observed: ObservedObject | None, running: str) -> str:
     """Return the ``serviceAccountName`` to send when a spec has none; empty to leave it out.
 
@@ -97,6 +96,6 @@ def account_in_place(observed: ObservedObject | None, running: str) -> str:
     ``serviceAccount``, and pods keep an account that may be deleted. So ``default`` is sent from then on. ``running``
     is the observed name; a name that another operator set is kept.
     """
-    if observed is None or not running or not find(last_applied(observed), _NAME):
+    if observed is None or not running or not find(observed.record, _NAME):
         return ""
     return DEFAULT

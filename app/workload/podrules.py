@@ -9,71 +9,50 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from app.hooks import sendable
-from app.kube import embedded, field
+from app.kube import field
 from app.kube.embedded_types import TYPES
 from app.workload import containers, placement, volumes, wholepod
-from app.workload.fieldrules import (
-    Json,
-    Rule,
-    all_of,
-    at_least,
-    at_most_items,
-    between,
-    dns_label,
-    each,
-    forbidden,
-    has,
-    ip,
-    key_name,
-    label_key,
-    labels,
-    matching,
-    not_empty,
-    object_name,
-    one_of,
-    port_name,
-    port_number,
-    relative_path,
-    user_id,
-)
+from app.workload import fieldrules as rules
 
-_STANDALONE = forbidden("only a standalone pod may set it; remove it")
-_TOPOLOGY_KEY = not_empty("name a label of the nodes, such as kubernetes.io/hostname", label_key)
+_STANDALONE = rules.forbidden("only a standalone pod may set it; remove it")
+_TOPOLOGY_KEY = rules.not_empty("name a label of the nodes, such as kubernetes.io/hostname", rules.label_key)
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
-_PROFILE_TYPE = not_empty(f"one of {', '.join(_PROFILES)}", one_of(*_PROFILES))
-_KEY = not_empty("write the key of the object that is meant", key_name)
-_KEY_REFERENCE = has("name", "write the name of the object that is meant")
-_INCLUSION = one_of("Honor", "Ignore", empty=False)
+_PROFILE_TYPE = rules.not_empty(f"one of {', '.join(_PROFILES)}", rules.one_of(*_PROFILES))
+_KEY = rules.not_empty("write the key of the object that is meant", rules.key_name)
+_KEY_REFERENCE = rules.has("name", "write the name of the object that is meant")
+_INCLUSION = rules.one_of("Honor", "Ignore", empty=False)
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, rules.Rule] = {
     # Pods that are kept running, as in a Deployment or LeaderWorkerSet.
-    "PodSpec": all_of(wholepod.name_servers, wholepod.shared_processes, wholepod.container_names, wholepod.host_ports),
+    "PodSpec": rules.all_of(
+        wholepod.name_servers, wholepod.shared_processes, wholepod.container_names, wholepod.host_ports
+    ),
     "PodSpec.activeDeadlineSeconds": _STANDALONE,
-    "PodSpec.dnsPolicy": one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
+    "PodSpec.dnsPolicy": rules.one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
     "PodSpec.ephemeralContainers": _STANDALONE,
-    "PodSpec.hostname": dns_label,
-    "PodSpec.imagePullSecrets": each(wholepod.pull_secret),
-    "PodSpec.initContainers": each(containers.sidecar),
-    "PodSpec.nodeSelector": labels,
-    "PodSpec.priorityClassName": object_name,
-    "PodSpec.restartPolicy": one_of("Always"),
-    "PodSpec.runtimeClassName": object_name,
-    "PodSpec.serviceAccountName": object_name,
-    "PodSpec.subdomain": dns_label,
-    "PodDNSConfig.nameservers": all_of(at_most_items(3), each(ip)),
+    "PodSpec.hostname": rules.dns_label,
+    "PodSpec.imagePullSecrets": rules.each(wholepod.pull_secret),
+    "PodSpec.initContainers": rules.each(containers.sidecar),
+    "PodSpec.nodeSelector": rules.labels,
+    "PodSpec.priorityClassName": rules.object_name,
+    "PodSpec.restartPolicy": rules.one_of("Always"),
+    "PodSpec.runtimeClassName": rules.object_name,
+    "PodSpec.serviceAccountName": rules.object_name,
+    "PodSpec.subdomain": rules.dns_label,
+    "PodDNSConfig.nameservers": rules.all_of(rules.at_most_items(3), rules.each(rules.ip)),
     # Containers.
-    "Container.imagePullPolicy": one_of("Always", "IfNotPresent", "Never"),
-    "Container.name": dns_label,
+    "Container.imagePullPolicy": rules.one_of("Always", "IfNotPresent", "Never"),
+    "Container.name": rules.dns_label,
     "Container.ports": containers.port_names,
-    "Container.terminationMessagePolicy": one_of("File", "FallbackToLogsOnError"),
-    "ContainerPort.containerPort": port_number,
-    "ContainerPort.hostPort": between(0, 65535),
-    "ContainerPort.name": port_name,
-    "ContainerPort.protocol": one_of("TCP", "UDP", "SCTP"),
+    "Container.terminationMessagePolicy": rules.one_of("File", "FallbackToLogsOnError"),
+    "ContainerPort.containerPort": rules.port_number,
+    "ContainerPort.hostPort": rules.between(0, 65535),
+    "ContainerPort.name": rules.port_name,
+    "ContainerPort.protocol": rules.one_of("TCP", "UDP", "SCTP"),
     # Environment (LK-V-K01 to LK-V-K06, LK-V-K35).
     "EnvVar": containers.variable,
-    "EnvVar.name": not_empty(
-        rule=matching(
+    "EnvVar.name": rules.not_empty(
+        rule=rules.matching(
             lambda name: all(" " <= char <= "~" and char != "=" for char in name),
             "must consist of printable ASCII characters other than '='",
         )
@@ -84,82 +63,83 @@ RULES: dict[str, Rule] = {
     "FileKeySelector.path": volumes.file_path,
     "ConfigMapKeySelector": _KEY_REFERENCE,
     "ConfigMapKeySelector.key": _KEY,
-    "ConfigMapKeySelector.name": object_name,
+    "ConfigMapKeySelector.name": rules.object_name,
     "SecretKeySelector": _KEY_REFERENCE,
     "SecretKeySelector.key": _KEY,
-    "SecretKeySelector.name": object_name,
+    "SecretKeySelector.name": rules.object_name,
     # Probes and lifecycle hooks (LK-V-K09 to LK-V-K15).
     "Container.livenessProbe": containers.liveness,
     "Container.readinessProbe": containers.readiness,
     "Container.startupProbe": containers.liveness,
     "Probe": containers.one_handler(("exec", "grpc", "httpGet", "tcpSocket"), "; the whole probe is replaced"),
-    "Probe.failureThreshold": at_least(1),
-    "Probe.initialDelaySeconds": at_least(0),
-    "Probe.periodSeconds": at_least(1),
-    "Probe.successThreshold": at_least(1),
-    "Probe.terminationGracePeriodSeconds": at_least(1),
-    "Probe.timeoutSeconds": at_least(1),
+    "Probe.failureThreshold": rules.at_least(1),
+    "Probe.initialDelaySeconds": rules.at_least(0),
+    "Probe.periodSeconds": rules.at_least(1),
+    "Probe.successThreshold": rules.at_least(1),
+    "Probe.terminationGracePeriodSeconds": rules.at_least(1),
+    "Probe.timeoutSeconds": rules.at_least(1),
     "LifecycleHandler": containers.one_handler(("exec", "httpGet", "sleep", "tcpSocket")),
-    "ExecAction": has("command"),
-    "GRPCAction.port": port_number,
+    "ExecAction": rules.has("command"),
+    "GRPCAction.port": rules.port_number,
     "HTTPGetAction.port": containers.port,
-    "HTTPGetAction.scheme": one_of("HTTP", "HTTPS"),
+    "HTTPGetAction.scheme": rules.one_of("HTTP", "HTTPS"),
     "HTTPHeader.name": containers.header_name,
-    "SleepAction.seconds": at_least(0),
+    "SleepAction.seconds": rules.at_least(0),
     "TCPSocketAction.port": containers.port,
     # Security contexts (LK-V-K16 to LK-V-K26).
     "AppArmorProfile": containers.local_profile,
     "AppArmorProfile.type": _PROFILE_TYPE,
-    "PodSecurityContext.fsGroup": user_id,
-    "PodSecurityContext.fsGroupChangePolicy": one_of("OnRootMismatch", "Always", empty=False),
-    "PodSecurityContext.runAsGroup": user_id,
-    "PodSecurityContext.runAsUser": user_id,
-    "PodSecurityContext.seLinuxChangePolicy": one_of("MountOption", "Recursive", empty=False),
-    "PodSecurityContext.supplementalGroups": each(user_id),
-    "PodSecurityContext.supplementalGroupsPolicy": one_of("Merge", "Strict", empty=False),
+    "PodSecurityContext.fsGroup": rules.user_id,
+    "PodSecurityContext.fsGroupChangePolicy": rules.one_of("OnRootMismatch", "Always", empty=False),
+    "PodSecurityContext.runAsGroup": rules.user_id,
+    "PodSecurityContext.runAsUser": rules.user_id,
+    "PodSecurityContext.seLinuxChangePolicy": rules.one_of("MountOption", "Recursive", empty=False),
+    "PodSecurityContext.supplementalGroups": rules.each(rules.user_id),
+    "PodSecurityContext.supplementalGroupsPolicy": rules.one_of("Merge", "Strict", empty=False),
     "SeccompProfile": containers.local_profile,
-    "SeccompProfile.localhostProfile": relative_path,
+    "SeccompProfile.localhostProfile": rules.relative_path,
     "SeccompProfile.type": _PROFILE_TYPE,
     "SecurityContext": containers.privilege_escalation,
-    "SecurityContext.procMount": one_of("Default", "Unmasked", empty=False),
-    "SecurityContext.runAsGroup": user_id,
-    "SecurityContext.runAsUser": user_id,
+    "SecurityContext.procMount": rules.one_of("Default", "Unmasked", empty=False),
+    "SecurityContext.runAsGroup": rules.user_id,
+    "SecurityContext.runAsUser": rules.user_id,
     "Sysctl.name": containers.sysctl_name,
     # Placement (LK-V-K08 and LK-V-K28 to LK-V-K31).
-    "LabelSelector.matchLabels": labels,
+    "LabelSelector.matchLabels": rules.labels,
     "LabelSelectorRequirement": placement.requirement(placement.LABEL_OPERATORS),
-    "NodeSelector.nodeSelectorTerms": not_empty("give at least one term"),
-    "NodeSelectorTerm.matchExpressions": each(placement.requirement(placement.NODE_OPERATORS)),
-    "NodeSelectorTerm.matchFields": each(placement.node_field),
+    "NodeSelector.nodeSelectorTerms": rules.not_empty("give at least one term"),
+    "NodeSelectorTerm.matchExpressions": rules.each(placement.requirement(placement.NODE_OPERATORS)),
+    "NodeSelectorTerm.matchFields": rules.each(placement.node_field),
     "PodAffinityTerm.topologyKey": _TOPOLOGY_KEY,
     "PodSpec.topologySpreadConstraints": placement.spread_pairs,
-    "PreferredSchedulingTerm.weight": between(1, 100),
+    "PreferredSchedulingTerm.weight": rules.between(1, 100),
     "Toleration": placement.toleration,
-    "Toleration.effect": one_of("NoSchedule", "PreferNoSchedule", "NoExecute"),
-    "Toleration.operator": one_of(*placement.TOLERATION_OPERATORS),
+    "Toleration.effect": rules.one_of("NoSchedule", "PreferNoSchedule", "NoExecute"),
+    "Toleration.operator": rules.one_of(*placement.TOLERATION_OPERATORS),
     "TopologySpreadConstraint": placement.spread,
-    "TopologySpreadConstraint.maxSkew": at_least(1),
-    "TopologySpreadConstraint.minDomains": at_least(1),
+    "TopologySpreadConstraint.maxSkew": rules.at_least(1),
+    "TopologySpreadConstraint.minDomains": rules.at_least(1),
     "TopologySpreadConstraint.nodeAffinityPolicy": _INCLUSION,
     "TopologySpreadConstraint.nodeTaintsPolicy": _INCLUSION,
     "TopologySpreadConstraint.topologyKey": _TOPOLOGY_KEY,
-    "TopologySpreadConstraint.whenUnsatisfiable": one_of("DoNotSchedule", "ScheduleAnyway", empty=False),
-    "WeightedPodAffinityTerm.weight": between(1, 100),
+    "TopologySpreadConstraint.whenUnsatisfiable": rules.one_of("DoNotSchedule", "ScheduleAnyway", empty=False),
+    "WeightedPodAffinityTerm.weight": rules.between(1, 100),
     # Volumes and mounts (LK-V-K32 to LK-V-K34).
     "ClusterTrustBundleProjection.path": volumes.file_path,
     "DownwardAPIVolumeFile.path": volumes.file_path,
     "KeyToPath.path": volumes.file_path,
     "ServiceAccountTokenProjection.path": volumes.file_path,
     "Volume": volumes.one_source,
-    "Volume.name": dns_label,
+    "Volume.name": rules.dns_label,
     "VolumeMount": volumes.one_sub_path,
     "VolumeMount.mountPath": volumes.mount_path,
-    "VolumeMount.subPath": relative_path,
-    "VolumeMount.subPathExpr": relative_path,
+    "VolumeMount.subPath": rules.relative_path,
+    "VolumeMount.subPathExpr": rules.relative_path,
 }
 """The rule between the fields of a type, by type, and the rule for one field, by ``type.field``."""
 
 POD = "PodTemplateSpec.spec"
+_ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
 
 
 def check(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
@@ -175,7 +155,7 @@ def check_embedded(place: str, value: object, path: field.Path) -> Iterator[fiel
 
 
 class _Place(NamedTuple):
-    rule: Rule | None
+    rule: rules.Rule | None
     type: str
     """The type of the field, or of the items of its list, if there are rules for it or below it."""
     is_list: bool
@@ -183,27 +163,24 @@ class _Place(NamedTuple):
     """Go's zero value of a required field, and otherwise ``None``."""
 
 
-_ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or-string": 0}
-
-
 @cache
 def _place(place: str) -> _Place:
     owner, _, name = place.partition(".")
-    type_, container = embedded.fields(owner)[name]
-    is_list = container == "[]"
+    declared = TYPES[owner][name]
+    type_, is_list = declared.type, declared.container == "[]"
     zero = [] if is_list else _ZERO_VALUES.get(type_, {})
     return _Place(
         RULES.get(place),
         type_ if type_ in TYPES and (type_ in RULES or _places(type_)) else "",
         is_list,
-        zero if name in embedded.members(owner).required else None,
+        zero if declared.required else None,
     )
 
 
 @cache
 def _places(type_name: str) -> dict[str, _Place]:
     """Return the fields of a type that have rules, themselves or below."""
-    places = {name: _place(f"{type_name}.{name}") for name in embedded.fields(type_name)}
+    places = {name: _place(f"{type_name}.{name}") for name in TYPES[type_name]}
     return {name: place for name, place in places.items() if place.rule or place.type}
 
 
@@ -212,10 +189,10 @@ def _check(place: _Place, value: Any, path: field.Path) -> Iterator[field.Error]
         yield from place.rule(value, path)
     if place.type:
         below = partial(_members, place.type)
-        yield from (each(below) if place.is_list else below)(value, path)
+        yield from (rules.each(below) if place.is_list else below)(value, path)
 
 
-def _members(type_name: str, value: Json, path: field.Path) -> Iterator[field.Error]:
+def _members(type_name: str, value: rules.Json, path: field.Path) -> Iterator[field.Error]:
     if rule := RULES.get(type_name):
         yield from rule(value, path)
     for name, place in _places(type_name).items():

@@ -13,6 +13,13 @@ from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, Co
 from app.limits import MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
 from app.workload.cause import Stage, one_line, reason_word
 
+_REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
+_UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
+_UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zone")
+_NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
+_NEVER_RAN = ("StartError", "ContainerCannotRun")
+"""The command does not exist in the image, or must not be run."""
+
 
 @dataclass(frozen=True, slots=True)
 class PodProblem:
@@ -83,9 +90,6 @@ def failures(pod: ObservedPod) -> Iterator[str]:
             yield f"container {status.name} {_ending(ended)}"
 
 
-_REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
-
-
 def _failed(pod: ObservedPod) -> PodProblem:
     """Problem of a pod that will not run again: evicted, or refused by its node."""
     reason, message = pod.status.reason, one_line(pod.status.message)
@@ -95,11 +99,6 @@ def _failed(pod: ObservedPod) -> PodProblem:
     if reason:
         return PodProblem(Stage.CRASH, reason_word(reason, "PodFailed"), f"failed ({reason}): {message}")
     return PodProblem(Stage.CRASH, "PodFailed", "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}")
-
-
-_UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
-_UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zone")
-_NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
 
 
 def _unscheduled(condition: Condition) -> PodProblem:
@@ -171,10 +170,6 @@ def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str)
         return PodProblem(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "))
     text = f"{what} {status.name} cannot be made ({waiting.reason}): {message}".rstrip(": ")
     return PodProblem(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
-
-
-_NEVER_RAN = ("StartError", "ContainerCannotRun")
-"""The command does not exist in the image, or must not be run."""
 
 
 def _crash(status: ContainerStatus, what: str) -> PodProblem | None:

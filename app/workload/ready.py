@@ -15,6 +15,8 @@ from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
 from app.workload.pods import PodProblem, counts, failures, newest_first, pod_problems
 from app.workload.rollout import ROLLING_OUT
 
+_RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
+
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:
     return sorted(dict.fromkeys(causes), key=lambda cause: (cause.stage, cause.text, cause.reason))
@@ -52,9 +54,6 @@ def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
         text = f"Deployment {name} does not progress: {one_line(progressing.message)}"
         causes.append(Cause(Stage.PROBE, text, reason_word(progressing.reason, "ProgressDeadlineExceeded")))
     return causes
-
-
-_RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
 
 
 def _refused(name: str, condition: Condition) -> Cause:

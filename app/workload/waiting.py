@@ -16,10 +16,22 @@ from app.hooks.protocol import AnyRequest, Inputs, observed_children
 from app.hooks.template import stays, without_template
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
-from app.kube.objects import ObservedObject, last_applied
+from app.kube.objects import ObservedObject
 from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.cause import Cause, Stage
 from app.workload.rollout import ROLLING_OUT
+
+RESYNC = 65.0
+"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
+_NAME_CONFLICT = (
+    "cannot be created: another object has that name (delete or rename it), or the API server rejects it (see the "
+    "events of this object)"
+)
+_REFUSED = "cannot be changed and stays as it was: the API server refuses the change (see the events of this object)"
+CHANGE_REFUSED = "ChangeRefused"
+"""Reason of ``Ready`` when a child stays as it is."""
+_ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT)
+"""The cause while an update has not been made yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
         current = observed.get(identity)
         if current is None:
             absent.append(" ".join(identity))
-        elif (record := last_applied(current)) is not None and _differ(child, record, current, request.inputs):
+        elif (record := current.record) is not None and _differ(child, record, current, request.inputs):
             pending.append(" ".join(identity))
     return Outstanding(absent, pending) if absent or pending else NOTHING
 
@@ -76,10 +88,6 @@ def _substance(child: Json) -> Json:
     return rest
 
 
-RESYNC = 65.0
-"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
-
-
 def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list[Cause]:
     """Return the causes for children that are outstanding since then, in RFC 3339; ``None`` for the present answer."""
     return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
@@ -88,7 +96,7 @@ def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list
 def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:
     """Return a cause for each absent child, such as ``Service chat``; ``since`` as above."""
     if timed_out(since, now):
-        return [Cause(Stage.SPEC, _name_conflict(child), "NameConflict") for child in absent]
+        return [Cause(Stage.SPEC, f"{child} {_NAME_CONFLICT}", "NameConflict") for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
 
 
@@ -98,28 +106,8 @@ def timed_out(since: str | None, now: datetime) -> bool:
     return age is not None and age > CHILD_TIMEOUT_SECONDS
 
 
-def _name_conflict(child: str) -> str:
-    return (
-        f"{child} cannot be created: another object has that name (delete or rename it), or the "
-        "API server rejects it (see the events of this object)"
-    )
-
-
-CHANGE_REFUSED = "ChangeRefused"
-"""Reason of ``Ready`` when a child stays as it is."""
-_ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT)
-"""The cause while an update has not been made yet."""
-
-
 def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> list[Cause]:
     """Return a cause for each outdated child; ``since`` as above."""
     if timed_out(since, now):
-        return [Cause(Stage.SPEC, _change_refused(child), CHANGE_REFUSED) for child in pending]
+        return [Cause(Stage.SPEC, f"{child} {_REFUSED}", CHANGE_REFUSED) for child in pending]
     return [_ROLLING_OUT for _ in pending]
-
-
-def _change_refused(child: str) -> str:
-    return (
-        f"{child} cannot be changed and stays as it was: the API server refuses the change (see the events of this "
-        "object)"
-    )

@@ -9,6 +9,7 @@ from app.kube.quantity import parse
 from app.workload.fieldrules import Errors, Json, object_name
 
 _LISTS = ("initContainers", "containers")
+_NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
 def name_servers(pod: Json, path: field.Path) -> Errors:
@@ -123,9 +124,6 @@ def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
         if detail:
             error = field.invalid(request_path, resources["requests"][name], detail)
             yield replace(error, against=path.child("limits").key(name))
-
-
-_NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
 def _amounts(quantities: Json) -> dict[str, Decimal]:

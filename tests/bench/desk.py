@@ -34,8 +34,9 @@ OBJECTS = 1000
 
 
 def run() -> None:
-    """Print CPU seconds of start-up, of one file, and of a thousand objects for every command that reads them."""
-    for arguments, target in ((["--help"], 0.25), (["validate", str(ONE)], 0.6)):
+    """Print CPU seconds of start-up, of one file, of the examples, and of a thousand objects."""
+    examples = ["explain", str(ROOT / "examples"), str(ROOT / SHARED)]
+    for arguments, target in ((["--help"], 0.25), (["validate", str(ONE)], 0.6), (examples, 2)):
         cpu = min(_cpu(arguments) for _ in range(3))
         print(f"modelhooks {Path(arguments[0]).name:22} {cpu:6.2f} CPU s (target {target})", flush=True)
     with tempfile.TemporaryDirectory() as directory:
@@ -47,7 +48,7 @@ def run() -> None:
             (["validate", str(old)], 10),
             (["render", str(old)], 10),
             (["diff", str(old), str(new)], 10),
-            (["explain", str(old)], 20),
+            (["explain", str(old)], 6),
         ]
         for arguments, target in calls:
             cpu = _cpu([*arguments, "--with", str(ROOT / SHARED)])

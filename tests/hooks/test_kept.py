@@ -8,7 +8,7 @@ import pytest
 
 from app.hooks.kept import desired_replicas, keep, keep_child
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedDeployment, last_applied
+from app.kube.objects import ObservedDeployment
 from tests.widgets import Children
 
 
@@ -47,7 +47,7 @@ def test_the_observed_replicas_win_over_the_record() -> None:
     """An old number would undo an autoscaler. The record itself does not change."""
     child = observed(deployment(RECORD, 6))
     assert keep_child(child)["spec"]["replicas"] == 6
-    assert last_applied(child) == RECORD
+    assert child.record == RECORD
 
 
 def test_replicas_are_not_added_to_a_record_without_them() -> None:
@@ -72,7 +72,7 @@ def test_ignores_a_null_in_a_record() -> None:
 def test_a_record_is_read_as_the_api_server_stores_it(written: str, read: dict[str, Any]) -> None:
     """Maps have no nulls, and whole numbers are integers."""
     text = f'{{"kind": "Deployment", "metadata": {{"name": "d"}}, "spec": {written}}}'
-    record = last_applied(observed(deployment(None, 2, **{LAST_APPLIED: text})))
+    record = observed(deployment(None, 2, **{LAST_APPLIED: text})).record
     assert record is not None
     assert record["spec"] == read
     assert [type(value) for value in record["spec"].values()] == [type(value) for value in read.values()]

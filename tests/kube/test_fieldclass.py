@@ -20,7 +20,7 @@ from app.kube.fieldclass import (
 )
 from app.kube.resource import CustomResource
 from tests.kube.widget import widget
-from tools.fieldpages import classes, leaves, markdown, page, table
+from tools.fieldpages import classes, leaves, pages, table
 
 
 class Part(KubeModel):
@@ -79,7 +79,9 @@ def test_a_field_without_a_class_stops_the_generator(whole: CustomResource) -> N
 
 
 def test_a_row_says_values_use_and_meaning(whole: CustomResource) -> None:
-    rows = [line for line in markdown(whole, table(whole)).splitlines() if line.startswith("| `")]
+    rows = [
+        line for line in pages("Widgets", [(whole, table(whole))])["widgets.md"].splitlines() if line.startswith("| `")
+    ]
     assert rows[:6] == [
         "| `name` | string | honoured | What it is called. |",
         "| `mode` | `a`, `b`; default `a` | defaulted | Text. |",
@@ -91,7 +93,7 @@ def test_a_row_says_values_use_and_meaning(whole: CustomResource) -> None:
 
 
 def test_a_page_explains_its_words(whole: CustomResource) -> None:
-    text = page("Widgets", [(whole, table(whole))])
+    text = pages("Widgets", [(whole, table(whole))])["widgets.md"]
     assert text.startswith("# Fields of Widgets\n")
     assert all(f"**{use}**" in text for use in Use)
     assert f"## {whole.kind} " in text

@@ -248,7 +248,7 @@ def test_the_readmes_table_has_every_kind() -> None:
 
 
 def test_the_paths_of_every_kind_are_documented() -> None:
-    page = (ROOT / "docs/reference/http.md").read_text()
+    page = (ROOT / "docs/reference/http-admission.md").read_text()
     rows = re.findall(r"^\| (\w+) \| `(.+?)` \| `(.+?)` \| `(.+?)` \|$", page, re.MULTILINE)
     assert rows == [(r.kind, _versions(r), r.hook_path, r.admission_path) for r in RESOURCES]
 
@@ -317,7 +317,14 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert not name or name in anchors(there), f"{page.name}: {target}#{name}"
 
 
-@pytest.mark.parametrize("page", ["compatibility", "operations", "reference/kserve", "reference/llmkube"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "compatibility",
+        "operations",
+        *(f"reference/{name}" for name in ("http", "kserve", "llmaz", "llmkube", "metacontroller")),
+    ],
+)
 def test_a_page_in_parts_lists_their_sections(page: str) -> None:
     """The page keeps the anchors of sections that moved to its parts, so that links from elsewhere still work."""
     index = ROOT / "docs" / f"{page}.md"

@@ -79,7 +79,9 @@ def test_without_a_page_it_says_how_to_build_one(tmp_path: Path) -> None:
 def test_the_types_are_in_the_openapi_document(client: TestClient) -> None:
     document = client.get("api/openapi.json").json()
     assert {"/api/check", "/api/graph", "/api/origins", "/api/simulate", "/api/compare"} <= document["paths"].keys()
-    assert {"Finding", "Graph", "Origin", "Simulation", "Comparison"} <= document["components"]["schemas"].keys()
+    assert {"PlacedFinding", "Graph", "ValueOrigin", "Simulation", "Comparison"} <= document["components"][
+        "schemas"
+    ].keys()
     assert not [path for path in document["paths"] if path.startswith("/api/live")]
 
 

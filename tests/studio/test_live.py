@@ -194,11 +194,16 @@ def compare(live: TestClient, text: str) -> Any:
 
 def test_an_edit_shows_what_it_does_and_the_command_that_applies_it(live: TestClient) -> None:
     text = get(live, "graph", **WHERE)["manifest"]["text"]
-    assert compare(live, text)["objects"] == []
+    same = compare(live, text)
+    assert (same["objects"], same["edits"]) == ([], [])
     edited = f"{text}  extraArgs: [--jinja]\n"
     answer = compare(live, edited)
     (changed,) = answer["objects"]
     assert (changed["kind"], changed["effect"]) == ("Deployment", "rolls pods")
+    line = edited.splitlines().index("  extraArgs: [--jinja]") + 1
+    assert [(edit["path"], edit["line"], edit["after"]) for edit in answer["edits"]] == [
+        ("spec.extraArgs", line, ["--jinja"])
+    ]
     ran = subprocess.run(
         ["/bin/sh", "-c", answer["command"].replace("kubectl apply -f -", "cat")],
         capture_output=True,

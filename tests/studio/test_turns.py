@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 
-from app.studio import models, scenes
+from app.studio import models, simulation
 from app.studio.routes import create_app
 
 NOTHING = models.Graph(nodes=[], edges=[])
@@ -45,7 +45,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Busy:
     def graph(asked: models.GraphRequest) -> models.Graph:
         return found.graph(asked)
 
-    monkeypatch.setattr(scenes, "graph", graph)
+    monkeypatch.setattr(simulation, "graph", graph)
     return found
 
 

@@ -16,7 +16,6 @@ from app.kube.base import KubeModel
 from app.kube.resource import ChildKind
 from tests.kube.widget import Part, widget
 from tools import generate, registration
-from tools.fieldpages import leaves
 
 
 class NotStructural(KubeModel):
@@ -199,11 +198,10 @@ def test_the_generated_files_are_up_to_date() -> None:
 
 
 def test_every_kind_has_a_field_table() -> None:
-    """The pages of the documentation have a section for each kind, and one row for each of its fields."""
+    """The pages of the documentation have a section for each kind."""
     text = "\n".join(generate.field_pages().values())
     sections = re.findall(r"^## (\w+) \(`([^`]+)`\)$", text, re.MULTILINE)
     assert sections == [(resource.kind, resource.api_version) for resource in RESOURCES]
-    assert text.count("\n| `") == sum(len(leaves(resource)) for resource in RESOURCES)
 
 
 @pytest.fixture

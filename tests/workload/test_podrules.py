@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.kube import embedded
+from app.kube.embedded_types import TYPES
 from app.kube.field import Path
 from app.workload import podrules
 
@@ -18,11 +18,11 @@ def errors(place: str, value: Any) -> list[str]:
 def reachable(type_name: str) -> set[str]:
     """Return the types and fields below a type that the traversal visits."""
     found = {type_name}
-    for name, (type_, _) in embedded.fields(type_name).items():
+    for name, part in TYPES[type_name].items():
         place = f"{type_name}.{name}"
         found.add(place)
         if podrules._place(place).type:
-            found |= reachable(type_)
+            found |= reachable(part.type)
     return found
 
 

@@ -39,6 +39,7 @@ from app.kube.fieldclass import without_effect
 from app.kube.merge import find, merge
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObjectMeta
+from app.kube.podspec import container_named
 from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
@@ -50,6 +51,11 @@ MODEL_URI = SPEC.child("model", "uri")
 NAME = field.Path("metadata").child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
+_CONFIDENTIAL = SPEC.child("model", "confidential")
+_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
+Place = tuple[str, str, str]
+"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
+_CREDENTIALS = Credentials()
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
@@ -88,7 +94,7 @@ def warnings(service: Service) -> list[field.Advice]:
         advices += _missing(spec)
     if spec.router is not None:
         advices += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
-    if spec.prefill is not None and not based and (spec.router is None or spec.router.scheduler is None):
+    if spec.prefill is not None and not based and spec.scheduler is None:
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
             "router.scheduler"
@@ -125,17 +131,9 @@ def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
         yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
     confidential = spec.model.confidential
     is_encrypted = confidential is not None and confidential.enabled and bool(confidential.resource_id)
-    if confidential is not None and is_encrypted and not _is_resource(confidential.resource_id):
+    if confidential is not None and is_encrypted and not _RESOURCE.fullmatch(confidential.resource_id):
         detail = "must name a resource of the key broker: kbs:///<repository>/<type>/<tag>"
         yield field.invalid(_CONFIDENTIAL.child("resourceId"), confidential.resource_id, detail)
-
-
-_CONFIDENTIAL = SPEC.child("model", "confidential")
-_RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+")
-
-
-def _is_resource(text: str) -> bool:
-    return OPEN in text or _RESOURCE.fullmatch(text) is not None
 
 
 def model_urls(model: types.LLMModelSpec) -> Iterator[field.Error]:
@@ -161,7 +159,7 @@ def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 def _route_document(spec: types.LLMInferenceServiceSpec) -> Json:
     """The managed route's spec as plain JSON; empty without one."""
-    http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
+    http = spec.http
     return http.spec.model_dump(by_alias=True, exclude_none=True) if http is not None and http.spec is not None else {}
 
 
@@ -171,7 +169,7 @@ def _rule_name_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     for position, rule in enumerate(replaced_as_a_whole(route).get("rules") or ()):
         if rule.get("name") != route["rules"][position].get("name"):
             hint = "two items of a list in this rule have the same key; Metacontroller keeps both only without the name"
-            yield _no_effect(HTTP.child("spec", "rules").index(position).child("name"), hint)
+            yield field.no_effect(HTTP.child("spec", "rules").index(position).child("name"), hint)
 
 
 # Bases.
@@ -186,12 +184,9 @@ def _bases(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    router = spec.router
-    http = router.route.http if router is not None and router.route is not None else None
-    if router is None or http is None or http.spec is None:
-        return
-    yield from _conflicting(spec)
-    yield from violations(http.spec, HTTP.child("spec"))
+    if spec.http is not None and spec.http.spec is not None:
+        yield from _conflicting(spec)
+        yield from violations(spec.http.spec, HTTP.child("spec"))
 
 
 def _conflicting(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -214,14 +209,9 @@ def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
 
 
-Place = tuple[str, str, str]
-"""Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
-
-
 def _gateways(spec: types.LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
     """Return the parents in the route's parentRefs, and those in ``gateway.refs``."""
-    router = spec.router
-    http = router.route.http if router is not None and router.route is not None else None
+    router, http = spec.router, spec.http
     parents = http.spec.parent_refs if http is not None and http.spec is not None else None
     refs = router.gateway.refs if router is not None and router.gateway is not None else None
     listeners = any(ref.section_name for ref in refs or ())
@@ -233,18 +223,17 @@ def _places(references: Sequence[ParentReference | types.GatewayReference] | Non
 
 
 def _pool(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    pool = scheduler.pool if scheduler is not None else None
+    pool = spec.pool
     if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
         detail = "ref and spec are mutually exclusive: reference a pool of your own, or describe the managed one"
         yield field.invalid(SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
-    yield from pool_contents(scheduler)
+    yield from pool_contents(spec)
 
 
-def pool_contents(scheduler: types.SchedulerSpec | None) -> Iterator[field.Error]:
+def pool_contents(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Check the managed pool by the rules that its schema has as CEL; also of configs."""
-    if scheduler is not None and scheduler.pool is not None and scheduler.pool.spec is not None:
-        yield from violations(scheduler.pool.spec, SCHEDULER.child("pool", "spec"))
+    if spec.pool is not None and spec.pool.spec is not None:
+        yield from violations(spec.pool.spec, SCHEDULER.child("pool", "spec"))
 
 
 # Updates.
@@ -271,10 +260,6 @@ def _same_size(old: types.WorkloadSpec, new: types.WorkloadSpec, path: field.Pat
 # What to say of a valid spec.
 
 
-def _no_effect(path: field.Path, instead: str) -> Advice:
-    return advice(path, f"accepted, no effect; {instead}", "no-effect")
-
-
 def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is None or spec.model == NO_MODEL:
         if not spec.base_refs:
@@ -299,10 +284,7 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield from [advice(MODEL_URI, doubt)] if doubt else []
     mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
     if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
-        yield _no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
-
-
-_CREDENTIALS = Credentials()
+        yield field.no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
 def _token_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
@@ -319,25 +301,21 @@ def _token_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> 
 
 def _has_model(pod: Json | None) -> bool:
     """Report whether the main container of a user's pod can load a model without the storage initializer."""
-    containers: list[Json] = (pod or {}).get("containers") or []
-    main = next((container for container in containers if container.get("name") == MAIN), {})
+    main = container_named(pod, MAIN)
     mounted = [str(mount.get("mountPath")).rstrip("/") for mount in main.get("volumeMounts") or ()]
     return bool(main.get("command")) or any(path in (MODEL_PATH, posixpath.dirname(MODEL_PATH)) for path in mounted)
 
 
 def _criticality_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
-    router = spec.router
-    http = router.route.http if router is not None and router.route is not None else None
     for path, word in _criticalities(metadata, spec):
         if word not in get_args(v1alpha1.Criticality):
             yield advice(
                 path, f"must be {', '.join(get_args(v1alpha1.Criticality))}, or nothing comes of it", "no-effect"
             )
-        elif (router is None or router.scheduler is None) and not spec.base_refs:
-            detail = "without router.scheduler no endpoint picker sees the requests"
-            yield advice(path, f"accepted, no effect; {detail}", "no-effect")
-        elif http is not None and http.refs:
+        elif spec.scheduler is None and not spec.base_refs:
+            yield field.no_effect(path, "without router.scheduler no endpoint picker sees the requests")
+        elif spec.http is not None and spec.http.refs:
             detail = "HTTPRoutes of your own have to set it, or clients to send it"
             yield advice(path, f"counts for requests that name the InferenceObjective in {OBJECTIVE_HEADER}; {detail}")
 
@@ -376,20 +354,18 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
         yield from _without_main(pod, path.child(key))
 
 
-_NO_TOLERANCE = "accepted, no effect; KEDA has this field only from 2.18 on, so it is not passed on"
-
-
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
     """Settings without effect: replicas that KEDA's autoscaler raises again, and a field that older KEDA lacks."""
     if scaling is not None and scaling.idle_replicas is not None:
-        message = "accepted, no effect; KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
-        yield advice(path.child("wva", "keda", "idleReplicaCount"), message, "no-effect")
+        message = "KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
+        yield field.no_effect(path.child("wva", "keda", "idleReplicaCount"), message)
     keda = scaling.wva.keda if scaling is not None and scaling.wva is not None else None
     config = keda.advanced.horizontal_pod_autoscaler_config if keda is not None and keda.advanced is not None else None
     below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
     for way, rules in ((config.behavior if config is not None else None) or {}).items():
         if isinstance(rules, dict) and rules.get("tolerance") is not None:
-            yield advice(below.child(way, "tolerance"), _NO_TOLERANCE, "no-effect")
+            message = "KEDA has this field only from 2.18 on, so it is not passed on"
+            yield field.no_effect(below.child(way, "tolerance"), message)
 
 
 def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:
@@ -410,7 +386,7 @@ def _parallelism_advice(workload: types.WorkloadSpec, path: field.Path, based: b
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
     if based and not parallelism.expert and "expert" in parallelism.model_fields_set:
-        yield _no_effect(path.child("expert"), "false counts as unset and does not override a base")
+        yield field.no_effect(path.child("expert"), "false counts as unset and does not override a base")
     if workload.worker is not None:
         return
     numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
@@ -458,7 +434,7 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
             yield advice(gateways.child("refs").index(position), message)
     if router.route is None and not based:
         if gateway is not None:
-            yield _no_effect(gateways, "add router.route")
+            yield field.no_effect(gateways, "add router.route")
         if router.scheduler is not None:
             yield advice(SCHEDULER, "without router.route no request goes through the pool; add router.route")
     http = router.route.http if router.route is not None else None
@@ -484,8 +460,8 @@ def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:
     if scheduler.pool is None or scheduler.pool.ref is None:
         return
     if not scheduler.pool.ref.name:
-        yield _no_effect(SCHEDULER.child("pool", "ref"), "it names no InferencePool, so one is created")
+        yield field.no_effect(SCHEDULER.child("pool", "ref"), "it names no InferencePool, so one is created")
         return
     unused = ("template", "replicas", "labels", "annotations", "config")
     if ignored := [name for name in unused if getattr(scheduler, name) is not None]:
-        yield _no_effect(SCHEDULER, f"with pool.ref no scheduler is created; remove {', '.join(ignored)}")
+        yield field.no_effect(SCHEDULER, f"with pool.ref no scheduler is created; remove {', '.join(ignored)}")

@@ -35,7 +35,7 @@ def template_inputs(service: Service, request: Request, settings: Settings) -> d
         refs = references(merged.document)
         names = {"accounts": [*refs.accounts], "schedulerConfig": [*(refs.scheduler_config or ())]}
         names, _ = rendered(names, merged.layers, merged.data)
-        scheduler_config = inputs.find_scheduler_config(*names["schedulerConfig"]) if names["schedulerConfig"] else ""
+        scheduler_config = inputs.finder.scheduler_config(*names["schedulerConfig"]) if names["schedulerConfig"] else ""
     except (OperatorConfigError, CombineError):
         return {}
     written = [layer for layer in merged.layers if layer.raw]

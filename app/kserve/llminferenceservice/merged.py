@@ -34,6 +34,7 @@ from app.workload.behavior import check_behavior
 ROUTER = SPEC.child("router")
 HTTP = ROUTER.child("route", "http")
 SCHEDULER = ROUTER.child("scheduler")
+_OWN = {"spec": "the service"}
 
 
 def check_effective(effective: Effective) -> list[field.Error]:
@@ -70,9 +71,6 @@ def _sourced(error: field.Error, effective: Effective) -> field.Error:
     return replace(error, body=f"{error.body} (set by {' and '.join(sources)})")
 
 
-_OWN = {"spec": "the service"}
-
-
 def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field.Error]:
     """The rules between fields; ``based``: a base may have what is missing, which shows once it is merged."""
     if spec.router is not None:
@@ -82,8 +80,8 @@ def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field
     for workload, path in workloads(spec):
         yield from _parallelism(workload, path, based=based)
     yield from caches(spec, is_part=based)
-    if spec.router is not None and spec.router.scheduler is not None:
-        yield from _scheduler(spec.router.scheduler)
+    if spec.scheduler is not None:
+        yield from _scheduler(spec.scheduler)
     yield from scaling(spec)
 
 
@@ -238,8 +236,8 @@ def templates(spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[Json | None
     for workload, path in workloads(spec):
         yield workload.template, path.child("template")
         yield workload.worker, path.child("worker")
-    if spec.router is not None and spec.router.scheduler is not None:
-        yield spec.router.scheduler.template, SCHEDULER.child("template")
+    if spec.scheduler is not None:
+        yield spec.scheduler.template, SCHEDULER.child("template")
 
 
 def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -255,7 +253,6 @@ def reserved(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     for workload, path in workloads(spec):
         yield from reserved_keys(workload.labels or {}, path.child("labels"))
         yield from reserved_keys(workload.annotations or {}, path.child("annotations"))
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    if scheduler is not None:
-        yield from reserved_keys(scheduler.labels or {}, SCHEDULER.child("labels"))
-        yield from reserved_keys(scheduler.annotations or {}, SCHEDULER.child("annotations"))
+    if spec.scheduler is not None:
+        yield from reserved_keys(spec.scheduler.labels or {}, SCHEDULER.child("labels"))
+        yield from reserved_keys(spec.scheduler.annotations or {}, SCHEDULER.child("annotations"))

@@ -18,17 +18,18 @@ from app.kserve.llminferenceservice import types
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
-from app.kserve.references import References, references
+from app.kserve.references import References, adapter_names, references
 from app.kserve.spec.template.language import OPEN
-from app.kube import objects
+from app.kube import objects, resource
+from app.kube.base import Json
 from app.kube.conditions import since
-from app.kube.resource import Resource
+from app.kube.merge import find
 from app.settings import Settings
 
 # Gateway API and its inference extension.
 
 
-class ParentReference(objects.Observed):
+class ObservedParentReference(objects.Observed):
     name: str = ""
     namespace: str | None = None
     group: str | None = None
@@ -37,14 +38,14 @@ class ParentReference(objects.Observed):
     port: int | None = None
 
 
-class ParentStatus(objects.ConditionsStatus):
+class ObservedParentStatus(objects.ConditionsStatus):
     """Status of a route or a pool as one gateway reports it."""
 
-    parent_ref: ParentReference = msgspec.field(default_factory=ParentReference)
+    parent_ref: ObservedParentReference = msgspec.field(default_factory=ObservedParentReference)
 
 
 class ParentsStatus(objects.Observed):
-    parents: list[ParentStatus] | None = None
+    parents: list[ObservedParentStatus] | None = None
 
 
 class BackendReference(objects.Observed):
@@ -67,8 +68,8 @@ class RouteRule(objects.Observed):
     matches: list[RouteMatch] | None = None
 
 
-class RouteSpec(objects.Observed):
-    parent_refs: list[ParentReference] | None = None
+class ObservedRouteSpec(objects.Observed):
+    parent_refs: list[ObservedParentReference] | None = None
     hostnames: list[str] | None = None
     rules: list[RouteRule] | None = None
 
@@ -76,16 +77,12 @@ class RouteSpec(objects.Observed):
 class ObservedRoute(objects.ObservedObject):
     """An HTTPRoute, managed or referenced."""
 
-    spec: RouteSpec = msgspec.field(default_factory=RouteSpec)
+    spec: ObservedRouteSpec = msgspec.field(default_factory=ObservedRouteSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
-class PoolSelector(objects.Observed):
-    match_labels: dict[str, str] | None = None
-
-
 class ObservedPoolSpec(objects.Observed):
-    selector: PoolSelector = msgspec.field(default_factory=PoolSelector)
+    selector: objects.LabelSelector = msgspec.field(default_factory=objects.LabelSelector)
 
 
 class ObservedPool(objects.ObservedObject):
@@ -107,134 +104,82 @@ class GatewayAddress(objects.Observed):
     value: str = ""
 
 
-class GatewaySpec(objects.Observed):
+class ObservedGatewaySpec(objects.Observed):
     listeners: list[GatewayListener] | None = None
 
 
-class GatewayStatus(objects.ConditionsStatus):
+class ObservedGatewayStatus(objects.ConditionsStatus):
     addresses: list[GatewayAddress] | None = None
 
 
-class Gateway(objects.RelatedMeta):
-    spec: GatewaySpec = msgspec.field(default_factory=GatewaySpec)
-    status: GatewayStatus = msgspec.field(default_factory=GatewayStatus)
-
-
-# The core group.
-
-
-class SecretName(objects.Observed):
-    name: str = ""
+class ObservedGateway(objects.RelatedMeta):
+    spec: ObservedGatewaySpec = msgspec.field(default_factory=ObservedGatewaySpec)
+    status: ObservedGatewayStatus = msgspec.field(default_factory=ObservedGatewayStatus)
 
 
 class ServiceAccount(objects.RelatedMeta):
-    secrets: list[SecretName] | None = None
+    secrets: list[objects.Named] | None = None
 
 
 # Services that share requests with this one.
 
 
-class PeerRouteSpec(objects.Observed):
-    group: str | None = None
-    weight: int | None = None
-
-
-class PeerPoolReference(objects.Observed):
-    name: str = ""
-
-
-class PeerPool(objects.Observed):
-    ref: PeerPoolReference = msgspec.field(default_factory=PeerPoolReference)
-
-
-class PeerScheduler(objects.Observed):
-    pool: PeerPool = msgspec.field(default_factory=PeerPool)
-
-
-class PeerRouter(objects.Observed):
-    route: PeerRouteSpec = msgspec.field(default_factory=PeerRouteSpec)
-    scheduler: PeerScheduler | None = None
-
-
-class PeerLoRA(objects.Observed):
-    adapters: Any = None
-
-
-class PeerModel(objects.Observed):
-    name: str = ""
-    lora: PeerLoRA = msgspec.field(default_factory=PeerLoRA)
-
-
-class PeerSpec(objects.Observed):
-    model: PeerModel = msgspec.field(default_factory=PeerModel)
-    router: PeerRouter = msgspec.field(default_factory=PeerRouter)
-
-
 class Peer(objects.RelatedMeta):
-    """Another service of the same route group."""
+    """Another service, whose spec is plain JSON."""
 
-    spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
+    spec: Json = msgspec.field(default_factory=dict)
     status: objects.ConditionsStatus = msgspec.field(default_factory=objects.ConditionsStatus)
 
     @property
     def models(self) -> frozenset[str]:
         """Model names that requests may use."""
-        listed = self.spec.model.lora.adapters
-        entries = listed if isinstance(listed, list) else []
-        names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")]
-        return frozenset((self.spec.model.name or self.metadata.name, *names))
+        base = find(self.spec, ("model", "name")) or self.metadata.name
+        return frozenset((base, *adapter_names(self.spec)))
 
 
 # The hook's view.
 
 
+def _kind(name: str) -> Any:
+    """Objects of a kind, ``None`` by default."""
+    return msgspec.field(name=name, default=None)
+
+
 class Children(msgspec.Struct):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
-    deployments: ByName[objects.ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    services: ByName[objects.ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = msgspec.field(
-        name=f"LeaderWorkerSet.{constants.LEADER_WORKER_SET_API}", default=None
+    deployments: ByName[objects.ObservedDeployment] = _kind("Deployment.apps/v1")
+    services: ByName[objects.ObservedObject] = _kind("Service.v1")
+    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = _kind(
+        f"LeaderWorkerSet.{constants.LEADER_WORKER_SET_API}"
     )
-    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{constants.GATEWAY_API}", default=None)
-    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{constants.POOL_API}", default=None)
-    service_accounts: ByName[ObservedAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
-    roles: ByName[ObservedRole] = msgspec.field(name="Role.rbac.authorization.k8s.io/v1", default=None)
-    role_bindings: ByName[ObservedBinding] = msgspec.field(
-        name="RoleBinding.rbac.authorization.k8s.io/v1", default=None
-    )
-    config_maps: ByName[objects.ObservedObject] = msgspec.field(name="ConfigMap.v1", default=None)
-    autoscalers: ByName[objects.ObservedConditions] = msgspec.field(
-        name=f"HorizontalPodAutoscaler.{constants.AUTOSCALER_API}", default=None
-    )
-    scaled_objects: ByName[objects.ObservedConditions] = msgspec.field(
-        name=f"ScaledObject.{constants.SCALED_OBJECT_API}", default=None
-    )
-    variants: ByName[objects.ObservedObject] = msgspec.field(
-        name=f"VariantAutoscaling.{constants.VARIANT_API}", default=None
-    )
-    claim_templates: ByName[objects.ObservedObject] = msgspec.field(
-        name=f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}", default=None
-    )
-    objectives: ByName[objects.ObservedObject] = msgspec.field(
-        name=f"InferenceObjective.{constants.OBJECTIVE_API}", default=None
-    )
+    routes: ByName[ObservedRoute] = _kind(f"HTTPRoute.{constants.GATEWAY_API}")
+    pools: ByName[ObservedPool] = _kind(f"InferencePool.{constants.POOL_API}")
+    service_accounts: ByName[ObservedAccount] = _kind("ServiceAccount.v1")
+    roles: ByName[ObservedRole] = _kind("Role.rbac.authorization.k8s.io/v1")
+    role_bindings: ByName[ObservedBinding] = _kind("RoleBinding.rbac.authorization.k8s.io/v1")
+    config_maps: ByName[objects.ObservedObject] = _kind("ConfigMap.v1")
+    autoscalers: ByName[objects.ObservedConditions] = _kind(resource.AUTOSCALERS.key)
+    scaled_objects: ByName[objects.ObservedConditions] = _kind(f"ScaledObject.{constants.SCALED_OBJECT_API}")
+    variants: ByName[objects.ObservedObject] = _kind(f"VariantAutoscaling.{constants.VARIANT_API}")
+    claim_templates: ByName[objects.ObservedObject] = _kind(f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}")
+    objectives: ByName[objects.ObservedObject] = _kind(f"InferenceObjective.{constants.OBJECTIVE_API}")
 
 
 class Related(msgspec.Struct):
     """Related objects by kind; ``None`` where they were not asked for."""
 
-    configs: ByName[Parent] = msgspec.field(name=f"LLMInferenceServiceConfig.{V1ALPHA2}", default=None)
-    older_configs: ByName[Parent] = msgspec.field(name=f"LLMInferenceServiceConfig.{V1ALPHA1}", default=None)
+    configs: ByName[Parent] = _kind(f"LLMInferenceServiceConfig.{V1ALPHA2}")
+    older_configs: ByName[Parent] = _kind(f"LLMInferenceServiceConfig.{V1ALPHA1}")
     """For a parent of v1alpha1, instead of the others."""
-    peers: ByName[Peer] = msgspec.field(name=f"LLMInferenceService.{V1ALPHA2}", default=None)
-    config_maps: ByName[objects.ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
-    service_accounts: ByName[ServiceAccount] = msgspec.field(name="ServiceAccount.v1", default=None)
-    gateways: ByName[Gateway] = msgspec.field(name=f"Gateway.{constants.GATEWAY_API}", default=None)
-    routes: ByName[ObservedRoute] = msgspec.field(name=f"HTTPRoute.{constants.GATEWAY_API}", default=None)
-    pools: ByName[ObservedPool] = msgspec.field(name=f"InferencePool.{constants.POOL_API}", default=None)
-    services: ByName[objects.RelatedMeta] = msgspec.field(name="Service.v1", default=None)
-    pods: ByName[objects.ObservedPod] = msgspec.field(name="Pod.v1", default=None)
+    peers: ByName[Peer] = _kind(f"LLMInferenceService.{V1ALPHA2}")
+    config_maps: ByName[objects.ObservedConfigMap] = _kind("ConfigMap.v1")
+    service_accounts: ByName[ServiceAccount] = _kind("ServiceAccount.v1")
+    gateways: ByName[ObservedGateway] = _kind(f"Gateway.{constants.GATEWAY_API}")
+    routes: ByName[ObservedRoute] = _kind(f"HTTPRoute.{constants.GATEWAY_API}")
+    pools: ByName[ObservedPool] = _kind(f"InferencePool.{constants.POOL_API}")
+    services: ByName[objects.RelatedMeta] = _kind("Service.v1")
+    pods: ByName[objects.ObservedPod] = _kind("Pod.v1")
 
     def __post_init__(self) -> None:
         if self.older_configs is not None:
@@ -244,7 +189,7 @@ class Related(msgspec.Struct):
 
 # Context of a reconciliation.
 
-Service = Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
+Service = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
 Request = SyncRequest[Children, Related]
 
 
@@ -326,7 +271,7 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     if f"httproutes.{constants.GATEWAY_GROUP}" in declared and _routed(service.spec):
         rules += _named(constants.GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
         rules += _gateways(refs, namespace, OperatorConfig(system).gateway)
-    if service.spec.router is not None and service.spec.router.route is not None and service.spec.router.route.group:
+    if service.spec.route is not None and service.spec.route.group:
         rules.append(RelatedRule(constants.API_VERSION, "llminferenceservices", namespace))
     if f"inferencepools.{constants.POOL_GROUP}" in declared:
         rules += _named(constants.POOL_API, "inferencepools", namespace, refs.pools, refs)
@@ -341,8 +286,7 @@ def _config_maps(
     ``copied``: whether the bundle is copied to the service's namespace. The operator's settings name its source, so
     every ConfigMap of the system namespace is selected.
     """
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    config = scheduler.config if scheduler is not None else None
+    config = spec.scheduler.config if spec.scheduler is not None else None
     if config is None and spec.base_refs:
         return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
     name = refs.scheduler_config[0] if refs.scheduler_config else ""

@@ -10,14 +10,13 @@ from typing import Any
 from app.hooks.protocol import get, sorted_values
 from app.kserve import devices, lora
 from app.kserve.constants import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
-from app.kserve.features import NO_TLS
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
-from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
+from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
 from app.kserve.references import references
-from app.kserve.router.tokenizer import with_tokenizer
+from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
 from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
@@ -36,6 +35,12 @@ Keyed = list[str | tuple[str, Any]]
 
 MODEL = "spec.model.uri and the operator's settings"
 """Source of everything that is added to a pod to provide the model."""
+PROMETHEUS = f"ConfigMap/{OPERATOR_CONFIG} {AUTOSCALING_KEY}"
+"""Source of the address of Prometheus and of the credentials for it."""
+_OPERATORS = (
+    *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
+    *(f".authenticationRef.{key}" for key in ("name", "kind")),
+)
 
 
 def pins_of(service: Service, settings: Settings) -> dict[str, str]:
@@ -68,8 +73,7 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
         pins,
         prefix,
         operator,
-        finder.config,
-        finder.scheduler_config,
+        finder,
         excluded,
         claims_devices=context.device_request is not None,
     )
@@ -117,7 +121,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
         if group.leader is not None:
             rows += _pod(effective, group.leader, [*side, "template"], f"{place}.leaderTemplate")
         rows += _pod(effective, group.worker, [*side, "worker"], f"{place}.workerTemplate")
-    scheduler = effective.spec.router.scheduler if effective.spec.router is not None else None
+    scheduler = effective.spec.scheduler
     if scheduler is not None and scheduler.template is not None:
         place = f"Deployment/{context.names.scheduler} spec.template"
         pod, _ = with_tokenizer(effective.spec, scheduler, context, context.deployment(context.names.scheduler))
@@ -132,14 +136,6 @@ def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origi
         for path, value in itertools.chain.from_iterable(leaves(child["spec"], SPEC) for child in scaled_objects):
             if str(path).endswith(_OPERATORS):
                 yield Origin(f"ScaledObject/{plan.scaler} {path}", value, PROMETHEUS)
-
-
-PROMETHEUS = f"ConfigMap/{OPERATOR_CONFIG} {AUTOSCALING_KEY}"
-"""Source of the address of Prometheus and of the credentials for it."""
-_OPERATORS = (
-    *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
-    *(f".authenticationRef.{key}" for key in ("name", "kind")),
-)
 
 
 def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -> list[Origin]:
@@ -190,11 +186,11 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
         yield path, keyed, value
 
 
-# Warnings of ``modelhooks validate`` for files with a service and what it depends on; ``PresetsCombined`` in a cluster.
-
-
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
-    """Warn of operator settings without effect, and if the service and its configs make no pods together."""
+    """Warn of operator settings without effect, and if the service and its configs make no pods together.
+
+    In a cluster ``PresetsCombined`` says the latter.
+    """
     related = request.related or Related()
     places = (service.metadata.namespace, settings.kserve_system_namespace)
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs

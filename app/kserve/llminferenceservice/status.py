@@ -6,58 +6,62 @@ pod's life.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from app.kserve import features, kvcache
+from app.kserve import kvcache
+from app.kserve.constants import MAIN, TOKENIZER
 from app.kserve.devices import NO_CLAIM, device_request
+from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.checks import MODEL_URI
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import (
-    ROUTER_CONDITIONS,
-    SCALING_CONDITIONS,
-    WORKLOAD_CONDITIONS,
-    ConditionType,
-    LLMInferenceServiceStatus,
-    Reason,
-)
+from app.kserve.lora import is_loaded
+from app.kserve.modeluri import parse
+from app.kserve.operator import NO_TLS
 from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, WorkloadResult, fails
+from app.kserve.sources import provider
 from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins
 from app.kube import field
+from app.kube.base import Json
 from app.kube.conditions import since
+from app.kube.podspec import container_named
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
 _ADVISORY = (
-    ConditionType.CRITICALITY_APPLIED,
-    ConditionType.GROUP_READY,
-    ConditionType.GROUP_DEGRADED,
-    ConditionType.FEATURES_APPLIED,
+    types.ConditionType.CRITICALITY_APPLIED,
+    types.ConditionType.GROUP_READY,
+    types.ConditionType.GROUP_DEGRADED,
+    types.ConditionType.FEATURES_APPLIED,
 )
 """Conditions that decide nothing, and that a stopped service has not."""
-_STOPPED = fails(Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
+_NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
+_SIDECARS = {PRECISE: "tokenizer", "token-producer": "tokenizer", PREDICTED_LATENCY: "latency predictor"}
+"""Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
+_STOPPED = fails(types.Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
 
 def status(
-    previous: LLMInferenceServiceStatus, generation: int | None, outcome: Outcome, now: datetime
-) -> LLMInferenceServiceStatus:
+    previous: types.LLMInferenceServiceStatus, generation: int | None, outcome: Outcome, now: datetime
+) -> types.LLMInferenceServiceStatus:
     """Build the status after a sync; ``previous`` has transition times and the conditions of phases not reached."""
     ledger = ConditionLedger(previous.conditions, now)
     if outcome.presets is not None:
-        ledger.set(ConditionType.PRESETS_COMBINED, outcome.presets)
+        ledger.set(types.ConditionType.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
-        ledger.set_all((*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS), _STOPPED)
-        for condition in (*SCALING_CONDITIONS, *_ADVISORY):
+        ledger.set_all((*types.WORKLOAD_CONDITIONS, *types.ROUTER_CONDITIONS), _STOPPED)
+        for condition in (*types.SCALING_CONDITIONS, *_ADVISORY):
             ledger.remove(condition)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
     if outcome.features is not None:
-        ledger.set(ConditionType.FEATURES_APPLIED, outcome.features)
+        ledger.set(types.ConditionType.FEATURES_APPLIED, outcome.features)
     elif outcome.router is not None:
-        ledger.remove(ConditionType.FEATURES_APPLIED)
-    ledger.set(ConditionType.READY, _ready(ledger, outcome, absent))
+        ledger.remove(types.ConditionType.FEATURES_APPLIED)
+    ledger.set(types.ConditionType.READY, _ready(ledger, outcome, absent))
     url, addresses, workloads, router = previous.url, previous.addresses, previous.workloads, previous.router
     if outcome.stopped:
         url, addresses, workloads, router = "", [], None, None
@@ -67,7 +71,7 @@ def status(
         if not outcome.router.failed:
             workloads, router = outcome.parts, outcome.router.parts
     applied = list(outcome.applied) if outcome.presets is not None else previous.applied_configs
-    return LLMInferenceServiceStatus(
+    return types.LLMInferenceServiceStatus(
         url=url,
         addresses=addresses,
         annotations=dict(outcome.pins),
@@ -84,48 +88,73 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 
     That is the workload's condition for a model address that cannot be fetched (KS-7.5), else ``PresetsCombined``.
     """
-    state = fails(Reason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
+    state = fails(types.Reason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
     if any(error.path != MODEL_URI for error in errors):
-        return Outcome(pins, fails(Reason.COMBINE_BASE_ERROR, state.message), None, None, state)
-    condition = ConditionType.WORKER_WORKLOAD_READY if multi_node else ConditionType.MAIN_WORKLOAD_READY
-    reason = Reason.RECONCILE_MULTI_NODE_ERROR if multi_node else Reason.RECONCILE_SINGLE_NODE_ERROR
+        return Outcome(pins, fails(types.Reason.COMBINE_BASE_ERROR, state.message), None, None, state)
+    condition = types.ConditionType.WORKER_WORKLOAD_READY if multi_node else types.ConditionType.MAIN_WORKLOAD_READY
+    reason = types.Reason.RECONCILE_MULTI_NODE_ERROR if multi_node else types.Reason.RECONCILE_SINGLE_NODE_ERROR
     workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
     return Outcome(pins, None, workloads, None, state)
 
 
 def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionState | None:
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
-    scheduler = spec.router.scheduler if spec.router is not None else None
+    scheduler = spec.scheduler
     config = scheduler.config if scheduler is not None else None
-    reported = [(Reason.TLS_NOT_SUPPORTED, features.NO_TLS)] if context.operator.ingress.tls else []
+    reported = [(types.Reason.TLS_NOT_SUPPORTED, NO_TLS)] if context.operator.ingress.tls else []
     if context.children.claim_templates is None and device_request(context.metadata) is not None:
-        reported.append((Reason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
+        reported.append((types.Reason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
     if scheduler is not None and config is not None:
-        problems = features.plugins_without_server(config.inline, scheduler.template)
-        reported += [(Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
-        if features.tokenizer_lacks_files(spec):
-            reported.append((Reason.PLUGIN_SERVER_MISSING, features.NO_FILES))
+        problems = _plugins_without_server(config.inline, scheduler.template)
+        reported += [(types.Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
+        if _tokenizer_lacks_files(spec):
+            reported.append((types.Reason.PLUGIN_SERVER_MISSING, _NO_FILES))
     workloads = [workload for workload in (spec, spec.prefill) if workload is not None]
     if any(kvcache.lacks_flag(side.kv_cache_offloading, side.template, side.worker) for side in workloads):
-        reported.append((Reason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
+        reported.append((types.Reason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
+
+
+def _plugins_without_server(config: object, pod: Json | None) -> Iterator[str]:
+    """Yield a problem for each plugin whose server is not a container of the endpoint picker's pod."""
+    names = {container.get("name") for container in (pod or {}).get("containers") or ()}
+    if names - {MAIN, TOKENIZER}:
+        return
+    for plugin in plugins(document_of(config)):
+        server = _SIDECARS.get(str(plugin.get("type")))
+        if server is not None and server not in names:
+            yield f"{plugin['type']} needs a {server}, and no container has one; add one to scheduler.template"
+
+
+def _tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
+    """Report whether a plugin of the endpoint picker asks a tokenizer that nothing brings the model's files."""
+    scheduler = spec.scheduler
+    if scheduler is None or scheduler.config is None:
+        return False
+    has_tokenizer = bool(container_named(scheduler.template, TOKENIZER))
+    asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of(scheduler.config.inline)))
+    is_image = spec.model is not None and provider(parse(spec.model.uri)).is_image
+    return has_tokenizer and asks and (is_image or not is_loaded(spec))
 
 
 def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
     result = outcome.workloads
     if result is not None:
-        for condition in (*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS):
+        for condition in (*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS):
             state = result.states.get(condition)
             if state is not None:
                 ledger.set(condition, state)
             elif not result.failed:
                 ledger.remove(condition)
     if result is not None and result.failed:  # a stale condition of the previous topology may still be False; ignore it
-        ledger.set(ConditionType.WORKLOADS_READY, next(iter(result.states.values())))
+        ledger.set(types.ConditionType.WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
-        ledger.set(ConditionType.WORKLOADS_READY, ledger.first_false((*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS)))
+        ledger.set(
+            types.ConditionType.WORKLOADS_READY,
+            ledger.first_false((*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS)),
+        )
     else:
-        ledger.set_unknown(ConditionType.WORKLOADS_READY)
+        ledger.set_unknown(types.ConditionType.WORKLOADS_READY)
 
 
 def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
@@ -136,19 +165,19 @@ def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
         else:
             ledger.set(condition, state)
     if result is not None or outcome.stopped:
-        ledger.set(ConditionType.ROUTER_READY, ledger.first_false(ROUTER_CONDITIONS))
+        ledger.set(types.ConditionType.ROUTER_READY, ledger.first_false(types.ROUTER_CONDITIONS))
     else:
-        ledger.set_unknown(ConditionType.ROUTER_READY)
+        ledger.set_unknown(types.ConditionType.ROUTER_READY)
 
 
 def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) -> list[Cause]:
     """Report children that are missing or unchanged; ``ChildrenCreated`` has the time since when."""
     if not outcome.outstanding:
-        ledger.remove(ConditionType.CHILDREN_CREATED)
+        ledger.remove(types.ConditionType.CHILDREN_CREATED)
         return []
-    waited = since(ledger.conditions(), ConditionType.CHILDREN_CREATED, "False")
+    waited = since(ledger.conditions(), types.ConditionType.CHILDREN_CREATED, "False")
     causes = waiting_causes(outcome.outstanding, waited, now)
-    ledger.set(ConditionType.CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
+    ledger.set(types.ConditionType.CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
     return causes
 
 
@@ -160,16 +189,16 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
     early = outcome.error or outcome.presets
     error = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
-        return fails(Reason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
+        return fails(types.Reason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
-    conflict = next((cause for cause in absent if cause.reason in (Reason.NAME_CONFLICT, CHANGE_REFUSED)), None)
-    types = [ConditionType.ROUTER_READY, ConditionType.WORKLOADS_READY]
+    conflict = next((cause for cause in absent if cause.reason in (types.Reason.NAME_CONFLICT, CHANGE_REFUSED)), None)
+    order = [types.ConditionType.ROUTER_READY, types.ConditionType.WORKLOADS_READY]
     if outcome.workloads is not None and outcome.workloads.failed:
-        types.reverse()
-    deciding = next((f for type_ in types if (f := ledger.false(type_)) is not None), None)
+        order.reverse()
+    deciding = next((f for type_ in order if (f := ledger.false(type_)) is not None), None)
     if conflict is None and deciding is None:
-        return CONDITION_TRUE if all(map(ledger.is_true, types)) else None
+        return CONDITION_TRUE if all(map(ledger.is_true, order)) else None
     message = ready_message(_causes(outcome, absent))
     if conflict is not None:
         return fails(conflict.reason, message)
@@ -188,6 +217,6 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
         all_causes += [cause for cause in causes if cause is not None]
     if router is not None:
         all_causes += router.causes
-        causes = (state.cause for type_ in ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
+        causes = (state.cause for type_ in types.ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
         all_causes += [cause for cause in causes if cause is not None]
     return all_causes

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from app.kserve import gatewayapi
 from app.kube import field
-from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Json, KubeModel, pattern
+from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Int64, Json, KubeModel, pattern
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.rules import Rule, Rules, cel
 
@@ -30,6 +30,18 @@ ROUTE_SPEC = passed_through("to the HTTPRoute, laid over the preset")
 POOL_SPEC = passed_through("to the InferencePool, laid over the preset")
 MATCH_LABELS = defaulted("in addition to the service's own labels")
 PICKER_NAME = honoured("name of the endpoint picker's Service, which is created")
+_MODIFIERS = "self.advanced.scalingModifiers"
+_IDLE = "!has(self.wva) || !has(self.wva.keda) || !has(self.wva.keda.idleReplicaCount)"
+_IN_GROUPS = "rules of the managed route that are not below the service's own path"
+_GROUP_NAME = pattern(
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
+)
+LABEL_PATTERN = pattern(
+    r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
+    "must be a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
+)
+LabelText = Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)]
+_NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tokenize"
 
 
 class NameReference(KubeModel):
@@ -50,18 +62,14 @@ _WITH_ADAPTERS = "with adapters; vLLM has the default"
 class LoRASpec(KubeModel):
     """Adapters of the base model, which vLLM loads beside it."""
 
-    adapters: Annotated[Any, honoured("downloaded or mounted below /mnt/lora, and loaded by vLLM")] = Field(
-        None, description="Adapters: a list of objects with a unique name and the uri of the files."
-    )
-    max_rank: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
-        None, description="Largest rank of an adapter.", ge=1
-    )
-    max_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
-        None, description="Adapters that one batch may use.", ge=1
-    )
-    max_cpu_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(
-        None, description="Adapters that are kept in memory; as many as maxAdapters when not set.", ge=1
-    )
+    adapters: Annotated[Any, honoured("downloaded or mounted below /mnt/lora, and loaded by vLLM")] = None
+    """Adapters: a list of objects with a unique name and the uri of the files."""
+    max_rank: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(None, ge=1)
+    """Largest rank of an adapter."""
+    max_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(None, ge=1)
+    """Adapters that one batch may use."""
+    max_cpu_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(None, ge=1)
+    """Adapters that are kept in memory; as many as maxAdapters when not set."""
 
 
 class ConfidentialSpec(KubeModel):
@@ -87,9 +95,8 @@ class LLMModelSpec(KubeModel):
 
 
 class StorageInitializerSpec(KubeModel):
-    enabled: Annotated[bool | None, DEFAULTED] = Field(
-        None, description="False when the containers fetch the model themselves."
-    )
+    enabled: Annotated[bool | None, DEFAULTED] = None
+    """False when the containers fetch the model themselves."""
 
 
 # The workload.
@@ -98,20 +105,18 @@ class StorageInitializerSpec(KubeModel):
 class ParallelismSpec(KubeModel):
     """Distribution of one replica over GPUs and nodes."""
 
-    tensor: Annotated[Int32 | None, _ON_SERVER] = Field(None, description="GPUs that share each layer.", ge=1)
-    pipeline: Annotated[Int32 | None, honoured("with worker")] = Field(
-        None, description="Nodes that share the layers of one replica.", ge=1
-    )
-    data: Annotated[Int32 | None, defaulted("with worker, or where dataLocal is as many")] = Field(
-        None, description="Copies of the model in one replica.", ge=1
-    )
-    data_local: Annotated[Int32 | None, defaulted("with data")] = Field(
-        None, description="Copies of the model on each node.", ge=1
-    )
-    data_rpc_port: Annotated[Int32 | None, defaulted("with worker")] = Field(
-        None, alias="dataRPCPort", description="Port by which the copies talk; 5555 when not set.", ge=1, le=65535
-    )
-    expert: Annotated[bool, _ON_SERVER] = Field(False, description="Whether experts are spread over the GPUs.")
+    tensor: Annotated[Int32 | None, _ON_SERVER] = Field(None, ge=1)
+    """GPUs that share each layer."""
+    pipeline: Annotated[Int32 | None, honoured("with worker")] = Field(None, ge=1)
+    """Nodes that share the layers of one replica."""
+    data: Annotated[Int32 | None, defaulted("with worker, or where dataLocal is as many")] = Field(None, ge=1)
+    """Copies of the model in one replica."""
+    data_local: Annotated[Int32 | None, defaulted("with data")] = Field(None, ge=1)
+    """Copies of the model on each node."""
+    data_rpc_port: Annotated[Int32 | None, defaulted("with worker")] = Field(None, alias="dataRPCPort", ge=1, le=65535)
+    """Port by which the copies talk; 5555 when not set."""
+    expert: Annotated[bool, _ON_SERVER] = False
+    """Whether experts are spread over the GPUs."""
 
     @property
     def is_data_parallel(self) -> bool:
@@ -151,19 +156,13 @@ class HorizontalPodAutoscalerConfig(KubeModel):
     )
 
 
-_MODIFIERS = "self.advanced.scalingModifiers"
-
-
 class KEDAAdvanced(KubeModel):
-    horizontal_pod_autoscaler_config: HorizontalPodAutoscalerConfig | None = Field(
-        None, description="Details of the autoscaler that KEDA makes."
-    )
-    restore_to_original_replica_count: bool = Field(
-        False, description="Whether replicas go back to their number before KEDA when it leaves."
-    )
-    scaling_modifiers: Annotated[ScalingModifiers | None, _EMPTY] = Field(
-        None, description="KEDA's formula; must stay empty."
-    )
+    horizontal_pod_autoscaler_config: HorizontalPodAutoscalerConfig | None = None
+    """Details of the autoscaler that KEDA makes."""
+    restore_to_original_replica_count: bool = False
+    """Whether replicas go back to their number before KEDA when it leaves."""
+    scaling_modifiers: Annotated[ScalingModifiers | None, _EMPTY] = None
+    """KEDA's formula; must stay empty."""
 
     @property
     def has_modifiers(self) -> bool:
@@ -230,9 +229,8 @@ class KEDASpec(KubeModel):
 
 
 class HPASpec(KubeModel):
-    behavior: Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")] | None = Field(
-        None, description="How fast replicas come and go."
-    )
+    behavior: Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")] | None = None
+    """How fast replicas come and go."""
 
 
 class WVASpec(KubeModel):
@@ -253,18 +251,12 @@ class WVASpec(KubeModel):
         ),
     )
 
-    variant_cost: Annotated[str, passed_through("to the VariantAutoscaling")] = Field(
-        "10.0", description="Cost of one replica, to compare variants by.", pattern=DECIMAL_PATTERN
-    )
-    hpa: Annotated[HPASpec | None, passed_through("to the HorizontalPodAutoscaler")] = Field(
-        None, description="Scale by a HorizontalPodAutoscaler."
-    )
-    keda: Annotated[KEDASpec | None, passed_through("to the ScaledObject; needs KEDA and its component")] = Field(
-        None, description="Scale by KEDA, which has to be installed."
-    )
-
-
-_IDLE = "!has(self.wva) || !has(self.wva.keda) || !has(self.wva.keda.idleReplicaCount)"
+    variant_cost: Annotated[str, passed_through("to the VariantAutoscaling")] = Field("10.0", pattern=DECIMAL_PATTERN)
+    """Cost of one replica, to compare variants by."""
+    hpa: Annotated[HPASpec | None, passed_through("to the HorizontalPodAutoscaler")] = None
+    """Scale by a HorizontalPodAutoscaler."""
+    keda: Annotated[KEDASpec | None, passed_through("to the ScaledObject; needs KEDA and its component")] = None
+    """Scale by KEDA, which has to be installed."""
 
 
 class ScalingSpec(KubeModel):
@@ -347,26 +339,25 @@ class WorkloadSpec(KubeModel):
 
     constraints = (_REPLICAS_OR_SCALING,)
 
-    replicas: Annotated[Int32 | None, honoured(_REPLICAS)] = Field(
-        None, description="Copies of the workload; left alone when not set.", ge=0
-    )
-    scaling: Annotated[ScalingSpec | None, HONOURED] = Field(
-        None, description="Autoscaling, in place of replicas: by a HorizontalPodAutoscaler or by KEDA."
-    )
-    parallelism: ParallelismSpec | None = Field(None, description="Distribution of one replica over GPUs and nodes.")
-    kv_cache_offloading: Annotated[Json | None, honoured(_OFFLOADING)] = Field(
-        None,
-        description="Where key-value caches go when a GPU is full: cpu (host memory), evictionPolicy (lru or arc; "
-        "defaults to lru) and secondary, each a fileSystem with emptyDir or pvc.",
-    )
-    labels: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Labels for the pods.")
-    annotations: Annotated[dict[str, str] | None, _ON_PODS] = Field(None, description="Annotations for the pods.")
-    template: Annotated[PartialPodSpec | None, defaulted("laid over the preset, with the model put in")] = Field(
-        None, description="The pod, or the leader's pod; unset fields come from presets."
-    )
+    replicas: Annotated[Int32 | None, honoured(_REPLICAS)] = Field(None, ge=0)
+    """Copies of the workload; left alone when not set."""
+    scaling: Annotated[ScalingSpec | None, HONOURED] = None
+    """Autoscaling, in place of replicas: by a HorizontalPodAutoscaler or by KEDA."""
+    parallelism: ParallelismSpec | None = None
+    """Distribution of one replica over GPUs and nodes."""
+    kv_cache_offloading: Annotated[Json | None, honoured(_OFFLOADING)] = None
+    """Where key-value caches go when a GPU is full: cpu (host memory), evictionPolicy (lru or arc; defaults to lru) and
+    secondary, each a fileSystem with emptyDir or pvc."""
+    labels: Annotated[dict[str, str] | None, _ON_PODS] = None
+    """Labels for the pods."""
+    annotations: Annotated[dict[str, str] | None, _ON_PODS] = None
+    """Annotations for the pods."""
+    template: Annotated[PartialPodSpec | None, defaulted("laid over the preset, with the model put in")] = None
+    """The pod, or the leader's pod; unset fields come from presets."""
     worker: Annotated[
         PartialPodSpec | None, defaulted("laid over the preset, with the model put in; needs LeaderWorkerSet")
-    ] = Field(None, description="The workers' pod; with it one replica spans several nodes.")
+    ] = None
+    """The workers' pod; with it one replica spans several nodes."""
 
     @property
     def pods_per_replica(self) -> int | None:
@@ -378,14 +369,10 @@ class WorkloadSpec(KubeModel):
 
 
 class ObjectReference(KubeModel):
-    name: str | None = Field(None, description="Name of the object.", min_length=1, max_length=253)
-    namespace: str | None = Field(
-        None,
-        description="Namespace of the object; the service's own when not set.",
-        min_length=1,
-        max_length=63,
-        pattern=gatewayapi.NAMESPACE_PATTERN,
-    )
+    name: str | None = Field(None, min_length=1, max_length=253)
+    """Name of the object."""
+    namespace: str | None = Field(None, min_length=1, max_length=63, pattern=gatewayapi.NAMESPACE_PATTERN)
+    """Namespace of the object; the service's own when not set."""
 
 
 class GatewayReference(ObjectReference):
@@ -397,38 +384,24 @@ class GatewayReference(ObjectReference):
 class HTTPRouteConfig(KubeModel):
     """Routes of your own, or content for the one that is made."""
 
-    refs: Annotated[list[NameReference] | None, HONOURED] = Field(
-        None, description="Existing HTTPRoutes to use instead of a managed one."
-    )
-    spec: Annotated[gatewayapi.HTTPRouteSpec | None, ROUTE_SPEC] = Field(
-        None, description="Content of the managed HTTPRoute."
-    )
-
-
-_IN_GROUPS = "rules of the managed route that are not below the service's own path"
-_GROUP_NAME = pattern(
-    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
-)
+    refs: Annotated[list[NameReference] | None, HONOURED] = None
+    """Existing HTTPRoutes to use instead of a managed one."""
+    spec: Annotated[gatewayapi.HTTPRouteSpec | None, ROUTE_SPEC] = None
+    """Content of the managed HTTPRoute."""
 
 
 class RouteSpec(KubeModel):
-    http: HTTPRouteConfig | None = Field(None, description="The HTTPRoute; empty for a managed one.")
-    group: Annotated[str | None, honoured(_IN_GROUPS)] = Field(
-        None,
-        description="Services that share requests with each other, by the name of their group.",
-        min_length=1,
-        max_length=63,
-        pattern=_GROUP_NAME,
-    )
-    weight: Annotated[Int32 | None, honoured(_IN_GROUPS)] = Field(
-        None, description="The service's part of its group's requests, beside the others' weights.", ge=0, le=1_000_000
-    )
+    http: HTTPRouteConfig | None = None
+    """The HTTPRoute; empty for a managed one."""
+    group: Annotated[str | None, honoured(_IN_GROUPS)] = Field(None, min_length=1, max_length=63, pattern=_GROUP_NAME)
+    """Services that share requests with each other, by the name of their group."""
+    weight: Annotated[Int32 | None, honoured(_IN_GROUPS)] = Field(None, ge=0, le=1_000_000)
+    """The service's part of its group's requests, beside the others' weights."""
 
 
 class GatewaySpec(KubeModel):
-    refs: Annotated[list[GatewayReference] | None, defaulted("they replace parentRefs of the route")] = Field(
-        None, description="Existing Gateways; the managed route attaches to them instead of the default one."
-    )
+    refs: Annotated[list[GatewayReference] | None, defaulted("they replace parentRefs of the route")] = None
+    """Existing Gateways; the managed route attaches to them instead of the default one."""
 
 
 class IngressSpec(KubeModel):
@@ -438,15 +411,14 @@ class IngressSpec(KubeModel):
 class EndpointPickerIdentity(KubeModel):
     """The service that picks endpoints for a pool: what all versions of it have."""
 
-    group: str = Field(
-        "",
-        description="API group; empty for a Service.",
-        max_length=253,
-        pattern=gatewayapi.GROUP_PATTERN,
-    )
-    kind: str = Field("Service", description="Kind.", min_length=1, max_length=63, pattern=gatewayapi.KIND_PATTERN)
-    name: Annotated[str, PICKER_NAME] = Field(description="Name.", min_length=1, max_length=253)
-    failure_mode: FailureMode = Field("FailClose", description="What happens while it does not answer.")
+    group: str = Field("", max_length=253, pattern=gatewayapi.GROUP_PATTERN)
+    """API group; empty for a Service."""
+    kind: str = Field("Service", min_length=1, max_length=63, pattern=gatewayapi.KIND_PATTERN)
+    """Kind."""
+    name: Annotated[str, PICKER_NAME] = Field(min_length=1, max_length=253)
+    """Name."""
+    failure_mode: FailureMode = "FailClose"
+    """What happens while it does not answer."""
 
 
 class Port(KubeModel):
@@ -460,36 +432,25 @@ class EndpointPickerReference(EndpointPickerIdentity):
         json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
     )  # CEL only: objects of v1alpha1 have none, and are read in this form
 
-    port: Annotated[Port | None, DEFAULTED] = Field(
-        None, description="Port; 9002 when not set, which only v1alpha1 admits for a Service."
-    )
-
-
-LABEL_PATTERN = pattern(
-    r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
-    "must be a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
-)
-LabelText = Annotated[str, Field(max_length=63, pattern=LABEL_PATTERN)]
+    port: Annotated[Port | None, DEFAULTED] = None
+    """Port; 9002 when not set, which only v1alpha1 admits for a Service."""
 
 
 class PoolSelector(KubeModel):
     model_config = ConfigDict(json_schema_extra={"required": ["matchLabels"]})  # v1alpha1 admits none
 
     match_labels: Annotated[dict[str, LabelText] | None, MATCH_LABELS] = Field(
-        None,
-        description="Labels of the pods, in addition to the service's own.",
-        json_schema_extra={"minProperties": 1, "maxProperties": 64},
+        None, json_schema_extra={"minProperties": 1, "maxProperties": 64}
     )
+    """Labels of the pods, in addition to the service's own."""
 
 
 PORT_RULES = Rules(
-    (
-        Rule(
-            "self.all(a, self.exists_one(b, a.number == b.number))",
-            "each port once",
-            lambda ports: len({port.number for port in ports}) == len(ports),
-        ),
-    )
+    Rule(
+        "self.all(a, self.exists_one(b, a.number == b.number))",
+        "each port once",
+        lambda ports: len({port.number for port in ports}) == len(ports),
+    ),
 )
 
 
@@ -513,9 +474,6 @@ class PoolSpec(KubeModel):
     )
 
 
-_NO_TOKENIZER = "no tokenizer is made; a container of scheduler.template can tokenize"
-
-
 class ConfigMapKey(KubeModel):
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
@@ -536,9 +494,8 @@ class SchedulerConfig(KubeModel):
 class TokenizerSpec(KubeModel):
     """Pods that tokenize prompts for the endpoint picker."""
 
-    template: Annotated[PartialPodSpec | None, no_effect(_NO_TOKENIZER)] = Field(
-        None, description="The tokenizer's pod. Stored, not acted on."
-    )
+    template: Annotated[PartialPodSpec | None, no_effect(_NO_TOKENIZER)] = None
+    """The tokenizer's pod. Stored, not acted on."""
 
 
 class SchedulerSpec(KubeModel):
@@ -591,11 +548,29 @@ class LLMInferenceServiceSpec(WorkloadSpec):
         None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
     )
 
+    @property
+    def route(self) -> RouteSpec | None:
+        return self.router.route if self.router is not None else None
+
+    @property
+    def http(self) -> HTTPRouteConfig | None:
+        return self.route.http if self.route is not None else None
+
+    @property
+    def scheduler(self) -> SchedulerSpec | None:
+        return self.router.scheduler if self.router is not None else None
+
+    @property
+    def pool(self) -> PoolSpec | None:
+        return self.scheduler.pool if self.scheduler is not None else None
+
 
 # Status.
 
 
 class ConditionType(StrEnum):
+    """Types of conditions. KServe has all of them (KS-6) but those that are said to be ours."""
+
     READY = "Ready"
     """The whole service: workloads and router."""
     WORKLOADS_READY = "WorkloadsReady"
@@ -645,6 +620,8 @@ TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.R
 
 
 class Reason(StrEnum):
+    """Reasons of conditions, as KServe has them (KS-6.8) or in its style."""
+
     MEMBER_DIVERGENCE = "MemberDivergence"
     """Another service of the group serves other models, and gets no requests."""
 
@@ -698,7 +675,7 @@ class Reason(StrEnum):
     """A kind that the spec needs is not declared to Metacontroller."""
 
 
-class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+class KServeCondition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """KServe's form of a condition: a true one has neither reason nor message, and none has a generation."""
 
     type: Annotated[str, Meta(description="What the condition is about.")] = ""
@@ -726,7 +703,7 @@ class ObjectIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
     namespace: Annotated[str, Meta(description="Namespace of the object. Defaults to the service's namespace.")] = ""
 
 
-class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+class ServiceAddress(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """One place where the service answers."""
 
     name: Annotated[
@@ -744,16 +721,14 @@ class Address(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     origin: Annotated[ObjectIdentity | None, Meta(description="Gateway that the address is of.")] = None
     models: Annotated[
         list[ServedModel], Meta(description="Names of the model and of its LoRA adapters that requests may use there.")
-    ] = msgspec.field(default_factory=list)
+    ] = []
 
 
 class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     kind: Annotated[str, Meta(description="Kind of the workload.")]
     name: Annotated[str, Meta(description="Name of the workload.")]
     api_group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
-    ready_replicas: Annotated[
-        int, Meta(description="Number of available replicas.", extra_json_schema={"format": "int32"})
-    ] = 0
+    ready_replicas: Annotated[Int32, Meta(description="Number of available replicas.")] = 0
     selector: Annotated[str, Meta(description="Label selector of the workload's pods, for autoscalers.")] = ""
 
 
@@ -773,12 +748,10 @@ class RouterGateway(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
     kind: Annotated[str, Meta(description="Kind of the Gateway.")]
     name: Annotated[str, Meta(description="Name of the Gateway.")]
     namespace: Annotated[str, Meta(description="Namespace of the Gateway.")] = ""
-    listeners: Annotated[list[str], Meta(description="Listeners that the routes are attached to. Defaults to all.")] = (
-        msgspec.field(default_factory=list)
-    )
-    http_routes: Annotated[list[ObjectIdentity], Meta(description="HTTPRoutes of the service at this Gateway.")] = (
-        msgspec.field(default_factory=list)
-    )
+    listeners: Annotated[
+        list[str], Meta(description="Listeners that the routes are attached to. Defaults to all.")
+    ] = []
+    http_routes: Annotated[list[ObjectIdentity], Meta(description="HTTPRoutes of the service at this Gateway.")] = []
 
 
 class RouterScheduler(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -792,29 +765,25 @@ class MemberBackend(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
     name: Annotated[str, Meta(description="Name of the InferencePool or Service.")]
     kind: Annotated[str, Meta(description="InferencePool or Service.")]
     group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
-    port: Annotated[int, Meta(description="Port of the model server.", extra_json_schema={"format": "int32"})] = 0
+    port: Annotated[Int32, Meta(description="Port of the model server.")] = 0
 
 
 class RouterMember(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """A service of the routing group that gets a part of the requests."""
 
     name: Annotated[str, Meta(description="Name of the service.")]
-    weight: Annotated[int, Meta(description="Share of the requests.", extra_json_schema={"format": "int32"})]
+    weight: Annotated[Int32, Meta(description="Share of the requests.")]
     stopped: Annotated[bool, Meta(description="Whether the service is stopped, and gets no requests.")] = False
     backend_ref: Annotated[MemberBackend | None, Meta(description="Pool or Service of the member.")] = None
 
 
 class RouterGroup(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     name: Annotated[str, Meta(description="Name of the group.")]
-    members: Annotated[list[RouterMember], Meta(description="Services that share the requests, by name.")] = (
-        msgspec.field(default_factory=list)
-    )
+    members: Annotated[list[RouterMember], Meta(description="Services that share the requests, by name.")] = []
 
 
 class Router(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = msgspec.field(
-        default_factory=list
-    )
+    gateways: Annotated[list[RouterGateway], Meta(description="Gateways of the service's routes.")] = []
     scheduler: Annotated[RouterScheduler | None, Meta(description="The endpoint picker.")] = None
     group: Annotated[RouterGroup | None, Meta(description="The routing group.")] = None
 
@@ -839,22 +808,15 @@ class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=Tr
     url: Annotated[
         str, Meta(description="URL that is reachable from outside; the service's own path is preferred.")
     ] = ""
-    addresses: Annotated[list[Address], Meta(description="Every URL of the service.")] = msgspec.field(
-        default_factory=list
-    )
-    address: Annotated[Address | None, Meta(description="Not used.")] = None
+    addresses: Annotated[list[ServiceAddress], Meta(description="Every URL of the service.")] = []
+    address: Annotated[ServiceAddress | None, Meta(description="Not used.")] = None
     annotations: Annotated[
         dict[str, str], Meta(description="Names of the presets that the service was started with.")
-    ] = msgspec.field(default_factory=dict)
+    ] = {}
     applied_configs: Annotated[
         list[AppliedConfig], Meta(description="Configs that the effective spec is combined from, the strongest last.")
-    ] = msgspec.field(default_factory=list)
+    ] = []
     workloads: Annotated[Workloads | None, Meta(description="Workloads of the service.")] = None
     router: Annotated[Router | None, Meta(description="Routing of requests to the service.")] = None
-    conditions: Annotated[list[Condition], Meta(description="The conditions, by type.")] = msgspec.field(
-        default_factory=list
-    )
-    observed_generation: Annotated[
-        int | None,
-        Meta(description="The generation this status answers.", extra_json_schema={"format": "int64"}),
-    ] = None
+    conditions: Annotated[list[KServeCondition], Meta(description="The conditions, by type.")] = []
+    observed_generation: Annotated[Int64 | None, Meta(description="The generation this status answers.")] = None

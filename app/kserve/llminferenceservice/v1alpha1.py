@@ -14,9 +14,8 @@ CRITICALITY = honoured("with router.scheduler, and where InferenceObjectives and
 
 
 class ModelSpec(types.LLMModelSpec):
-    criticality: Annotated[Criticality | None, CRITICALITY] = Field(
-        None, description="Importance of requests: an InferenceObjective, where the cluster has the kind."
-    )
+    criticality: Annotated[Criticality | None, CRITICALITY] = None
+    """Importance of requests: an InferenceObjective, where the cluster has the kind."""
 
 
 class ExtensionReference(types.EndpointPickerIdentity):

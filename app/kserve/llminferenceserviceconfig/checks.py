@@ -76,14 +76,12 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
         errors.append(
             field.forbidden(SPEC.child("baseRefs"), f"configs do not nest; let services refer to {names} themselves")
         )
-    scheduler = spec.router.scheduler if spec.router is not None else None
-    errors += [*merged.scheduler_replicas(scheduler), *pool_contents(scheduler)]
+    errors += [*merged.scheduler_replicas(spec.scheduler), *pool_contents(spec)]
     errors += merged.scaling(spec)
     errors += merged.caches(spec, is_part=True)
     errors += merged.reserved(spec)
-    http = spec.router.route.http if spec.router is not None and spec.router.route is not None else None
-    if http is not None and http.spec is not None:
-        errors += violations(http.spec, merged.HTTP.child("spec"))
+    if spec.http is not None and spec.http.spec is not None:
+        errors += violations(spec.http.spec, merged.HTTP.child("spec"))
     return errors or _unrendered(config.spec, settings) or wrong
 
 

@@ -11,7 +11,7 @@ from app.kserve.llminferenceservice.types import ConditionType
 from app.kserve.llminferenceserviceconfig import types
 from app.kserve.results import ConditionLedger, ConditionState
 from app.kube import field
-from app.kube.objects import Observed, RelatedMeta
+from app.kube.objects import Named, Observed, RelatedMeta
 from app.kube.resource import Resource
 from app.limits import MAX_SERVICES_NAMED
 from app.settings import Settings
@@ -19,15 +19,11 @@ from app.settings import Settings
 Config = Resource[types.LLMInferenceServiceConfigSpec, types.LLMInferenceServiceConfigStatus]
 
 
-class _BaseReference(Observed):
-    name: str = ""
-
-
 class _ServiceSpec(Observed):
-    base_refs: list[_BaseReference] | None = None
+    base_refs: list[Named] | None = None
 
 
-class ObservedService(RelatedMeta):
+class ConfigUser(RelatedMeta):
     """A service, with the configs that it refers to."""
 
     spec: _ServiceSpec = msgspec.field(default_factory=_ServiceSpec)
@@ -36,7 +32,7 @@ class ObservedService(RelatedMeta):
 class Related(msgspec.Struct):
     """Services of the config's namespace; ``None`` where they are not watched."""
 
-    services: ByName[ObservedService] = msgspec.field(name=f"LLMInferenceService.{API_VERSION}", default=None)
+    services: ByName[ConfigUser] = msgspec.field(name=f"LLMInferenceService.{API_VERSION}", default=None)
 
 
 Request = SyncRequest[NoObjects, Related]

@@ -12,16 +12,17 @@ from pydantic import Field
 
 from app.kserve import gatewayapi
 from app.kserve.llminferenceservice import types
-from app.kube.base import with_types
+from app.kube.base import Int64, with_types
 from app.kube.fieldclass import HONOURED, no_effect
 
 _RULES: Any = gatewayapi.DEFAULT_RULES
+IN_USE = "ConfigInUse"
+"""Condition: whether services refer to the config."""
 
 
 class ConfigModelSpec(types.LLMModelSpec):
-    uri: Annotated[str, HONOURED] = Field(
-        "", description="Where the model is, as in a service. A config may leave it out."
-    )
+    uri: Annotated[str, HONOURED] = ""
+    """Where the model is, as in a service. A config may leave it out."""
 
 
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
@@ -105,9 +106,8 @@ class ConfigInferencePoolSpec(types.InferencePoolSpec):
 class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
     """Part of a service's spec, to be combined with others."""
 
-    base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = Field(
-        None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
-    )
+    base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = None
+    """LLMInferenceServiceConfigs below this spec, the last one strongest."""
 
 
 class Reason(StrEnum):
@@ -122,10 +122,6 @@ class Reason(StrEnum):
     """Services refer to the config, so its deletion waits."""
 
 
-IN_USE = "ConfigInUse"
-"""Condition: whether services refer to the config."""
-
-
 class ServiceReference(msgspec.Struct, rename="camel", frozen=True):
     """A service that refers to a config."""
 
@@ -136,17 +132,12 @@ class ServiceReference(msgspec.Struct, rename="camel", frozen=True):
 class LLMInferenceServiceConfigStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     """State of a config, and the services that refer to it."""
 
-    conditions: Annotated[list[types.Condition], Meta(description="The conditions.")] = msgspec.field(
-        default_factory=list
-    )
+    conditions: Annotated[list[types.KServeCondition], Meta(description="The conditions.")] = []
     referenced_by: Annotated[
         list[ServiceReference],
         Meta(
             description="Services whose baseRefs name the config; not listed for configs of the system namespace.",
             extra_json_schema={"x-kubernetes-list-type": "atomic"},
         ),
-    ] = msgspec.field(default_factory=list)
-    observed_generation: Annotated[
-        int | None,
-        Meta(description="The generation this status answers.", extra_json_schema={"format": "int64"}),
-    ] = None
+    ] = []
+    observed_generation: Annotated[Int64 | None, Meta(description="The generation this status answers.")] = None

@@ -12,9 +12,8 @@ from app.kube.base import with_types
 
 
 class ConfigModelSpec(types.ConfigModelSpec):
-    criticality: Annotated[v1alpha1.Criticality | None, v1alpha1.CRITICALITY] = Field(
-        None, description="Importance of requests: an InferenceObjective, where the cluster has the kind."
-    )
+    criticality: Annotated[v1alpha1.Criticality | None, v1alpha1.CRITICALITY] = None
+    """Importance of requests: an InferenceObjective, where the cluster has the kind."""
 
 
 class ConfigExtensionReference(v1alpha1.ExtensionReference):

@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_API, OBJECTIVE_HEADER, POOL_GROUP
 from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.effective import EffectiveModel
 from app.kube.base import Json
 from app.settings import Settings
+
+_UNFIT = re.compile(r"[^a-z0-9.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,6 @@ def objectives(model: EffectiveModel | None, names: Names, settings: Settings) -
     ]
 
 
-_UNFIT = re.compile(r"[^a-z0-9.-]+")
-
-
 def _segment(adapter: str) -> str:
     """An adapter's name as part of an object's: itself, or what is left of it with a hash, so that no two are equal."""
     left = _UNFIT.sub("-", adapter.lower()).strip("-.")
@@ -75,19 +75,9 @@ def _segment(adapter: str) -> str:
 
 def inference_objective(objective: Objective, names: Names, namespace: str, pool: str) -> Json:
     """Build one object. Pools of the older API group are not created here."""
-    return {
-        "apiVersion": OBJECTIVE_API,
-        "kind": "InferenceObjective",
-        "metadata": {
-            "name": objective.name,
-            "namespace": namespace,
-            "labels": component_labels(names.service, COMPONENT_ROUTER),
-        },
-        "spec": {
-            "priority": objective.priority,
-            "poolRef": {"group": POOL_GROUP, "kind": "InferencePool", "name": pool},
-        },
-    }
+    meta = metadata(objective.name, namespace, component_labels(names.service, COMPONENT_ROUTER))
+    reference = {"group": POOL_GROUP, "kind": "InferencePool", "name": pool}
+    return child(OBJECTIVE_API, "InferenceObjective", meta, spec={"priority": objective.priority, "poolRef": reference})
 
 
 # The route.

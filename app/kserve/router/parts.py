@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.kserve.constants import GATEWAY_GROUP, POOL_GROUP, PUBLIC_PORT
 from app.kserve.llminferenceservice import types
-from app.kserve.llminferenceservice.observed import ParentReference
+from app.kserve.llminferenceservice.observed import ObservedParentReference
 from app.kserve.router.group import Member
 from app.kserve.router.view import RouterView
 
@@ -35,7 +35,7 @@ def router_parts(view: RouterView) -> types.Router | None:
     return types.Router(gateways, _scheduler(view), _group(view))
 
 
-def _parents(view: RouterView) -> Iterator[tuple[str, ParentReference]]:
+def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
     """Yield each route of the service with each of its parents."""
     if view.children.routes is None:
         return
@@ -46,17 +46,16 @@ def _parents(view: RouterView) -> Iterator[tuple[str, ParentReference]]:
 
 
 def _scheduler(view: RouterView) -> types.RouterScheduler | None:
-    if view.scheduler is None:
+    if view.spec.scheduler is None:
         return None
     pool = types.ObjectIdentity(POOL_GROUP, "InferencePool", view.pool)
     return types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))
 
 
 def _group(view: RouterView) -> types.RouterGroup | None:
-    route = view.router.route if view.router is not None else None
-    if view.group is None or route is None:
+    if view.group is None:
         return None
-    return types.RouterGroup(route.group or "", [_member(member) for member in view.group.members])
+    return types.RouterGroup(view.group.name, [_member(member) for member in view.group.members])
 
 
 def _member(member: Member) -> types.RouterMember:

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
-from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, RouteSpec
+from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, ObservedRouteSpec
 from app.kserve.names import Names, component_labels
+from app.kserve.spec.complete import with_backends
 from app.kube.base import Json
 from app.kube.conditions import find
 
@@ -18,31 +20,11 @@ def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> J
 
     ``group``: API group of the managed pool (:func:`pool_group`), ``None`` where the route has no managed pool.
     """
-    metadata: Json = {
-        "name": names.route,
-        "namespace": namespace,
-        "labels": component_labels(names.service, COMPONENT_ROUTER),
-    }
-    if group == POOL_GROUP:
-        metadata["annotations"] = {POOL_MIGRATED: _MIGRATED}
-    if group is not None and "rules" in spec:
-        spec = {**spec, "rules": [_with_group(rule, names.pool, group) for rule in spec["rules"]]}
-    return {"apiVersion": GATEWAY_API, "kind": "HTTPRoute", "metadata": metadata, "spec": spec}
-
-
-def _with_group(rule: Json, pool: str, group: str) -> Json:
-    """The rule with its references to the managed pool in one API group."""
-    if "backendRefs" not in rule:
-        return rule
-    return {
-        **rule,
-        "backendRefs": [
-            {**backend, "group": group}
-            if (backend.get("kind"), backend.get("name")) == ("InferencePool", pool)
-            else backend
-            for backend in rule["backendRefs"]
-        ],
-    }
+    migrated = {POOL_MIGRATED: _MIGRATED} if group == POOL_GROUP else None
+    labels = component_labels(names.service, COMPONENT_ROUTER)
+    if group is not None:
+        spec = with_backends(spec, names.pool, {"group": group})
+    return child(GATEWAY_API, "HTTPRoute", metadata(names.route, namespace, labels, migrated), spec=spec)
 
 
 def pool_group(observed: ObservedRoute | None) -> str:
@@ -73,6 +55,6 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
 
 
-def as_observed(route: Json) -> RouteSpec:
+def as_observed(route: Json) -> ObservedRouteSpec:
     """Return a desired route in the form of an observed one. Raises ``msgspec.ValidationError``."""
-    return msgspec.convert(route["spec"], RouteSpec, strict=False)
+    return msgspec.convert(route["spec"], ObservedRouteSpec, strict=False)

@@ -3,20 +3,32 @@
 from dataclasses import dataclass
 
 from app.hooks.kept import kept_selector
-from app.kserve import permissions
-from app.kserve.constants import COMPONENT_SCHEDULER, MAIN, POOL_API
+from app.kserve import constants, permissions
+from app.kserve.child import child, metadata
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, component_labels
-from app.kserve.spec.pickerconfig import CONFIG_FLAGS, PickerConfig, arguments
+from app.kserve.spec import pickerconfig
+from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.presets.router import GRPC_PORT
+from app.kserve.workload import plan as workload
+from app.kserve.workload.artifacts import Attachment, attach_files
+from app.kserve.workload.children import deployment
 from app.kserve.workload.inherited import replicas, selector, with_account
-from app.kube import desired
 from app.kube.base import Json
-from app.kube.objects import ObservedDeployment
+from app.kube.objects import ObservedDeployment, ObservedTemplate
+from app.kube.podspec import container_named, with_container
 
 SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
 """Container ports by these names are the Service's."""
 
+_TOKENIZER_FILES = (
+    '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
+    '"generation_config.json"]'
+)
+"""Patterns of the files that are downloaded."""
+_ALWAYS_USED_BEFORE = (0, 9)
+"""Version of the endpoint picker from which on no other plugin uses the tokenizer."""
 _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
 
 
@@ -28,22 +40,16 @@ class SchedulerPlan:
     namespace: str
     service: str
     """Name of the Service."""
-    replicas: int | None
-    pod: Json
-    labels: dict[str, str]
-    """Of the pods."""
-    annotations: dict[str, str] | None
-    selector: dict[str, str]
-    account: str
-    """Name of the pods' ServiceAccount; empty for the namespace's default one."""
-    account_managed: bool
+    deployment: workload.DeploymentPlan
+    account: workload.AccountPlan
+    """Without a name for the namespace's default account."""
 
 
 def plan_scheduler(
     names: Names,
     namespace: str,
     spec: SchedulerSpec,
-    config: PickerConfig,
+    config: pickerconfig.PickerConfig,
     *,
     service: str,
     managed_account: bool,
@@ -57,112 +63,116 @@ def plan_scheduler(
     named = template.get("serviceAccountName") or ""
     managed = managed_account and named in ("", names.scheduler_account)
     account = names.scheduler_account if managed else "" if named == names.scheduler_account else named
-    base = component_labels(names.service, COMPONENT_SCHEDULER)
+    base = component_labels(names.service, constants.COMPONENT_SCHEDULER)
     labels = {**base, **(spec.labels or {})}
     pod = _pod(template, account, spec.replicas, config)
-    return SchedulerPlan(
-        names=names,
-        namespace=namespace,
-        service=service,
+    pod = with_account(pod, observed, "" if managed_account else names.scheduler_account)
+    running = observed.spec.selector.match_labels if observed is not None else None
+    deployment = workload.DeploymentPlan(
+        name=names.scheduler,
+        labels=base,
+        annotations={},
+        selector=kept_selector(selector(base, labels), running, labels),
         replicas=replicas(spec.replicas, observed),
-        pod=with_account(pod, observed, "" if managed_account else names.scheduler_account),
-        labels=labels,
-        annotations=dict(spec.annotations) if spec.annotations else None,
-        selector=kept_selector(
-            selector(base, labels), observed.spec.selector.match_labels if observed is not None else None, labels
-        ),
-        account=account,
-        account_managed=managed,
+        pod=workload.PodPlan(labels, spec.annotations or {}, pod),
     )
+    role, binding = names.scheduler_role, names.scheduler_role_binding
+    rights = workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
+    return SchedulerPlan(names, namespace, service, deployment, rights)
 
 
-def _pod(template: Json, account: str, replicas: int | None, config: PickerConfig) -> Json:
+def _pod(template: Json, account: str, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:
     pod = {key: value for key, value in template.items() if key != "serviceAccountName"}
     if account:
         pod["serviceAccountName"] = account
-    if "containers" in pod:
-        pod["containers"] = [
-            _main(container, replicas, config) if container.get("name") == MAIN else container
-            for container in pod["containers"]
-        ]
-    return pod
+    return (
+        with_container(pod, constants.MAIN, lambda main: _main(main, replicas, config)) if "containers" in pod else pod
+    )
 
 
-def _main(container: Json, replicas: int | None, config: PickerConfig) -> Json:
+def _main(container: Json, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:
     """Return the picker's container with leader election if there are several pods, and with a configuration."""
-    args = arguments(container.get("args") or [], config.picker)
+    args = pickerconfig.arguments(container.get("args") or [], config.picker)
     if (replicas or 0) > 1 and not any(flag in args for flag in _ELECTION):
         args.append(_ELECTION[0])
-    if config.chosen or not any(arg in CONFIG_FLAGS for arg in args[:-1]):
+    if config.chosen or not any(arg in pickerconfig.CONFIG_FLAGS for arg in args[:-1]):
         args += ["--config-text", config.text]
     return {**container, "args": args}
+
+
+# The tokenizer. A preset of KServe v0.20 has its container. It is of use to one plugin, and stays only for that one.
+
+
+def with_tokenizer(
+    spec: EffectiveSpec, scheduler: SchedulerSpec, context: ReconcileContext, observed: ObservedDeployment | None
+) -> tuple[Json, pickerconfig.Picker]:
+    """Return the endpoint picker's pod with the files that its tokenizer needs, or without a tokenizer; and the picker.
+
+    A running pod that downloads the files for nothing, as the ones of KServe v0.20 do, goes on.
+    """
+    pod, version = scheduler.template or {}, pickerconfig.picker_version(scheduler.annotations)
+    picker = pickerconfig.Picker(version, bool(container_named(pod, constants.TOKENIZER)))
+    if not picker.has_tokenizer:
+        return pod, picker
+    running = observed.spec.template if observed is not None else None
+    config = scheduler.config.inline if scheduler.config is not None else None
+    if picker.is_at_least(*_ALWAYS_USED_BEFORE) and not pickerconfig.may_have_plugin(config, pickerconfig.PRECISE):
+        others = [container for container in pod["containers"] if container.get("name") != constants.TOKENIZER]
+        pod, picker = {**pod, "containers": others}, pickerconfig.Picker(version)
+        if not _has_files(running):
+            return pod, picker
+    source = workload.model_artifact(spec, context)
+    access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), source)
+    access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
+    extra = Attachment(
+        access,
+        workload.live_image(running),
+        ca_bundle=context.ca_bundle,
+        reader=constants.TOKENIZER,
+        path=f"{constants.MODEL_PATH}/base",
+    )
+    return attach_files(pod, source, context.operator, extra), picker
+
+
+def _has_files(running: ObservedTemplate | None) -> bool:
+    """Report whether a running pod has the model's files."""
+    spec = running.spec if running is not None else None
+    parts = [*((spec.init_containers if spec else None) or ()), *((spec.volumes if spec else None) or ())]
+    return any(part.name in (constants.STORAGE_INITIALIZER, constants.CLAIM_VOLUME) for part in parts)
 
 
 # Children.
 
 
-def deployment(plan: SchedulerPlan) -> desired.Deployment:
-    return desired.Deployment(
-        metadata=_metadata(plan, plan.names.scheduler),
-        spec=desired.DeploymentSpec(
-            replicas=plan.replicas,
-            selector=desired.LabelSelector(match_labels=plan.selector),
-            strategy={"type": "Recreate"},
-            template=desired.PodTemplateSpec(
-                metadata=desired.TemplateMeta(labels=plan.labels, annotations=plan.annotations), spec=plan.pod
-            ),
-        ),
-    )
+def scheduler_deployment(plan: SchedulerPlan) -> Json:
+    desired = deployment(plan.deployment, plan.namespace)
+    return {**desired, "spec": {**desired["spec"], "strategy": {"type": "Recreate"}}}
 
 
-def service(plan: SchedulerPlan) -> desired.Service:
+def scheduler_service(plan: SchedulerPlan) -> Json:
     """The address in the pool's ``endpointPickerRef``."""
-    return desired.Service(
-        metadata=_metadata(plan, plan.service),
-        spec=desired.ServiceSpec(
-            selector=component_labels(plan.names.service, COMPONENT_SCHEDULER), ports=_ports(plan.pod)
-        ),
-    )
+    labels = component_labels(plan.names.service, constants.COMPONENT_SCHEDULER)
+    spec = {"selector": labels, "ports": _ports(plan.deployment.pod.spec)}
+    return child("v1", "Service", metadata(plan.service, plan.namespace, labels), spec=spec)
 
 
-def _ports(pod: Json) -> list[desired.ServicePort]:
+def _ports(pod: Json) -> list[Json]:
     """The container ports of known names; of two with one name the last counts, of two with one number the first."""
     named = {
-        port["name"]: desired.ServicePort(
-            name=port["name"],
-            port=port["containerPort"],
-            target_port=port["name"],
-            protocol=port.get("protocol", "TCP"),
-        )
+        port["name"]: {
+            "name": port["name"],
+            "port": port["containerPort"],
+            "targetPort": port["name"],
+            "protocol": port.get("protocol", "TCP"),
+        }
         for container in pod.get("containers") or ()
         for port in container.get("ports") or ()
         if port.get("name") in SERVICE_PORTS
     }
-    numbered: dict[int, desired.ServicePort] = {}
+    numbered: dict[int, Json] = {}
     for name in sorted(named):
-        numbered.setdefault(named[name].port, named[name])
+        numbered.setdefault(named[name]["port"], named[name])
     return list(numbered.values())
-
-
-def rbac(plan: SchedulerPlan) -> list[Json]:
-    """The account (unless the user's own is used), and a Role with a binding for it."""
-    names = plan.names
-    account = permissions.service_account(_plain(_metadata(plan, names.scheduler_account)))
-    role = permissions.role(_plain(_metadata(plan, names.scheduler_role)), permissions.SCHEDULER_RULES)
-    binding = permissions.binding(
-        _plain(_metadata(plan, names.scheduler_role_binding)), names.scheduler_role, plan.account
-    )
-    return [*([account] if plan.account_managed else []), role, binding]
-
-
-def _metadata(plan: SchedulerPlan, name: str) -> desired.ObjectMeta:
-    return desired.ObjectMeta(
-        name=name, namespace=plan.namespace, labels=component_labels(plan.names.service, COMPONENT_SCHEDULER)
-    )
-
-
-def _plain(metadata: desired.ObjectMeta) -> Json:
-    return {"name": metadata.name, "namespace": metadata.namespace, "labels": metadata.labels}
 
 
 def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
@@ -170,13 +180,5 @@ def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
     picker = spec.get("endpointPickerRef")
     if isinstance(picker, dict) and picker.get("kind", "Service") == "Service" and "port" not in picker:
         spec = {**spec, "endpointPickerRef": {**picker, "port": {"number": GRPC_PORT}}}
-    return {
-        "apiVersion": POOL_API,
-        "kind": "InferencePool",
-        "metadata": {
-            "name": names.pool,
-            "namespace": namespace,
-            "labels": component_labels(names.service, COMPONENT_SCHEDULER),
-        },
-        "spec": spec,
-    }
+    labels = component_labels(names.service, constants.COMPONENT_SCHEDULER)
+    return child(constants.POOL_API, "InferencePool", metadata(names.pool, namespace, labels), spec=spec)

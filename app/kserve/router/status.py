@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from app.hooks.protocol import get
 from app.kserve.constants import COMPONENT_WORKLOAD, GATEWAY_GROUP, OBJECTIVE_HEADER, ROLE_BOTH, ROLE_DECODE
 from app.kserve.llminferenceservice.observed import (
+    ObservedParentReference,
     ObservedPool,
     ObservedRoute,
-    ParentReference,
     ParentsStatus,
 )
 from app.kserve.llminferenceservice.types import ConditionType, Reason
@@ -35,11 +35,12 @@ INSTALL_OBJECTIVES = (
     "InferenceObjectives are not declared to Metacontroller: install the CRDs of the Gateway API inference extension "
     "and the component inference-objectives"
 )
+_NO_EFFECT = "criticality has no effect"
 
 
 def pool_state(view: RouterView) -> ConditionState | None:
     """Of the managed pool or the user's own; ``None`` without a scheduler. Raises :class:`RouterError`."""
-    scheduler = view.scheduler
+    scheduler = view.spec.scheduler
     if scheduler is None:
         return None
     if view.children.pools is None:
@@ -67,7 +68,7 @@ def criticality_state(view: RouterView, settings: Settings) -> ConditionState | 
     written, defined = criticalities(view.spec.model), priorities(settings)
     if not written:
         return None
-    if view.scheduler is None:
+    if view.spec.scheduler is None:
         return fails(Reason.NO_SCHEDULER, f"{_NO_EFFECT}: without router.scheduler no endpoint picker sees requests")
     if view.children.objectives is None:
         return fails(Reason.KIND_NOT_INSTALLED, f"{_NO_EFFECT}: {INSTALL_OBJECTIVES}")
@@ -82,9 +83,6 @@ def criticality_state(view: RouterView, settings: Settings) -> ConditionState | 
         )
         return fails(Reason.NOT_ROUTED, text)
     return CONDITION_TRUE
-
-
-_NO_EFFECT = "criticality has no effect"
 
 
 def _judged_pool(pool: ObservedPool) -> ConditionState:
@@ -125,7 +123,9 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     if missing:
         text = f"{view.gateway_text(missing)} does not exist"
         raise RouterError(ConditionType.GATEWAYS_READY, Reason.GATEWAY_FETCH_ERROR, text)
-    waiting = [ref for ref, gateway in gateways if gateway is not None and not is_programmed(gateway.status.conditions)]
+    waiting = [
+        ref for ref, gateway in gateways if gateway is not None and not is_true(gateway.status.conditions, "Programmed")
+    ]
     if not waiting:
         return CONDITION_TRUE
     return fails(Reason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
@@ -133,7 +133,7 @@ def gateways_state(view: RouterView) -> ConditionState | None:
 
 def routes_state(view: RouterView) -> ConditionState | None:
     """Of the managed route and the user's own."""
-    if view.http is None:
+    if view.spec.http is None:
         return None
     if view.children.routes is None:
         return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
@@ -142,7 +142,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
         for name in view.route_refs
         if view.related.routes is not None  # else a preset names it, so it was not asked for
     }
-    if not view.route_refs and view.http.spec is not None:
+    if not view.route_refs and view.spec.http.spec is not None:
         routes[view.names.route] = get(view.children.routes, view.names.route, view.namespace)
     waiting = {name: route for name, route in routes.items() if route is None or not is_route_ready(route)}
     if not waiting:
@@ -218,12 +218,7 @@ def is_pool_ready(pool: ObservedPool) -> bool:
     return bool(parents) and all(_holds(parent.conditions, "Accepted", pool.metadata.generation) for parent in parents)
 
 
-def is_programmed(conditions: Iterable[Condition] | None) -> bool:
-    """Report whether a Gateway accepts requests."""
-    return is_true(conditions, "Programmed")
-
-
-def _identity(reference: ParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:
+def _identity(reference: ObservedParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:
     return (
         reference.name,
         reference.group if reference.group is not None else GATEWAY_GROUP,

@@ -6,7 +6,6 @@ other router object is kept as observed, and later conditions do not change.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -14,19 +13,18 @@ from app.hooks.kept import keep_child
 from app.hooks.protocol import get
 from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import Address, ConditionType, Reason, ServedModel
+from app.kserve.llminferenceservice.types import ConditionType, Reason, ServedModel, ServiceAddress
 from app.kserve.names import Names
 from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fails
 from app.kserve.router import scheduler, status
 from app.kserve.router.objectives import Objective, inference_objective, objectives
 from app.kserve.router.parts import router_parts
-from app.kserve.router.scheduler import inference_pool
-from app.kserve.router.tokenizer import with_tokenizer
 from app.kserve.router.urls import MODEL_ROUTING, GatewayView, URLError, choose, discover
 from app.kserve.router.view import RouterError, RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import picker_config
-from app.kserve.workload.children import current, outlived
+from app.kserve.workload.children import accounts, current, outlived
+from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedObject
 from app.settings import Settings
 from app.workload.cause import Cause
@@ -44,10 +42,10 @@ class _Work:
 
     view: RouterView
     settings: Settings
-    children: list[Any] = field(default_factory=list)
+    children: list[Json] = field(default_factory=list)
     states: dict[str, ConditionState | None] = field(default_factory=dict)
     url: str = ""
-    addresses: list[Address] | None = None
+    addresses: list[ServiceAddress] | None = None
     causes: list[Cause] = field(default_factory=list)
     failed: bool = False
 
@@ -79,9 +77,9 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Set
 # Keeping.
 
 
-def kept_children(context: ReconcileContext, created: Iterable[object] = ()) -> list[object]:
+def kept_children(context: ReconcileContext, created: Iterable[Json] = ()) -> list[Json]:
     """The observed children of the router as they are, except those of ``created``."""
-    present = {_identity(child) for child in created}
+    present = {(child["apiVersion"], child["kind"], child["metadata"]["name"]) for child in created}
     return [
         keep_child(child)
         for child in _observed(context)
@@ -122,12 +120,6 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
     }
 
 
-def _identity(child: Any) -> tuple[str, str, str]:
-    if isinstance(child, dict):
-        return child["apiVersion"], child["kind"], child["metadata"]["name"]
-    return child.api_version, type(child).__name__, child.metadata.name
-
-
 # Steps.
 
 
@@ -139,7 +131,7 @@ def _schedule(work: _Work) -> None:
         work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
-    pod, picker = with_tokenizer(view.spec, requested, view.context, observed)
+    pod, picker = scheduler.with_tokenizer(view.spec, requested, view.context, observed)
     plan = scheduler.plan_scheduler(
         view.names,
         view.namespace,
@@ -157,13 +149,13 @@ def _schedule(work: _Work) -> None:
     )
     _require_account(view, plan)
     if view.rbac_declared:
-        work.children += scheduler.rbac(plan)
-    if not outlived(observed, plan.selector):
-        work.children.append(scheduler.deployment(plan))
-    work.children.append(scheduler.service(plan))
+        work.children += accounts(plan.account, view.namespace)
+    if not outlived(observed, plan.deployment.selector):
+        work.children.append(scheduler.scheduler_deployment(plan))
+    work.children.append(scheduler.scheduler_service(plan))
     if view.spec.pool_spec is not None and view.children.pools is not None:
-        work.children.append(inference_pool(view.names, view.namespace, view.spec.pool_spec))
-    observed = current(observed, plan.selector)
+        work.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
+    observed = current(observed, plan.deployment.selector)
     state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
@@ -179,17 +171,15 @@ def _running_arguments(observed: ObservedDeployment | None) -> Sequence[str]:
 
 def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
     """A ServiceAccount that the user names is the user's to make."""
-    if not plan.account or plan.account_managed:
-        return
-    if view.context.account(plan.account) is None:
-        text = f"ServiceAccount {view.namespace}/{plan.account}, which the scheduler's template names, does not exist"
+    account = plan.account.account
+    if account and not plan.account.managed and view.context.account(account) is None:
+        text = f"ServiceAccount {view.namespace}/{account}, which the scheduler's template names, does not exist"
         raise RouterError(ConditionType.SCHEDULER_WORKLOAD_READY, Reason.SCHEDULER_RECONCILE_ERROR, text)
 
 
 def _objectives(spec: EffectiveSpec, context: ReconcileContext, settings: Settings) -> list[Objective]:
-    scheduled = spec.router is not None and spec.router.scheduler is not None
-    declared = context.children.objectives is not None
-    return objectives(spec.model, context.names, settings) if scheduled and declared else []
+    used = spec.scheduler is not None and context.children.objectives is not None
+    return objectives(spec.model, context.names, settings) if used else []
 
 
 def _prioritize(work: _Work) -> None:
@@ -203,7 +193,7 @@ def _prioritize(work: _Work) -> None:
 def _expose(work: _Work) -> None:
     """The managed route, and the URLs of every route."""
     view = work.view
-    if not view.wants_route or view.children.routes is None:
+    if view.spec.route is None or view.children.routes is None:
         _within(work)
         return
     specs = [route.spec for route in view.referenced_routes()]
@@ -233,12 +223,13 @@ def _expose(work: _Work) -> None:
 
 
 def _within(work: _Work) -> None:
-    """The address inside the cluster, which every service has."""
-    address = workload_address(work.view.names, work.view.namespace, work.settings.cluster_domain)
-    work.url, work.addresses = address.url, [address]
+    """The address of the workload Service inside the cluster, which every service has."""
+    host = f"{work.view.names.workload_service}.{work.view.namespace}.svc.{work.settings.cluster_domain}"
+    work.url = f"http://{host}:{PUBLIC_PORT}"
+    work.addresses = [ServiceAddress(url=work.url)]
 
 
-def _models(view: RouterView, address: Address) -> list[ServedModel]:
+def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
     """Return the names that requests may use at an address; where services share a path, only qualified ones."""
     prefix = f"publishers/{view.namespace}/models/"
     base = view.spec.model.name if view.spec.model is not None else None
@@ -248,11 +239,6 @@ def _models(view: RouterView, address: Address) -> list[ServedModel]:
         for model in (base or view.names.service, *view.adapters)
         for name in (prefix + model, *(() if is_shared else (model,)))
     ]
-
-
-def workload_address(names: Names, namespace: str, cluster_domain: str) -> Address:
-    """Return the URL of a service whose route has no address: the workload Service within the cluster."""
-    return Address(url=f"http://{names.workload_service}.{namespace}.svc.{cluster_domain}:{PUBLIC_PORT}")
 
 
 def _judge(work: _Work) -> None:

@@ -8,8 +8,14 @@ from urllib.parse import urlsplit
 from app.hooks.protocol import get, sorted_values
 from app.kserve.constants import GATEWAY_GROUP, GATEWAY_NAME_LABEL
 from app.kserve.gatewayapi import MAX_RULES
-from app.kserve.llminferenceservice.observed import Gateway, GatewayListener, ParentReference, RouteRule, RouteSpec
-from app.kserve.llminferenceservice.types import Address, ObjectIdentity
+from app.kserve.llminferenceservice.observed import (
+    GatewayListener,
+    ObservedGateway,
+    ObservedParentReference,
+    ObservedRouteSpec,
+    RouteRule,
+)
+from app.kserve.llminferenceservice.types import ObjectIdentity, ServiceAddress
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
 
@@ -21,6 +27,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PRIVATE = tuple(
     ipaddress.ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
+MODEL_ROUTING = "-model-routing"
+"""End of the name of an address at the root, which all services of a Gateway share (KS-4.8)."""
+MAX_ADDRESSES = 16
+"""Addresses that a Gateway may have."""
 
 
 class URLError(Exception):
@@ -31,20 +41,20 @@ class URLError(Exception):
 class GatewayView:
     """Inputs of URLs beside the route: the cluster's Gateways, and the operator's settings."""
 
-    gateways: Mapping[str, Gateway] | None
+    gateways: Mapping[str, ObservedGateway] | None
     services: Mapping[str, RelatedMeta] | None
     url_scheme: str
     wildcard_hostname: str
     """Stands for the ``*`` of a listener's hostname."""
     cluster_domain: str
 
-    def gateway(self, reference: ParentReference, namespace: str) -> Gateway | None:
+    def gateway(self, reference: ObservedParentReference, namespace: str) -> ObservedGateway | None:
         return get(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
 
 
-def discover(route: RouteSpec, namespace: str, context: GatewayView) -> list[Address]:
+def discover(route: ObservedRouteSpec, namespace: str, context: GatewayView) -> list[ServiceAddress]:
     """Return every address of a route, in the order of its parents. Raises :class:`URLError`."""
-    addresses: dict[str, Address] = {}
+    addresses: dict[str, ServiceAddress] = {}
     paths = _paths(route.rules or [])
     for reference in route.parent_refs or ():
         gateway = context.gateway(reference, namespace)
@@ -60,18 +70,14 @@ def discover(route: RouteSpec, namespace: str, context: GatewayView) -> list[Add
             name = host_name(host, context.cluster_domain)
             for path in paths:
                 url = _url(listener, host, path)
-                addresses.setdefault(url, Address(name + MODEL_ROUTING * (path == "/"), url, origin=origin))
+                addresses.setdefault(url, ServiceAddress(name + MODEL_ROUTING * (path == "/"), url, origin=origin))
     return list(addresses.values())
 
 
-MODEL_ROUTING = "-model-routing"
-"""End of the name of an address at the root, which all services of a Gateway share (KS-4.8)."""
-
-
-def choose(addresses: Sequence[Address], own_path: str) -> str:
+def choose(addresses: Sequence[ServiceAddress], own_path: str) -> str:
     """Return the URL to show: external ones first, then those below the service's own path, then the shortest path."""
 
-    def order(address: Address) -> tuple[bool, bool, int, int]:
+    def order(address: ServiceAddress) -> tuple[bool, bool, int, int]:
         path = urlsplit(address.url).path
         return (
             not address.name.startswith(EXTERNAL),
@@ -86,7 +92,7 @@ def choose(addresses: Sequence[Address], own_path: str) -> str:
 # Listeners.
 
 
-def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[GatewayListener]:
+def _listeners(gateway: ObservedGateway, section: str | None, preferred: str) -> list[GatewayListener]:
     """The listeners that serve the route, the preferred scheme first, then https, then http."""
     listeners = gateway.spec.listeners or []
     where = f"Gateway {gateway.metadata.namespace}/{gateway.metadata.name}"
@@ -103,7 +109,7 @@ def _listeners(gateway: Gateway, section: str | None, preferred: str) -> list[Ga
 
 
 def _external(
-    gateway: Gateway, listeners: Sequence[GatewayListener], hostnames: Sequence[str], wildcard: str
+    gateway: ObservedGateway, listeners: Sequence[GatewayListener], hostnames: Sequence[str], wildcard: str
 ) -> list[tuple[GatewayListener, str]]:
     values = [address.value for address in gateway.status.addresses or () if _is_host(address.value)]
     if not gateway.status.addresses:
@@ -114,10 +120,6 @@ def _external(
         for listener in listeners
         for host in sorted(named or _listener_host(listener, wildcard) or values[:MAX_ADDRESSES])
     ]
-
-
-MAX_ADDRESSES = 16
-"""Addresses that a Gateway may have."""
 
 
 def _is_host(text: str) -> bool:
@@ -137,7 +139,7 @@ def _listener_host(listener: GatewayListener, wildcard: str) -> list[str]:
     return [f"{wildcard}.{name.removeprefix('*.')}" if name.startswith("*.") else name]
 
 
-def _service_of(gateway: Gateway, services: Mapping[str, RelatedMeta] | None) -> str:
+def _service_of(gateway: ObservedGateway, services: Mapping[str, RelatedMeta] | None) -> str:
     """The Service before a Gateway: the first that carries its name as a label, else the one called like it."""
     name, namespace = gateway.metadata.name, gateway.metadata.namespace
     labelled = [

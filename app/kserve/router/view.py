@@ -11,14 +11,14 @@ from app.kserve import lora
 from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
     Children,
-    Gateway,
+    ObservedGateway,
+    ObservedParentReference,
     ObservedRoute,
-    ParentReference,
+    ObservedRouteSpec,
     ReconcileContext,
     Related,
-    RouteSpec,
 )
-from app.kserve.llminferenceservice.types import ConditionType, HTTPRouteConfig, Reason, RouterSpec, SchedulerSpec
+from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
@@ -62,10 +62,6 @@ class RouterView:
         return self.context.related
 
     @property
-    def router(self) -> RouterSpec | None:
-        return self.spec.router
-
-    @property
     def adapters(self) -> list[str]:
         """Names of the LoRA adapters that the servers load."""
         return lora.names(self.spec.model) if lora.is_loaded(self.spec) else []
@@ -73,18 +69,9 @@ class RouterView:
     # The route.
 
     @property
-    def wants_route(self) -> bool:
-        return self.router is not None and self.router.route is not None
-
-    @property
-    def http(self) -> HTTPRouteConfig | None:
-        route = self.router.route if self.router is not None else None
-        return route.http if route is not None else None
-
-    @property
     def route_refs(self) -> list[str]:
         """Names of the HTTPRoutes in ``refs``."""
-        return [ref.name for ref in (self.http.refs if self.http is not None else None) or ()]
+        return [ref.name for ref in (self.spec.http.refs if self.spec.http is not None else None) or ()]
 
     @cached_property
     def managed_route(self) -> Json | None:
@@ -92,7 +79,7 @@ class RouterView:
         spec, group = self.spec.route_spec, self.group
         if self.route_refs or spec is None:
             return None
-        managed_pool = self.scheduler is not None and not self.pool_ref
+        managed_pool = self.spec.scheduler is not None and not self.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
@@ -109,11 +96,11 @@ class RouterView:
     @cached_property
     def group(self) -> Group | None:
         """The services that share requests with this one; ``None`` where it is in no group."""
-        route = self.router.route if self.router is not None else None
+        route = self.spec.route
         if route is None or not route.group or route.weight is None:
             return None
         pool, service = self.pool_ref or self.names.pool, self.names.workload_service
-        backend = service_backend(service) if self.scheduler is None else pool_backend(pool)
+        backend = service_backend(service) if self.spec.scheduler is None else pool_backend(pool)
         name = self.spec.model.name if self.spec.model is not None else None
         return group_of(
             Member(self.names.service, route.weight, backend),
@@ -124,16 +111,16 @@ class RouterView:
         )
 
     @cached_property
-    def managed_spec(self) -> RouteSpec | None:
+    def managed_spec(self) -> ObservedRouteSpec | None:
         """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
         return None if self.managed_route is None else self._as_observed(self.managed_route)
 
     @property
-    def undivided_spec(self) -> RouteSpec | None:
+    def undivided_spec(self) -> ObservedRouteSpec | None:
         """The same before a group divides its requests: the Services in it tell which addresses it has."""
         return None if self.managed_route is None else self._as_observed({"spec": self.spec.route_spec})
 
-    def _as_observed(self, route: Json) -> RouteSpec:
+    def _as_observed(self, route: Json) -> ObservedRouteSpec:
         try:
             return as_observed(route)
         except msgspec.ValidationError as error:
@@ -147,32 +134,28 @@ class RouterView:
     # Gateways.
 
     @property
-    def gateway_refs(self) -> list[ParentReference]:
-        gateway = self.router.gateway if self.router is not None else None
+    def gateway_refs(self) -> list[ObservedParentReference]:
+        gateway = self.spec.router.gateway if self.spec.router is not None else None
         refs = (gateway.refs if gateway is not None else None) or ()
-        return [ParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
+        return [ObservedParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
-    def gateway(self, reference: ParentReference) -> Gateway | None:
+    def gateway(self, reference: ObservedParentReference) -> ObservedGateway | None:
         return get(self.related.gateways, reference.name, self._namespace_of(reference))
 
-    def gateway_text(self, references: Iterable[ParentReference]) -> str:
+    def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
         """The Gateways by name, each once."""
         names = dict.fromkeys(f"Gateway {self._namespace_of(ref)}/{ref.name}" for ref in references)
         return ", ".join(names)
 
-    def _namespace_of(self, reference: ParentReference) -> str:
+    def _namespace_of(self, reference: ObservedParentReference) -> str:
         return self.namespace if reference.namespace is None else reference.namespace
 
     # The scheduler.
 
     @property
-    def scheduler(self) -> SchedulerSpec | None:
-        return self.router.scheduler if self.router is not None else None
-
-    @property
     def pool_ref(self) -> str:
         """Name of the InferencePool in ``ref``."""
-        pool = self.scheduler.pool if self.scheduler is not None else None
+        pool = self.spec.pool
         return pool.ref.name if pool is not None and pool.ref is not None else ""
 
     @property
@@ -224,7 +207,7 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
         _require_gateways(view, route.spec.parent_refs, ConditionType.HTTP_ROUTES_READY)
 
 
-def _require_gateways(view: RouterView, references: Iterable[ParentReference], condition: str) -> None:
+def _require_gateways(view: RouterView, references: Iterable[ObservedParentReference], condition: str) -> None:
     if view.related.gateways is None:  # not delivered: what exists is not known, and nothing may wait for it
         return
     missing = [reference for reference in references if view.gateway(reference) is None]

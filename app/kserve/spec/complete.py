@@ -19,6 +19,7 @@ MODEL_SERVERS = (("template",), ("worker",), ("prefill", "template"), ("prefill"
 
 FindSchedulerConfig = Callable[[str, str], str]
 """Text of a key of a ConfigMap (KS-2.5). Raises :class:`CombineError`."""
+_PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 
 def completed(merged: Json, service: str) -> Json:
@@ -41,9 +42,9 @@ def routed(document: Json, names: Names) -> Json:
         route = {**route, "parentRefs": [_parent(ref) for ref in refs]}
     if find(document, ("router", "scheduler")) is None:
         service = {"group": "", "kind": "Service", "name": names.workload_service}
-        route = _with_backends(route, names.pool, service)
+        route = with_backends(route, names.pool, service)
     elif pool := find(document, ("router", "scheduler", "pool", "ref", "name")):
-        route = _with_backends(route, names.pool, {"name": pool})
+        route = with_backends(route, names.pool, {"name": pool})
     return replaced(document, ROUTE, route)
 
 
@@ -52,7 +53,7 @@ def _parent(ref: Json) -> Json:
     return parent | {key: ref[key] for key in ("namespace", "sectionName") if ref.get(key)}
 
 
-def _with_backends(route: Json, pool: str, replacement: Json) -> Json:
+def with_backends(route: Json, pool: str, replacement: Json) -> Json:
     """``route`` with other backends wherever it has the default pool."""
 
     def backend(ref: Json) -> Json:
@@ -93,9 +94,6 @@ def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> J
         return document
     text = find_config(str(ref.get("name") or ""), str(ref.get("key") or "epp"))
     return replaced(document, ("router", "scheduler", "config"), {"inline": text})
-
-
-_PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 
 def without_certificates(document: Json, secret: str) -> Json:

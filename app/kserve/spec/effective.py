@@ -4,7 +4,7 @@
 (:meth:`Effective.source`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -19,8 +19,9 @@ from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
+from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
-from app.kserve.spec.find import choose_presets
+from app.kserve.spec.find import ConfigFinder, choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
@@ -50,24 +51,20 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
     @property
     def route_spec(self) -> Json | None:
         """Content of the managed HTTPRoute."""
-        route = self.router.route if self.router is not None else None
-        return cast("Json | None", route.http.spec if route is not None and route.http is not None else None)
+        return cast("Json | None", self.http.spec if self.http is not None else None)
 
     @property
     def pool_spec(self) -> Json | None:
         """Content of the managed InferencePool, in the form of its v1."""
-        scheduler = self.router.scheduler if self.router is not None else None
-        pool = scheduler.pool if scheduler is not None else None
-        return cast("Json | None", pool.spec if pool is not None else None)
+        return cast("Json | None", self.pool.spec if self.pool is not None else None)
 
     @property
     def picker(self) -> types.SchedulerSpec | None:
         """The scheduler, if there is an endpoint picker to make for it."""
-        scheduler = self.router.scheduler if self.router is not None else None
-        if scheduler is None or scheduler.template is None:
+        reference = self.pool.ref if self.pool is not None else None
+        if self.scheduler is None or self.scheduler.template is None or (reference is not None and reference.name):
             return None
-        reference = scheduler.pool.ref if scheduler.pool is not None else None
-        return None if reference is not None and reference.name else scheduler
+        return self.scheduler
 
 
 # The pipeline.
@@ -109,10 +106,6 @@ class Effective:
         return [source for source in sources_ if source]
 
 
-FindConfig = Callable[[str], Layer | None]
-"""Looks a config up by name: the service's namespace, the system namespace, the built-in presets (KS-2.2)."""
-
-
 @dataclass(frozen=True, slots=True)
 class CombineInputs:
     """Inputs of one service's effective spec."""
@@ -125,8 +118,8 @@ class CombineInputs:
     prefix: str
     """Prefix of preset names."""
     operator: OperatorConfig
-    find_config: FindConfig
-    find_scheduler_config: complete.FindSchedulerConfig
+    finder: ConfigFinder
+    """Of the service's configs: in its namespace, the system namespace, and among the presets (KS-2.2)."""
     without_model_routing: Collection[tuple[str, str]] = ()
     """Gateways, each by namespace and name."""
     claims_devices: bool = False
@@ -174,13 +167,13 @@ def combine(inputs: CombineInputs) -> Effective:
         document,
         merged.layers[-1].spec,
         inputs.metadata.namespace,
-        _adapters(document),
+        adapter_names(document),
         inputs.operator.ingress,
         inputs.without_model_routing,
     )
     if (route := find(document, complete.ROUTE)) is not None:
         document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
-    document = complete.with_scheduler_config(document, inputs.find_scheduler_config)
+    document = complete.with_scheduler_config(document, inputs.finder.scheduler_config)
     untraced = complete.without_certificates(document, names.certificates)
     untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not inputs.claims_devices))
     if inputs.claims_devices:
@@ -193,13 +186,6 @@ def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
     configs = merged.layers[:-1]
     sources = [ConfigSource.PRESET if n < merged.presets else ConfigSource.USER_REF for n in range(len(configs))]
     return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
-
-
-def _adapters(document: Json) -> list[str]:
-    """Names of the LoRA adapters, as far as they are sound."""
-    listed = find(document, ("model", "lora", "adapters"))
-    entries = listed if isinstance(listed, list) else []
-    return sorted(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
 
 
 def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
@@ -217,7 +203,7 @@ def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
 
 
 def _config(inputs: CombineInputs, name: str) -> Layer:
-    layer = inputs.find_config(name) if name else None
+    layer = inputs.finder.config(name) if name else None
     if layer is None:
         where = f"{inputs.metadata.namespace} nor in {inputs.operator.system_namespace}"
         raise MissingConfigError(
@@ -231,7 +217,7 @@ def _preset(inputs: CombineInputs, suffix: str) -> Layer:
     name = inputs.prefix + suffix
     if suffix in presets.PINNED and suffix != presets.ROUTE:
         name = inputs.pins.get(PIN_PREFIX + suffix) or name
-    layer = inputs.find_config(name)
+    layer = inputs.finder.config(name)
     if layer is None:
         raise MissingConfigError(f"preset {name} does not exist")
     return layer
@@ -271,7 +257,7 @@ def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
         path = SPEC.child("prefill")
         pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
     path = SPEC.child("router")
-    if spec.router is not None and spec.router.scheduler is not None:
-        pods.append((path.child("scheduler", "template"), spec.router.scheduler.template))
+    if spec.scheduler is not None:
+        pods.append((path.child("scheduler", "template"), spec.scheduler.template))
     pods.append((path.child("route", "http", "spec"), spec.route_spec))
     return [(where, value) for where, value in pods if value is not None]

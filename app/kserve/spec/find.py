@@ -4,7 +4,7 @@ A config is looked for in the service's namespace, then in the system namespace,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -25,41 +25,33 @@ DIRECTIVE = b'"$patch"'
 """Only a spec with this in it can have merge directives."""
 
 
+@dataclass(frozen=True, slots=True)
 class ConfigFinder:
     """Finds LLMInferenceServiceConfigs by name, and scheduler configurations in ConfigMaps."""
 
-    def __init__(
-        self,
-        configs: Mapping[str, Parent] | None,
-        config_maps: Mapping[str, ObservedConfigMap] | None,
-        namespace: str,
-        system_namespace: str,
-        prefix: str,
-        built_in: Mapping[str, Json] = presets.LATEST,
-    ) -> None:
-        self._configs = configs
-        self._config_maps = config_maps
-        self._namespaces = (namespace, system_namespace)
-        self._prefix = prefix
-        self._presets = built_in
+    configs: Mapping[str, Parent] | None
+    config_maps: Mapping[str, ObservedConfigMap] | None
+    namespace: str
+    system_namespace: str
+    prefix: str
+    presets: Mapping[str, Json]
 
     def config(self, name: str) -> Layer | None:
-        for namespace in self._namespaces:
-            document = get(self._configs, name, namespace)
+        for namespace in (self.namespace, self.system_namespace):
+            document = get(self.configs, name, namespace)
             if document is not None:
                 source = f"LLMInferenceServiceConfig {namespace}/{name}"
                 checked = annotated(_checked(source, bytes(document.spec)), document.metadata)
                 return replace(checked, name=name, namespace=namespace)
-        preset = self._presets.get(name.removeprefix(self._prefix)) if name.startswith(self._prefix) else None
+        preset = self.presets.get(name.removeprefix(self.prefix)) if name.startswith(self.prefix) else None
         return Layer(f"preset {name}", preset, name=name) if preset is not None else None
 
     def scheduler_config(self, name: str, key: str) -> str:
         """A scheduler configuration (KS-2.5). Raises :class:`CombineError`."""
-        namespace, system = self._namespaces
-        config_map = get(self._config_maps, name, namespace)
+        config_map = get(self.config_maps, name, self.namespace)
         if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
-            config_map = get(self._config_maps, name, system)
-        where = f'spec.router.scheduler.config.ref: ConfigMap "{namespace}/{name}"'
+            config_map = get(self.config_maps, name, self.system_namespace)
+        where = f'spec.router.scheduler.config.ref: ConfigMap "{self.namespace}/{name}"'
         if config_map is None:
             raise MissingConfigMapError(f"{where} not found")
         text = (config_map.data or {}).get(key)

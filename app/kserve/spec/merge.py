@@ -91,10 +91,7 @@ SERVICE = MergeRules(
 
 def document(spec: Json) -> Json:
     """A spec of either kind, as its user wrote it, in the form that merging understands."""
-    result = _workload(spec)
-    for key in ("model", "storageInitializer", "baseRefs"):
-        if (value := spec.get(key)) is not None:
-            result[key] = without_nulls(value)
+    result = _workload(spec) | _present(spec, "model", "storageInitializer", "baseRefs")
     if isinstance(model := result.get("model"), dict):
         result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
     if isinstance(spec.get("tracing"), dict):
@@ -106,16 +103,17 @@ def document(spec: Json) -> Json:
     return result
 
 
+def _present(part: Json, *keys: str) -> Json:
+    return {key: without_nulls(part[key]) for key in keys if part.get(key) is not None}
+
+
 def _tracing(tracing: Json) -> Json:
     """Without empty values, but for the endpoint: an empty one turns off what a preset turns on."""
     return {key: value for key, value in tracing.items() if value or (key == "exporterEndpoint" and value == "")}
 
 
 def _workload(spec: Json) -> Json:
-    result: Json = {}
-    for key in ("replicas", "scaling", "kvCacheOffloading", "labels", "annotations"):
-        if (value := spec.get(key)) is not None:
-            result[key] = without_nulls(value)
+    result = _present(spec, "replicas", "scaling", "kvCacheOffloading", "labels", "annotations")
     parallelism = spec.get("parallelism")
     if isinstance(parallelism, dict):
         result["parallelism"] = {
@@ -128,10 +126,8 @@ def _workload(spec: Json) -> Json:
 
 
 def _router(router: Json) -> Json:
-    result: Json = {}
-    for key in ("gateway", "ingress"):
-        if (value := router.get(key)) is not None:
-            result[key] = _without_empty_lists(without_nulls(value))
+    parents = _present(router, "gateway", "ingress")
+    result: Json = {key: _without_empty_lists(value) for key, value in parents.items()}
     if isinstance(router.get("route"), dict):
         result["route"] = _route(router["route"])
     if isinstance(router.get("scheduler"), dict):
@@ -194,10 +190,7 @@ def _mirror_with_defaults(step: Json) -> Json:
 
 
 def _scheduler(scheduler: Json) -> Json:
-    result: Json = {}
-    for key in ("replicas", "labels", "annotations"):
-        if (value := scheduler.get(key)) is not None:
-            result[key] = without_nulls(value)
+    result = _present(scheduler, "replicas", "labels", "annotations")
     if isinstance(scheduler.get("config"), dict):  # inline is the picker's own: its nulls may mean something
         result["config"] = {key: value for key, value in scheduler["config"].items() if value is not None}
     if isinstance(scheduler.get("template"), dict):

@@ -10,17 +10,22 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from app.kserve.arguments import passes_arguments, with_arguments
+from app.kserve.arguments import passes_arguments, with_arguments, words
 from app.kserve.constants import MAIN
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
+from app.kube.podspec import container_named, with_container
 from app.kube.quantity import QuantityError, parse
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
 TENSOR, DATA, EXPERT = "--tensor-parallel-size", "--data-parallel-size", "--enable-expert-parallel"
+_FLAGS = {
+    TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d+)?|$)"),
+    DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d+)?|$)"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +81,21 @@ def _with_side(workload: Json, *, scripted: bool, adds_gpus: bool) -> Json:
         pods = {key: workload[key] for key in ("template", "worker") if workload.get(key) is not None}
         return {**workload, **{key: _with_gpus(pod, gpus) for key, pod in pods.items() if not _has_gpus(pod)}}
     needs = demand(parallelism)
-    pod, server = workload.get("template"), main_container(workload.get("template"))
+    pod, server = workload.get("template"), container_named(workload.get("template"), MAIN)
     if needs is None or pod is None or workload.get("worker") is not None:
         return workload
     if (_has_gpus(pod) and _count(server) != needs.gpus) or _sizes_passed(server) or not _takes_arguments(server):
         return workload
-    replaced = _replaced(pod, with_arguments(server, needs.arguments))
-    return {**workload, "template": _with_gpus(replaced, needs.gpus) if adds_gpus and not _has_gpus(pod) else replaced}
-
-
-def main_container(pod: Json | None) -> Json:
-    """Return the server's container, or an empty one."""
-    containers: list[Json] = (pod or {}).get("containers") or []
-    return next((container for container in containers if container.get("name") == MAIN), {})
+    changed = with_container(pod, MAIN, lambda main: with_arguments(main, needs.arguments))
+    return {**workload, "template": _with_gpus(changed, needs.gpus) if adds_gpus and not _has_gpus(pod) else changed}
 
 
 def _with_gpus(pod: Json, count: int) -> Json:
     """Add GPUs to the pod's server; request and limit of an extended resource must be equal."""
-    server = main_container(pod)
+    server = container_named(pod, MAIN)
     resources = server.get("resources") or {}
     amounts = {part: {**(resources.get(part) or {}), GPU: str(count)} for part in ("limits", "requests")}
-    return _replaced(pod, {**server, "resources": {**resources, **amounts}}) if server else pod
-
-
-def _replaced(pod: Json, server: Json) -> Json:
-    return {
-        **pod,
-        "containers": [server if container.get("name") == MAIN else container for container in pod["containers"]],
-    }
+    return with_container(pod, MAIN, lambda main: {**main, "resources": {**resources, **amounts}}) if server else pod
 
 
 # Values that a template sets.
@@ -139,20 +131,9 @@ def _count(container: Json) -> Decimal | None:
     return sum(amounts, Decimal(0)) if amounts and len(amounts) == len(devices) else None
 
 
-_FLAGS = {
-    TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d+)?|$)"),
-    DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d+)?|$)"),
-}
-_ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
-
-
 def _sizes_passed(container: Json) -> dict[str, int | None]:
     """Return the sizes in the container's arguments; None for a number from a variable."""
-    words = [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
-    words += [
-        str(variable.get("value")) for variable in container.get("env") or () if variable.get("name") == _ADDITIONAL
-    ]
-    text = " ".join(words)
+    text = " ".join(words(container))
     passed = {flag: match[1] for flag, pattern in _FLAGS.items() if (match := pattern.search(text))}
     return {flag: None if number is None else int(number) for flag, number in passed.items()}
 
@@ -171,7 +152,7 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, p
     needs = demand(parallelism)
     if needs is None:
         return
-    server = main_container(pod)
+    server = container_named(pod, MAIN)
     count, passed = _count(server), _sizes_passed(server)
     if count not in (None, 0, needs.gpus):
         text = f"each pod needs {_gpus(needs)}, and container {MAIN} requests {count}; make them equal"
@@ -184,7 +165,7 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, p
 
 def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn of arguments that are not added, because the template sets a part of them or does not start vLLM."""
-    needs, server = demand(parallelism), main_container(pod)
+    needs, server = demand(parallelism), container_named(pod, MAIN)
     if needs is None or _count(server) == 0:
         return
     passed, has_gpus = _sizes_passed(server), _has_gpus(pod or {})
@@ -198,7 +179,7 @@ def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None
         yield advice(path, f"{flags}, so no GPUs are added; request {needs.gpus} of {GPU}")
     elif not has_gpus and not _takes_arguments(server):
         text = f"container {MAIN} does not pass its args to vLLM, so nothing is added; start the server for it there"
-        yield advice(path, f"accepted, no effect; {text}", "no-effect")
+        yield field.no_effect(path, text)
 
 
 def _gpus(needs: Demand) -> str:
@@ -207,7 +188,7 @@ def _gpus(needs: Demand) -> str:
 
 def with_command(pod: Json | None) -> Json:
     """Add the presets' command to a user's template without one."""
-    server = {"name": MAIN, "command": ["vllm"], **main_container(pod)}
+    server = {"name": MAIN, "command": ["vllm"], **container_named(pod, MAIN)}
     others = [container for container in (pod or {}).get("containers") or () if container.get("name") != MAIN]
     return {**(pod or {}), "containers": [server, *others]}
 
@@ -216,18 +197,16 @@ def unused(parallelism: Mapping[str, Any], path: field.Path) -> Iterator[Advice]
     """Warn of values that need several pods, or have no effect in one."""
     data, local = parallelism.get("data") or 1, parallelism.get("dataLocal") or 1
     if (parallelism.get("pipeline") or 1) > 1:
-        yield _no_effect(path.child("pipeline"), "a pipeline runs over several pods; add worker")
+        yield field.no_effect(path.child("pipeline"), "a pipeline runs over several pods; add worker")
     if data > local:
         needed = f"{data} copies, {local} in each pod, need {-(-data // local)} pods"
-        yield _no_effect(path.child("data"), f"{needed}; add worker, or set dataLocal to {data}")
+        yield field.no_effect(path.child("data"), f"{needed}; add worker, or set dataLocal to {data}")
     if parallelism.get("dataRPCPort") is not None:
-        yield _no_effect(path.child("dataRPCPort"), "copies in one pod find each other; remove it, or add worker")
+        yield field.no_effect(path.child("dataRPCPort"), "copies in one pod find each other; remove it, or add worker")
     if parallelism.get("expert") and demand(parallelism) is None:
-        yield _no_effect(path.child("expert"), "experts are spread over the GPUs of tensor or data; set one of them")
-
-
-def _no_effect(path: field.Path, instead: str) -> Advice:
-    return advice(path, f"accepted, no effect; {instead}", "no-effect")
+        yield field.no_effect(
+            path.child("expert"), "experts are spread over the GPUs of tensor or data; set one of them"
+        )
 
 
 def parallelism_conflicts(spec: Json) -> list[Advice]:

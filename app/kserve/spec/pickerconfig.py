@@ -26,6 +26,10 @@ PREDICTED_LATENCY = "predicted-latency-producer"
 
 TEXT_FLAGS = frozenset(dashes + name for dashes in ("--", "-") for name in ("config-text", "configText"))
 CONFIG_FLAGS = TEXT_FLAGS | {dashes + name for dashes in ("--", "-") for name in ("config-file", "configFile")}
+_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
+_KIND = "EndpointPickerConfig"
+_ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
+_HANDLER_PARAMETERS = ("threshold", "hashBlockSize", "deciderPluginName", "prefillProfile", "decodeProfile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,6 @@ def picker_version(annotations: Mapping[str, str] | None) -> Version | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
-
-
 # Documents.
 
 
@@ -59,9 +60,6 @@ def document_of(config: object) -> Json | None:
         document = read_yaml(config, _encoded)
         config = orjson.loads(document) if isinstance(document, bytes) else None
     return config if isinstance(config, dict) and config.get("kind") == _KIND else None
-
-
-_KIND = "EndpointPickerConfig"
 
 
 def _encoded(document: object) -> bytes | str:
@@ -217,9 +215,6 @@ def _in_tokens(plugin: Any) -> Iterator[Any]:
     yield {**plugin, "parameters": {"blockSizeTokens": parameters["blockSize"], **others}}
 
 
-_ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
-
-
 def _with_decider(plugin: object) -> Iterator[object]:
     """Replace the threshold of tokens by the plugin that decides whether a request needs a prefill pod."""
     parameters = _parameters(plugin, "disagg-profile-handler")
@@ -234,9 +229,6 @@ def _with_decider(plugin: object) -> Iterator[object]:
     profiles = {side: parameters[f"{side}Profile"] for side in ("prefill", "decode") if f"{side}Profile" in parameters}
     changed = {**others, "deciders": {"prefill": decider}, **({"profiles": profiles} if profiles else {})}
     yield {**plugin, "parameters": changed}
-
-
-_HANDLER_PARAMETERS = ("threshold", "hashBlockSize", "deciderPluginName", "prefillProfile", "decodeProfile")
 
 
 def _unchanged(plugin: object) -> Iterator[object]:

@@ -15,6 +15,9 @@ from app.kube.modelfields import check_embedded
 from app.kube.rawchecks import has_control
 from app.limits import MAX_ERRORS
 
+_SCALARS = frozenset({int, bool, float, type(None)})
+_HINT = "; write braces that are not a template as {{ `{{` }}"
+
 
 class _BrokenTemplateError(Exception):
     def __init__(self, error: TemplateError, text: str, path: Sequence[str | int]) -> None:
@@ -134,9 +137,6 @@ def _is_plain(item: Any) -> bool:
     return kind in _SCALARS or (kind is str and OPEN not in item)
 
 
-_SCALARS = frozenset({int, bool, float, type(None)})
-
-
 class _Decided(_Renderer):
     """Renders what can be rendered without guessing, and goes on after a mistake."""
 
@@ -164,9 +164,6 @@ def _error(broken: _BrokenTemplateError) -> field.Error:
     path = broken.path[:-1] if broken.path[-1] == broken.text else broken.path
     problem = f"line {max(broken.error.line, 1)}: {broken.error}{hint}"
     return field.invalid(_full_path(path), broken.text, problem)
-
-
-_HINT = "; write braces that are not a template as {{ `{{` }}"
 
 
 def _where(broken: _BrokenTemplateError, merged: Json, layers: Sequence[Layer]) -> str:

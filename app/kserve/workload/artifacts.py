@@ -4,7 +4,7 @@ Pods are shared plain JSON, so every change returns a new object.
 """
 
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.kserve import constants
@@ -16,7 +16,7 @@ from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
 from app.kube.base import Json
 from app.kube.merge import merge
-from app.kube.podspec import CONTAINER, each_name_once
+from app.kube.podspec import CONTAINER, container_named, each_name_once, with_container
 from app.workload.address import Address
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
@@ -26,6 +26,7 @@ _MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
+_ASYNC = ("MODEL_INIT_MODE", "async")
 
 
 class ArtifactError(Exception):
@@ -103,7 +104,7 @@ def attach(
     """The pod with the model and its adapters in it. Raises :class:`ArtifactError`."""
     if source.provider is None:
         return pod
-    if adapters and not any(container.get("name") == constants.MAIN for container in pod.get("containers") or ()):
+    if adapters and not container_named(pod, constants.MAIN):
         raise ArtifactError("LoRA adapters need a container called main in the pod")
     if source.provider is Provider.CLAIM:
         pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, constants.MODEL_PATH)
@@ -132,14 +133,14 @@ def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = con
     if inside:
         mount["subPath"] = inside
     volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
-    return _with_container(_with_volume(pod, volume), reader, lambda container: _with_mount(container, mount))
+    return with_container(_with_volume(pod, volume), reader, lambda container: _with_mount(container, mount))
 
 
 def _image_volume(pod: Json, uri: Address) -> Json:
     """Return the pod with the image mounted, which needs Kubernetes 1.35, or the feature gate ``ImageVolume``."""
     mount = {"name": constants.IMAGE_VOLUME, "mountPath": constants.MODEL_PATH, "readOnly": True, "subPath": "models"}
     volume = {"name": constants.IMAGE_VOLUME, "image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}
-    return _with_container(_with_volume(pod, volume), constants.MAIN, lambda main: _with_mount(main, mount))
+    return with_container(_with_volume(pod, volume), constants.MAIN, lambda main: _with_mount(main, mount))
 
 
 def inside(uri: Address) -> str:
@@ -186,7 +187,7 @@ def _download(
 def _provided(pod: Json, mount: Json, reader: str = constants.MAIN) -> Json:
     """The pod with an empty volume that the storage initializer fills, and the reader mounts."""
     pod = _with_volume(pod, {"name": mount["name"], "emptyDir": {}})
-    return _with_container(pod, reader, lambda container: _with_mount(container, mount))
+    return with_container(pod, reader, lambda container: _with_mount(container, mount))
 
 
 def _secret_volume(files: Files) -> Json:
@@ -230,7 +231,7 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
     mount = {"name": constants.PROVISION_VOLUME, "mountPath": posixpath.dirname(constants.MODEL_PATH)}
     user: Json = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
     pod = _with_volume(pod, {"name": constants.PROVISION_VOLUME, "emptyDir": {}})
-    pod = _with_container(
+    pod = with_container(
         pod, constants.MAIN, lambda main: _with_env(_with_mount(_run_as(main, user, extra), mount), *_ASYNC)
     )
     pod = {**pod, "shareProcessNamespace": True}
@@ -256,9 +257,6 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
     }
 
 
-_ASYNC = ("MODEL_INIT_MODE", "async")
-
-
 def _run_as(main: Json, user: Json, extra: Attachment) -> Json:
     """``main`` with the user of the model's image.
 
@@ -267,11 +265,6 @@ def _run_as(main: Json, user: Json, extra: Attachment) -> Json:
     if not user or extra.live_security == user["securityContext"]:
         return {**main, **user}
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
-
-
-def _with_container(pod: Json, name: str, change: Callable[[Json], Json]) -> Json:
-    containers = pod.get("containers") or []
-    return {**pod, "containers": [change(c) if c.get("name") == name else c for c in containers]}
 
 
 def _with_volume(pod: Json, volume: Json) -> Json:

@@ -8,10 +8,10 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.names import component_labels
-from app.kserve.workload.children import metadata
 from app.kube.base import Json
 from app.kube.names import ANNOTATIONS_MAX
 from app.workload.cause import Cause, Stage
@@ -19,6 +19,7 @@ from app.workload.cause import Cause, Stage
 KEY = "cabundle.crt"
 """The one key that is copied."""
 REASON = "CABundleMissing"
+_NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"
 
 
 def ca_bundle_children(context: ReconcileContext) -> list[Json]:
@@ -62,21 +63,13 @@ def _copy(context: ReconcileContext) -> Json | Cause:
         return _cause(f"ConfigMap {system}/{source} has no key {KEY}, {_NAMED}")
     namespace = context.metadata.namespace
     labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
-    copy: Json = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata(context.names.ca_bundle, namespace, labels),
-        "data": {KEY: text},
-    }
+    copy = child("v1", "ConfigMap", metadata(context.names.ca_bundle, namespace, labels), data={KEY: text})
     if len(msgspec.json.encode(copy)) > ANNOTATIONS_MAX:
         return _cause(
             f"ConfigMap {system}/{source} is too large to be copied by Metacontroller, which takes at most "
             f"{ANNOTATIONS_MAX} bytes: shorten it, or copy it as ConfigMap {GLOBAL_CA_BUNDLE} to namespace {namespace}"
         )
     return copy
-
-
-_NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"
 
 
 def _cause(text: str) -> Cause:

@@ -1,6 +1,7 @@
 """The children that model servers are made of. Source: KS-3.5, KS-3.6 and KS-3.8."""
 
 from app.kserve import permissions
+from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_WORKLOAD, LEADER_WORKER_SET_API, PUBLIC_PORT
 from app.kserve.names import Names, component_labels, workload_selector
 from app.kserve.spec.effective import EffectiveSpec
@@ -8,8 +9,6 @@ from app.kserve.workload.inherited import Labels, for_children, laid_over
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
-
-# Deployments, whose replicas are single pods.
 
 
 def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
@@ -33,15 +32,7 @@ def deployment(plan: DeploymentPlan, namespace: str) -> Json:
     spec: Json = {"selector": {"matchLabels": plan.selector}, "template": pod_template(plan.pod)}
     if plan.replicas is not None:
         spec["replicas"] = plan.replicas
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata(plan.name, namespace, plan.labels, plan.annotations),
-        "spec": spec,
-    }
-
-
-# LeaderWorkerSets, whose replicas span several nodes.
+    return child("apps/v1", "Deployment", metadata(plan.name, namespace, plan.labels, plan.annotations), spec=spec)
 
 
 def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
@@ -63,15 +54,8 @@ def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     }
     if plan.replicas is not None:
         spec["replicas"] = plan.replicas
-    return {
-        "apiVersion": LEADER_WORKER_SET_API,
-        "kind": "LeaderWorkerSet",
-        "metadata": metadata(plan.name, namespace, plan.labels, plan.annotations),
-        "spec": spec,
-    }
-
-
-# The Service before every model server.
+    meta = metadata(plan.name, namespace, plan.labels, plan.annotations)
+    return child(LEADER_WORKER_SET_API, "LeaderWorkerSet", meta, spec=spec)
 
 
 def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
@@ -83,20 +67,10 @@ def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
         "port": PUBLIC_PORT,
         "targetPort": PUBLIC_PORT,
     }
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(
-            names.workload_service,
-            namespace,
-            laid_over(spec.labels, component_labels(names.service, COMPONENT_WORKLOAD)),
-            for_children(spec.annotations),
-        ),
-        "spec": {"type": "ClusterIP", "selector": workload_selector(names.service), "ports": [port]},
-    }
-
-
-# ServiceAccounts of pods that ask the API server, with their Roles.
+    labels = laid_over(spec.labels, component_labels(names.service, COMPONENT_WORKLOAD))
+    meta = metadata(names.workload_service, namespace, labels, for_children(spec.annotations))
+    selector = workload_selector(names.service)
+    return child("v1", "Service", meta, spec={"type": "ClusterIP", "selector": selector, "ports": [port]})
 
 
 def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
@@ -105,12 +79,9 @@ def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
     if plan.managed:
         children.append(permissions.service_account(metadata(plan.account, namespace, plan.labels)))
     if plan.role:
-        children.append(permissions.role(metadata(plan.role, namespace, plan.labels), permissions.SIDECAR_RULES))
+        children.append(permissions.role(metadata(plan.role, namespace, plan.labels), plan.rules))
         children.append(permissions.binding(metadata(plan.binding, namespace, plan.labels), plan.role, plan.account))
     return children
-
-
-# Parts.
 
 
 def pod_template(pod: PodPlan) -> Json:
@@ -118,10 +89,3 @@ def pod_template(pod: PodPlan) -> Json:
     if pod.annotations:
         meta["annotations"] = pod.annotations
     return {"metadata": meta, "spec": pod.spec}
-
-
-def metadata(name: str, namespace: str, labels: dict[str, str], annotations: dict[str, str] | None = None) -> Json:
-    meta: Json = {"name": name, "namespace": namespace, "labels": labels}
-    if annotations:
-        meta["annotations"] = annotations
-    return meta

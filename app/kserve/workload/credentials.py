@@ -28,6 +28,8 @@ HF_TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a variable
 CA_BUNDLE_CONFIG_MAP = "AWS_CA_BUNDLE_CONFIGMAP"
 CA_BUNDLE = "AWS_CA_BUNDLE"
 ENDPOINT = "S3_ENDPOINT"
+_GIT_KEYS = ("GIT_USERNAME", "GIT_PASSWORD")
+_VARIABLE = re.compile(r"[A-Za-z._-][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,6 @@ def _files(needed: set[Provider], held: tuple[str, ...], settings: Credentials) 
         files.append(Files(HDFS_VOLUME, "/var/hdfs-secrets" if within else HDFS_PATH, held))
         env += [{"name": HDFS_DIRECTORY, "value": files[-1].mount_path}] if within else []
     return files, env
-
-
-_GIT_KEYS = ("GIT_USERNAME", "GIT_PASSWORD")
-_VARIABLE = re.compile(r"[A-Za-z._-][A-Za-z0-9._-]*")
 
 
 def headers_variable(source: Address) -> str:

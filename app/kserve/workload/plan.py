@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import get
-from app.kserve import constants, lora
+from app.kserve import constants, lora, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
@@ -22,14 +22,15 @@ from app.kserve.workload.inherited import (
     propagated,
     replicas,
     selector,
-    still_there,
     with_account,
 )
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
 from app.kube.objects import ObservedTemplate, TemplateMeta
-from app.kube.podspec import each_name_once
+from app.kube.podspec import each_name_once, with_container
 from app.workload.cause import Cause
+
+_OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
 class WorkloadError(Exception):
@@ -95,6 +96,7 @@ class AccountPlan:
     role: str = ""
     """Empty when the pods ask for nothing."""
     binding: str = ""
+    rules: tuple[Json, ...] = permissions.SIDECAR_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +189,13 @@ class _Planner:
     # Workloads.
 
     def _deployment(self, side: Side) -> DeploymentPlan:
-        base = workload_labels(self._context.metadata.name, side.component, side.role)
+        base = workload_labels(self._context.metadata.name, side.component(), side.role)
         labels = laid_over(base, self._passed.labels)
         observed = self._context.deployment(side.name)
         live = observed.spec.template if observed is not None else None
         running = live.metadata if live is not None else TemplateMeta()
-        pods = laid_over(labels, side.labels, still_there(side.former_labels, running.labels))
-        annotations = laid_over(
-            self._passed.annotations, side.annotations, still_there(side.former_annotations, running.annotations)
-        )
+        pods = laid_over(labels, side.labels(running.labels))
+        annotations = laid_over(self._passed.annotations, side.annotations(running.annotations))
         template = self._routed(side.spec.template or {})
         account, managed_name = _named_account(side.spec), self._context.names.main
         managed = self._context.managed_accounts and side.role != constants.ROLE_PREFILL and _has_sidecar(template)
@@ -224,23 +224,19 @@ class _Planner:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
             meta = running.metadata if running is not None else TemplateMeta()
-            labels = laid_over(labels, self._passed.labels, side.labels, still_there(side.former_labels, meta.labels))
-            annotations = laid_over(
-                self._passed.group_annotations,
-                side.annotations,
-                still_there(side.former_annotations, meta.annotations),
-            )
+            labels = laid_over(labels, self._passed.labels, side.labels(meta.labels))
+            annotations = laid_over(self._passed.group_annotations, side.annotations(meta.annotations))
             return self._pod(shaped, labels, annotations, named, running)
 
         alone = workload_labels(
             service,
-            side.worker_component,
+            side.component("-worker"),
             constants.ROLE_PREFILL if side.role == constants.ROLE_PREFILL else constants.ROLE_DECODE,
         )
-        group_labels = alone if spec.template is None else component_labels(service, side.worker_component)
+        group_labels = alone if spec.template is None else component_labels(service, side.component("-worker"))
         leader = None
         if spec.template is not None:
-            labels = workload_labels(service, side.leader_component, side.role)
+            labels = workload_labels(service, side.component("-leader"), side.role)
             leader = pod(spec.template, labels, live.leader_template if live is not None else None)
         size = spec.pods_per_replica
         data_parallel = spec.parallelism is not None and spec.parallelism.is_data_parallel
@@ -303,13 +299,7 @@ class _Planner:
             for adapter in self._adapters
             for name in (adapter.name, publisher + adapter.name)
         ]
-        return {
-            **pod,
-            "containers": [
-                lora.with_adapters(c, limits, served) if c.get("name") == constants.MAIN else c
-                for c in pod["containers"]
-            ],
-        }
+        return with_container(pod, constants.MAIN, lambda main: lora.with_adapters(main, limits, served))
 
 
 def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> artifacts.Artifact:
@@ -356,9 +346,6 @@ def _named_account(workload: WorkloadSpec) -> str:
 
 def _has_sidecar(pod: Json | None) -> bool:
     return any(c.get("name") == constants.ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
-
-
-_OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
 def _with_pool_group(sidecar: Json) -> Json:

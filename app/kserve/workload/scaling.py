@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get
 from app.kserve import constants
+from app.kserve.child import child, metadata
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import ConditionType, KEDASpec, Reason, WVASpec
 from app.kserve.names import Names, component_labels
 from app.kserve.operator import AUTOSCALING_KEY, Prometheus
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.children import metadata
 from app.kserve.workload.inherited import fewest
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
@@ -28,6 +28,8 @@ METRIC = "wva_desired_replicas"
 """Replicas that the workload variant autoscaler wants, by ``variant_name``."""
 ACCELERATOR = "inference.optimization/acceleratorName"
 """Label by which the workload variant autoscaler tells accelerators apart."""
+_TARGET = {"type": "AverageValue", "averageValue": "1"}
+"""Of a metric that is itself a number of replicas; a ``Value`` would multiply the ready pods by it (KS-5.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +93,20 @@ def scaling_children(plan: ScalingPlan, context: ReconcileContext) -> list[Json]
     if context.operator.autoscaling.problem:
         observed = get(context.children.scaled_objects, plan.scaler, namespace)
         return children if observed is None else [*children, keep_child(observed)]
-    scaled_object = _scaled_object(plan, plan.wva.keda, context.operator.autoscaling.prometheus, namespace)
-    return [*children, {**scaled_object, "metadata": metadata(plan.scaler, namespace, labels)}]
+    meta = metadata(plan.scaler, namespace, labels)
+    return [*children, _scaled_object(plan, plan.wva.keda, context.operator.autoscaling.prometheus, meta)]
 
 
 def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
-    return {
-        "apiVersion": constants.VARIANT_API,
-        "kind": "VariantAutoscaling",
-        "metadata": metadata(plan.variant, namespace, {**labels, ACCELERATOR: plan.accelerator}),
-        "spec": {
-            "scaleTargetRef": plan.target,
-            "modelID": plan.model,
-            "minReplicas": plan.fewest,
-            "maxReplicas": plan.most,
-            "variantCost": plan.wva.variant_cost,
-        },
+    spec = {
+        "scaleTargetRef": plan.target,
+        "modelID": plan.model,
+        "minReplicas": plan.fewest,
+        "maxReplicas": plan.most,
+        "variantCost": plan.wva.variant_cost,
     }
-
-
-_TARGET = {"type": "AverageValue", "averageValue": "1"}
-"""Of a metric that is itself a number of replicas; a ``Value`` would multiply the ready pods by it (KS-5.1)."""
+    meta = metadata(plan.variant, namespace, {**labels, ACCELERATOR: plan.accelerator})
+    return child(constants.VARIANT_API, "VariantAutoscaling", meta, spec=spec)
 
 
 def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
@@ -126,17 +121,13 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
     behavior = stored_behavior(plan.wva.hpa.behavior if plan.wva.hpa is not None else None)
     if behavior is not None:
         spec["behavior"] = behavior
-    return {
-        "apiVersion": constants.AUTOSCALER_API,
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": metadata(plan.scaler, namespace, labels),
-        "spec": spec,
-    }
+    meta = metadata(plan.scaler, namespace, labels)
+    return child(constants.AUTOSCALER_API, "HorizontalPodAutoscaler", meta, spec=spec)
 
 
-def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, namespace: str) -> Json:
+def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, meta: Json) -> Json:
     """The same by KEDA, which asks Prometheus itself."""
-    query = f'{METRIC}{{variant_name="{plan.variant}",exported_namespace="{namespace}"}}'
+    query = f'{METRIC}{{variant_name="{plan.variant}",exported_namespace="{meta["namespace"]}"}}'
     trigger: Json = {
         "type": "prometheus",
         "name": METRIC.replace("_", "-"),
@@ -151,17 +142,14 @@ def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, na
         trigger["metadata"]["authModes"] = prometheus.auth_modes
         kind = {"kind": prometheus.trigger_auth_kind} if prometheus.trigger_auth_kind else {}
         trigger["authenticationRef"] = {"name": prometheus.trigger_auth_name, **kind}
-    return {
-        "apiVersion": constants.SCALED_OBJECT_API,
-        "kind": "ScaledObject",
-        "spec": {
-            "scaleTargetRef": plan.target,
-            "minReplicaCount": plan.fewest,
-            "maxReplicaCount": plan.most,
-            **_keda_fields(keda),
-            "triggers": [trigger],
-        },
+    spec = {
+        "scaleTargetRef": plan.target,
+        "minReplicaCount": plan.fewest,
+        "maxReplicaCount": plan.most,
+        **_keda_fields(keda),
+        "triggers": [trigger],
     }
+    return child(constants.SCALED_OBJECT_API, "ScaledObject", meta, spec=spec)
 
 
 def _keda_fields(keda: KEDASpec) -> Json:

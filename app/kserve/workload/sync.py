@@ -37,7 +37,7 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadRe
     )
 
 
-def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[object]:
+def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[Json]:
     namespace = context.metadata.namespace
     installed = context.children.leader_worker_sets is not None
     return [

@@ -4,13 +4,14 @@ Three fields decide: ``worker`` makes the main workload a LeaderWorkerSet, ``pre
 ``prefill.worker`` makes that one a LeaderWorkerSet.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.kserve import constants
+from app.kserve.constants import COMPONENT_WORKLOAD, ROLE_BOTH, ROLE_DECODE, ROLE_PREFILL
 from app.kserve.llminferenceservice.types import WorkloadSpec
 from app.kserve.names import Names
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.inherited import Labels, for_children, laid_over
+from app.kserve.workload.inherited import Labels, for_children, laid_over, still_there
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,49 +21,29 @@ class Side:
     spec: WorkloadSpec
     name: str
     group_name: str
-    component: str
-    leader_component: str
-    worker_component: str
     role: str
-    labels: Labels
-    """Labels for pods that the user asks for."""
-    annotations: Labels
     former_labels: Labels
     """Labels that earlier releases wrote on pods too; pods that have them keep them, so that nothing restarts."""
     former_annotations: Labels
 
+    def labels(self, running: Mapping[str, str] | None) -> Labels:
+        """Return the labels for pods that the user asks for, and former ones that ``running`` pods have."""
+        return laid_over(self.spec.labels, still_there(self.former_labels, running))
+
+    def annotations(self, running: Mapping[str, str] | None) -> Labels:
+        return laid_over(for_children(self.spec.annotations), still_there(self.former_annotations, running))
+
+    def component(self, part: str = "") -> str:
+        """Return the component label of pods; of groups, ``part`` is ``-leader`` or ``-worker``."""
+        return f"{COMPONENT_WORKLOAD}{part}{'-prefill' if self.role == ROLE_PREFILL else ''}"
+
 
 def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
     """The main workload and, where the spec has one, the prefill workload."""
-    sides = [
-        Side(
-            spec,
-            names.main,
-            names.multi_node,
-            constants.COMPONENT_WORKLOAD,
-            constants.COMPONENT_LEADER,
-            constants.COMPONENT_WORKER,
-            constants.ROLE_BOTH if spec.prefill is None else constants.ROLE_DECODE,
-            laid_over(spec.labels),
-            for_children(spec.annotations),
-            {},
-            laid_over(spec.annotations),
-        )
-    ]
-    if spec.prefill is not None:
-        sides.append(
-            Side(
-                spec.prefill,
-                names.prefill,
-                names.multi_node_prefill,
-                constants.COMPONENT_PREFILL,
-                constants.COMPONENT_LEADER_PREFILL,
-                constants.COMPONENT_WORKER_PREFILL,
-                constants.ROLE_PREFILL,
-                laid_over(spec.prefill.labels),
-                for_children(spec.prefill.annotations),
-                laid_over(spec.labels),
-                laid_over(spec.annotations, spec.prefill.annotations),
-            )
-        )
-    return sides
+    role = ROLE_BOTH if spec.prefill is None else ROLE_DECODE
+    main = Side(spec, names.main, names.multi_node, role, {}, spec.annotations or {})
+    if spec.prefill is None:
+        return [main]
+    former = laid_over(spec.annotations, spec.prefill.annotations)
+    prefill = Side(spec.prefill, names.prefill, names.multi_node_prefill, ROLE_PREFILL, spec.labels or {}, former)
+    return [main, prefill]

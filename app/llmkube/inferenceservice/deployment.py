@@ -4,7 +4,7 @@ from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
 from app.kube import desired
 from app.kube.base import Json
 from app.kube.merge import find
-from app.kube.objects import ObservedAutoscaler, ObservedDeployment, last_applied
+from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube.inferenceservice.plan import Plan
 
 RECREATE: Json = {"type": "Recreate"}
@@ -58,7 +58,7 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     """Return whether leaving out ``rollingUpdate`` removes it: it is absent or recorded."""
     if observed.spec.strategy.rolling_update is None:
         return True
-    return bool(find(last_applied(observed), ("spec", "strategy", "rollingUpdate")))
+    return bool(find(observed.record, ("spec", "strategy", "rollingUpdate")))
 
 
 def _with_strategy(child: Kept, observed: ObservedDeployment) -> Json:

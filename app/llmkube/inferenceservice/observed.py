@@ -18,7 +18,6 @@ from app.kube.objects import (
     ObservedObject,
     ObservedPod,
     RelatedMeta,
-    last_applied,
 )
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
@@ -279,7 +278,7 @@ def _is_mounted(model: Model) -> bool:
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
-    value: object = last_applied(observed) if observed is not None else None
+    value: object = observed.record if observed is not None else None
     for key in ("spec", "template", "spec", "containers", 0, "args"):
         value = _inside(value, key)
     return [str(item) for item in value] if isinstance(value, list) else []

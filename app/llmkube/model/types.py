@@ -74,15 +74,11 @@ class DeviceClaim(KubeModel):
 
 
 _ONE_CLAIM = Rules(
-    (
-        Rule(
-            "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
-            "each claim must set either resourceClaimName or resourceClaimTemplateName",
-            lambda claims: all(
-                (c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims
-            ),
-        ),
-    )
+    Rule(
+        "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
+        "each claim must set either resourceClaimName or resourceClaimTemplateName",
+        lambda claims: all((c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims),
+    ),
 )
 
 

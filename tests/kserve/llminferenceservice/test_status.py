@@ -14,11 +14,11 @@ from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
     TOP_LEVEL,
     WORKLOAD_CONDITIONS,
-    Address,
-    Condition,
     ConditionType,
+    KServeCondition,
     LLMInferenceServiceStatus,
     Reason,
+    ServiceAddress,
 )
 from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, RouterResult, WorkloadResult, fails
 from app.kube import field
@@ -133,7 +133,7 @@ def test_the_same_again_is_the_same() -> None:
 
 def test_foreign_conditions_survive() -> None:
     """Conditions that other controllers wrote are kept."""
-    foreign = Condition(type="Backup", status="True", last_transition_time="2020-01-01T00:00:00Z")
+    foreign = KServeCondition(type="Backup", status="True", last_transition_time="2020-01-01T00:00:00Z")
     assert foreign in status(LLMInferenceServiceStatus(conditions=[foreign]), 1, outcome({}, {}), NOW).conditions
 
 
@@ -164,7 +164,7 @@ def test_a_running_service_that_cannot_be_combined_any_more() -> None:
         {},
         CONDITION_TRUE,
         running.workloads,
-        RouterResult([], {ROUTES: CONDITION_TRUE}, "http://a/", [Address(url="http://a/")]),
+        RouterResult([], {ROUTES: CONDITION_TRUE}, "http://a/", [ServiceAddress(url="http://a/")]),
     )
     before = status(EMPTY, 1, running, NOW)
     after = status(before, 2, outcome(None, None, no("CombineBaseError")), LATER)
@@ -215,7 +215,7 @@ def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition
 
 def test_stopped() -> None:
     """Every sub-condition is present and false, and the status has no addresses."""
-    before = LLMInferenceServiceStatus(url="http://a/", addresses=[Address(url="http://a/")])
+    before = LLMInferenceServiceStatus(url="http://a/", addresses=[ServiceAddress(url="http://a/")])
     result = status(before, 2, Outcome({"pin": "p"}, CONDITION_TRUE, None, None, stopped=True), NOW)
     words = said(result)
     assert {words[type_] for type_ in (*WORKLOAD_CONDITIONS, *ROUTER_CONDITIONS, *TOP_LEVEL)} == {"Stopped"}
@@ -237,7 +237,7 @@ def test_started_again() -> None:
 # Ready's message.
 
 
-def ready(result: LLMInferenceServiceStatus) -> Condition:
+def ready(result: LLMInferenceServiceStatus) -> KServeCondition:
     return next(c for c in result.conditions if c.type == "Ready")
 
 

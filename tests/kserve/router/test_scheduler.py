@@ -13,6 +13,7 @@ from app.kserve.names import Names
 from app.kserve.router import scheduler
 from app.kserve.router.scheduler import SchedulerPlan, plan_scheduler
 from app.kserve.spec.pickerconfig import Picker, picker_config
+from app.kserve.workload.children import accounts
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
 
@@ -50,7 +51,7 @@ def plan(
 
 
 def args_of(planned: SchedulerPlan) -> list[str]:
-    arguments: list[str] = planned.pod["containers"][0].get("args", [])
+    arguments: list[str] = planned.deployment.pod.spec["containers"][0].get("args", [])
     return arguments
 
 
@@ -150,7 +151,7 @@ def test_several_of_them_elect_a_leader(replicas: int | None, args: list[str], e
 
 def test_only_the_main_container_gets_arguments() -> None:
     """Other containers are unchanged, even if the template has no main container."""
-    assert plan(pod={"containers": [{"name": "side"}]}).pod == {
+    assert plan(pod={"containers": [{"name": "side"}]}).deployment.pod.spec == {
         "containers": [{"name": "side"}],
         "serviceAccountName": "demo-epp-sa",
     }
@@ -162,7 +163,7 @@ def test_only_the_main_container_gets_arguments() -> None:
 def test_labels_for_pods_only() -> None:
     """Labels in the spec are set on pods, not on the Deployment or its immutable selector."""
     planned = plan(labels={"a": "b"}, annotations={"c": "d"})
-    built = msgspec.to_builtins(scheduler.deployment(planned))
+    built = scheduler.scheduler_deployment(planned)
     assert built["metadata"]["labels"] == BASE
     assert built["spec"]["selector"]["matchLabels"] == BASE
     assert built["spec"]["template"]["metadata"] == {"labels": {**BASE, "a": "b"}, "annotations": {"c": "d"}}
@@ -171,15 +172,15 @@ def test_labels_for_pods_only() -> None:
 
 def test_the_selector_follows_a_label_that_the_user_replaces() -> None:
     """Otherwise the Deployment would not select its pods."""
-    assert plan(labels={"app.kubernetes.io/name": "x"}).selector == {**BASE, "app.kubernetes.io/name": "x"}
+    assert plan(labels={"app.kubernetes.io/name": "x"}).deployment.selector == {**BASE, "app.kubernetes.io/name": "x"}
 
 
 def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
     """A selector is immutable, and one from another operator may have more keys."""
     selector = {**BASE, "a": "b"}
     observed = live({"selector": {"matchLabels": selector}})
-    assert plan(labels={"a": "b"}, observed=observed).selector == selector
-    assert plan(labels={"a": "c"}, observed=observed).selector == BASE
+    assert plan(labels={"a": "b"}, observed=observed).deployment.selector == selector
+    assert plan(labels={"a": "c"}, observed=observed).deployment.selector == BASE
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
 )
 def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent: int | None) -> None:
     """Without a number in the spec, replicas are not sent; once sent, they are sent as observed."""
-    assert plan(replicas=wanted, observed=observed).replicas == sent
+    assert plan(replicas=wanted, observed=observed).deployment.replicas == sent
 
 
 @pytest.mark.parametrize(
@@ -212,14 +213,14 @@ def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent:
 def test_accounts(named: str, rbac: bool, account: str, managed: bool) -> None:
     """The managed account is only used if ServiceAccounts are declared; an account that the user names always is."""
     planned = plan(rbac=rbac, pod={"serviceAccountName": named} if named else {})
-    assert (planned.account, planned.account_managed) == (account, managed)
-    assert planned.pod.get("serviceAccountName", "") == account
+    assert (planned.account.account, planned.account.managed) == (account, managed)
+    assert planned.deployment.pod.spec.get("serviceAccountName", "") == account
 
 
 @pytest.mark.parametrize("named", ["", "mine"])
 def test_rbac(named: str) -> None:
     """Role and binding are created for any account, the account only if the user names none."""
-    objects = scheduler.rbac(plan(pod={"serviceAccountName": named} if named else {}))
+    objects = accounts(plan(pod={"serviceAccountName": named} if named else {}).account, "ns")
     kinds = {item["kind"]: item for item in objects}
     assert ("ServiceAccount" in kinds) is (not named)
     assert kinds["RoleBinding"]["subjects"] == [
@@ -244,8 +245,8 @@ def test_rbac(named: str) -> None:
 
 def ports(*containers: list[Json]) -> dict[str, int]:
     pod = {"containers": [{"name": str(n), "ports": list(listed)} for n, listed in enumerate(containers)]}
-    service = scheduler.service(plan(pod=pod))
-    return {port.name: port.port for port in service.spec.ports or []}
+    service = scheduler.scheduler_service(plan(pod=pod))
+    return {port["name"]: port["port"] for port in service["spec"]["ports"]}
 
 
 def port(name: str, number: int, **more: str) -> Json:
@@ -269,10 +270,8 @@ def test_ports_that_clash() -> None:
 
 def test_the_service_selects_by_the_base_labels() -> None:
     """The target port is a name, so that pods may use another number."""
-    service = msgspec.to_builtins(
-        scheduler.service(
-            plan(labels={"a": "b"}, pod={"containers": [{"name": "main", "ports": [port("grpc", 1, protocol="UDP")]}]})
-        )
+    service = scheduler.scheduler_service(
+        plan(labels={"a": "b"}, pod={"containers": [{"name": "main", "ports": [port("grpc", 1, protocol="UDP")]}]})
     )
     assert service["spec"] == {
         "selector": BASE,

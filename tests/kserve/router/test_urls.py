@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.kserve.llminferenceservice.observed import Gateway, RouteSpec
-from app.kserve.llminferenceservice.types import Address, ObjectIdentity
+from app.kserve.llminferenceservice.observed import ObservedGateway, ObservedRouteSpec
+from app.kserve.llminferenceservice.types import ObjectIdentity, ServiceAddress
 from app.kserve.router.urls import GatewayView, URLError, choose, discover, host_name
 from app.kube.base import Json
 from app.kube.objects import RelatedMeta
@@ -19,14 +19,14 @@ PUBLIC = "203.0.113.1"
 PARENT: Json = {"name": "g", "namespace": "gw"}
 
 
-def gateway(*listeners: Json, values: list[str] | None = None) -> Gateway:
+def gateway(*listeners: Json, values: list[str] | None = None) -> ObservedGateway:
     return msgspec.convert(
         {
             "metadata": {"name": "g", "namespace": "gw"},
             "spec": {"listeners": list(listeners)},
             "status": {"addresses": [{"value": value} for value in ([PUBLIC] if values is None else values)]},
         },
-        Gateway,
+        ObservedGateway,
     )
 
 
@@ -39,7 +39,7 @@ def found(
     **route: Any,
 ) -> list[str]:
     """Return the URLs of a route at one Gateway."""
-    spec = msgspec.convert({"parentRefs": parents or [PARENT], **route}, RouteSpec)
+    spec = msgspec.convert({"parentRefs": parents or [PARENT], **route}, ObservedRouteSpec)
     related = {
         f"{meta['namespace']}/{meta['name']}": msgspec.convert({"metadata": meta}, RelatedMeta)
         for meta in services or []
@@ -176,13 +176,13 @@ def test_what_a_url_is_called(host: str, name: str) -> None:
 def test_url_of_a_service() -> None:
     """External URLs come first, then the service's own path, then the shortest path, then the order of the list."""
     listed = [
-        Address("internal", "http://192.168.1.1/default/demo"),
-        Address("gateway-external", "http://a.example.com/x/y"),
-        Address("gateway-external", "http://b.example.com/x"),
-        Address("gateway-external-model-routing", "http://c.example.com/"),
+        ServiceAddress("internal", "http://192.168.1.1/default/demo"),
+        ServiceAddress("gateway-external", "http://a.example.com/x/y"),
+        ServiceAddress("gateway-external", "http://b.example.com/x"),
+        ServiceAddress("gateway-external-model-routing", "http://c.example.com/"),
     ]
     assert choose(listed, "/default/demo") == "http://c.example.com/"
-    own = Address("gateway-external", "http://d.example.com/default/demo")
+    own = ServiceAddress("gateway-external", "http://d.example.com/default/demo")
     assert choose([*listed, own], "/default/demo") == own.url
     assert choose(listed[:3], "/default/demo") == "http://b.example.com/x"
     assert choose(listed[:1], "/default/demo") == listed[0].url
@@ -192,7 +192,7 @@ def test_addresses_of_all_rules() -> None:
     """There is one address per path prefix of the rules, each with the Gateway that serves it."""
     header = {"path": {"value": "/"}, "headers": [{"name": "X-Model", "value": "m"}]}
     rules = [rule("/n/s"), rule("/n/s/v1/chat"), rule("/publishers/n/models/m"), {**rule(), "matches": [header]}]
-    spec = msgspec.convert({"parentRefs": [PARENT], "rules": rules}, RouteSpec)
+    spec = msgspec.convert({"parentRefs": [PARENT], "rules": rules}, ObservedRouteSpec)
     listed = discover(spec, "n", GatewayView({"gw/g": gateway(HTTP)}, {}, "", "inference", "cluster.local"))
     assert [(address.name, address.url.removeprefix("http://203.0.113.1")) for address in listed] == [
         ("gateway-external-model-routing", "/"),

@@ -538,12 +538,10 @@ def test_every_value_has_a_source() -> None:
     from app.kserve.spec.effective import CombineInputs, combine
     from app.kube.objects import ObjectMeta
 
-    finder = ConfigFinder(None, None, "default", "kserve", "kserve-")
+    finder = ConfigFinder(None, None, "default", "kserve", "kserve-", presets.LATEST)
     own = layer("spec", b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}')
     metadata = ObjectMeta(name="demo", namespace="default")
-    effective = combine(
-        CombineInputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder.config, finder.scheduler_config)
-    )
+    effective = combine(CombineInputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder))
     main_container: list[Any] = ["template", "containers", ("name", "main")]
     assert effective.source([*main_container, "image"]) == "spec"
     assert effective.source([*main_container, "env", ("name", "HOME"), "value"]) == "preset kserve-config-llm-template"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Route, expect
 
+from tests.studio.browser.chromium import ROOT
 from tests.studio.browser.studio import Studio
-from tests.studio.browser.test_page import QUICKSTARTS, example, violations
+from tests.studio.browser.test_page import PULL, QUICKSTARTS, SCHEMES, example, violations
 
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+PICTURES = ROOT / "build" / "studio"
 CARDS = 22
 """Cards of five quickstarts of one family: four resources each, and two objects that all of them read."""
 
@@ -94,23 +93,65 @@ def test_a_slow_answer_is_announced(studio: Studio) -> None:
     expect(studio.page.locator(".summary")).to_contain_text("24 objects")
 
 
-@pytest.mark.parametrize("size", [1, 6, 45])
-def test_no_width_scrolls_sideways(studio: Studio, tmp_path: Path, size: int) -> None:
-    """With 24, about 130 and about 1,000 objects. The screenshots are for people."""
+@pytest.mark.parametrize("size", [9, 150, 1000])
+def test_every_width_shows_the_graph_and_scrolls_nothing_sideways(studio: Studio, size: int) -> None:
+    """The pictures are for people: they are in build/studio, by size, width and colours."""
     page = studio.page
-    studio.write(fleet(size))
-    expect(page.locator(".summary")).to_contain_text(f"{2 + 22 * size} objects", timeout=60_000)
+    studio.write(example("llmkube/quickstart") if size == 9 else fleet(size // 22 + 1))
+    expect(page.locator(".summary")).to_contain_text(re.compile(rf"^{str(size)[:1]}\d* objects"), timeout=60_000)
+    PICTURES.mkdir(parents=True, exist_ok=True)
     for width in (1440, 800, 360):
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate("scrollTo(0, 0)")
         expect(studio.cards).not_to_have_count(0)
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        boxes = [button.bounding_box() for button in page.get_by_role("button").all()]
-        assert all(box["x"] + box["width"] <= width for box in boxes if box)
-        graph, editor = page.locator("#main").bounding_box(), page.locator(".editor-pane").bounding_box()
-        assert graph is not None
-        assert editor is not None
-        assert (graph["y"] < editor["y"]) == (width < 900)
+        assert fits(studio, width)
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
-            page.screenshot(path=tmp_path / f"{size}-{width}-{scheme}.png", caret="initial")
+            page.screenshot(path=PICTURES / f"{size}-{width}-{scheme}.png", caret="initial")
+
+
+def fits(studio: Studio, width: int) -> bool:
+    """Report whether the page and all its buttons are within the width."""
+    boxes = [button.bounding_box() for button in studio.page.get_by_role("button").all()]
+    scrolled = studio.page.evaluate("document.documentElement.scrollWidth")
+    return scrolled == width and all(box["x"] + box["width"] <= width for box in boxes if box)
+
+
+def test_every_view_fits_into_360_pixels(studio: Studio) -> None:
+    page = studio.page
+    page.set_viewport_size({"width": 360, "height": 900})
+    expect(studio.card("Deployment")).to_be_visible()
+    studio.choose("Model")
+    expect(page.locator(".origins tbody tr, .origins p").first).to_be_visible()
+    assert fits(studio, 360)
+    studio.show("Simulate")
+    page.get_by_role("checkbox", name=PULL).check()
+    expect(page.locator(".parent-status.failing")).to_be_visible()
+    assert fits(studio, 360)
+    simulation = page.locator(".simulation")
+    assert simulation.evaluate("element => element.scrollHeight - element.clientHeight") == 0, (
+        "no cause is scrolled away"
+    )
+    studio.show("Compare")
+    studio.write(example("llmkube/quickstart").replace("4096", "8192"))
+    expect(page.locator(".change")).not_to_have_count(0)
+    assert fits(studio, 360)
+    page.get_by_role("button", name="Examples").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert fits(studio, 360)
+
+
+@pytest.mark.parametrize("width", [1440, 800, 360])
+def test_tab_follows_what_one_sees(studio: Studio, width: int) -> None:
+    """Below 900 pixels the graph is above the editor, and before it in the order of Tab."""
+    page = studio.page
+    expect(studio.card("Deployment")).to_be_visible()
+    page.set_viewport_size({"width": width, "height": 900})
+    first, second = ("#main", ".editor-pane") if width < 900 else (".editor-pane", "#main")
+    above, below = (page.locator(pane).bounding_box() for pane in (first, second))
+    assert above is not None
+    assert below is not None
+    assert (above["y"], above["x"]) < (below["y"], below["x"])
+    page.get_by_role("button", name="Keyboard shortcuts").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(f"{first} :focus")).to_have_count(1)

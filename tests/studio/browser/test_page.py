@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -16,6 +17,8 @@ QUICKSTARTS = {
     "llmkube": ("InferenceService", {"Model", "Deployment", "Service", "Job", "Pod"}, "modelRef", "modelref"),
 }
 RED = "rgb(184, 44, 38)"
+SESSION = {"version": "1", "live": False, "context": "", "documents": []}
+SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 PULL = "An image cannot be pulled"
 
 
@@ -50,9 +53,7 @@ def test_findings_are_grouped_by_file_and_tabs_have_the_names_of_files(studio: S
     page = studio.page
     page.evaluate("location.hash = ''")
     session = {
-        "version": "1",
-        "live": False,
-        "context": "",
+        **SESSION,
         "documents": [
             {
                 "name": "deploy/one/chat.yaml",
@@ -321,21 +322,70 @@ def test_axe_finds_nothing_serious(studio: Studio) -> None:
     studio.write(example("llmkube/quickstart").replace("4096", "8192"))
     expect(page.locator(".change")).not_to_have_count(0)
     assert violations(studio) == []
-    page.get_by_role("button", name="Examples").click()
+    for dialog in ("Examples", "Keyboard shortcuts"):
+        page.get_by_role("button", name=dialog).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        assert violations(studio) == []
+        page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 360, "height": 800})
     assert violations(studio) == []
 
 
+def test_axe_finds_nothing_serious_in_live(studio: Studio) -> None:
+    page = studio.page
+    text = example("llmkube/quickstart")
+    manifest = {"name": "inferenceservice-smollm-chat.yaml", "text": text}
+    graph = page.request.post(f"{page.url.split('#')[0]}api/graph", data={"documents": [manifest]}).json()
+    states = [("True", ""), ("Unknown", "no answer yet"), ("False", "pod smollm-chat-0 cannot pull its image")]
+    objects = [
+        {
+            "family": "llmkube",
+            "kind": "InferenceService",
+            "resource": "inferenceservice.inference.llmkube.dev",
+            "namespace": "default",
+            "name": f"chat-{ready.lower()}",
+            "ready": ready,
+            "cause": cause,
+        }
+        for ready, cause in states
+    ]
+    edit = {"line": 16, "column": 3, "object": "InferenceService/smollm-chat", "path": "spec.contextSize"}
+    comparison = {
+        "edits": [{**edit, "document": "edited.yaml", "before": 4096, "after": 8192}],
+        "objects": [],
+        "summary": "Nothing changes.",
+        "command": "kubectl apply",
+        "findings": [],
+    }
+    page.route("**/api/session", lambda route: route.fulfill(json={**SESSION, "live": True, "context": "large"}))
+    page.route("**/api/live/objects", lambda route: route.fulfill(json=objects))
+    page.route("**/api/live/events", lambda route: route.fulfill(body="", content_type="text/event-stream"))
+    page.route("**/api/live/graph?*", lambda route: route.fulfill(json={**graph, "manifest": manifest, "related": []}))
+    page.route("**/api/live/compare", lambda route: route.fulfill(json=comparison))
+    page.goto(page.url.split("#")[0] + "?")
+    rows = page.locator(".live-row")
+    expect(rows).to_contain_text(["chat-false", "chat-unknown", "chat-true"])
+    assert violations(studio) == []
+    rows.first.click()
+    expect(page.locator(".live-object")).to_contain_text("pod smollm-chat-0 cannot pull its image")
+    expect(studio.card("Deployment")).to_be_visible()
+    assert violations(studio) == []
+    studio.write(text.replace("4096", "8192"))
+    expect(page.locator(".live-edit .command")).to_be_visible()
+    assert violations(studio) == []
+    page.get_by_role("button", name=f"{manifest['name']}:16").click()
+    expect(page.locator(".cm-activeLine")).to_contain_text("contextSize: 8192")
+
+
 def violations(studio: Studio) -> list[str]:
-    """Return the violations that axe-core rates serious or critical, in the present colours and in dark ones."""
+    """Return the violations that axe-core rates serious or critical, in dark colours and in light ones."""
     page = studio.page
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.evaluate((PAGE / "node_modules" / "axe-core" / "axe.min.js").read_text())
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    page.emulate_media(color_scheme="dark")
-    found += page.evaluate("axe.run(document, { runOnly: ['color-contrast'], resultTypes: ['violations'] })")[
-        "violations"
-    ]
-    page.emulate_media(color_scheme="light")
+    found = []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        found += page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
     grave = [one for one in found if one["impact"] in ("serious", "critical")]
     return [f"{one['id']}: {node['target']} {node['failureSummary']}" for one in grave for node in one["nodes"]]
 
@@ -374,7 +424,6 @@ def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
 
 def test_a_thousand_resources_of_a_cluster_stay_few_in_the_page(studio: Studio) -> None:
     page = studio.page
-    session = {"version": "1", "live": True, "context": "large", "documents": []}
     objects = [
         {
             "family": "llmaz",
@@ -387,7 +436,7 @@ def test_a_thousand_resources_of_a_cluster_stay_few_in_the_page(studio: Studio) 
         }
         for number in range(1000)
     ]
-    page.route("**/api/session", lambda route: route.fulfill(json=session))
+    page.route("**/api/session", lambda route: route.fulfill(json={**SESSION, "live": True, "context": "large"}))
     page.route("**/api/live/objects", lambda route: route.fulfill(json=objects))
     page.route("**/api/live/events", lambda route: route.fulfill(body="", content_type="text/event-stream"))
     page.goto(page.url.split("#")[0] + "?")

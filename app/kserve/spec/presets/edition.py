@@ -21,7 +21,7 @@ _TRACING: Json = {
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Target:
     """A workload that presets are for: the only one, the decode one or the prefill one."""
 
     port: int
@@ -35,16 +35,16 @@ class Side:
         return f"{self.path}.Parallelism"
 
 
-_SIDES = {
-    "config-llm-": Side(PUBLIC_PORT, ".Spec"),
-    "config-llm-decode-": Side(DECODE_PORT, ".Spec", routed=True),
-    "config-llm-prefill-": Side(PUBLIC_PORT, ".Spec.Prefill"),
+_TARGETS = {
+    "config-llm-": Target(PUBLIC_PORT, ".Spec"),
+    "config-llm-decode-": Target(DECODE_PORT, ".Spec", routed=True),
+    "config-llm-prefill-": Target(PUBLIC_PORT, ".Spec.Prefill"),
 }
 
 
-def edition(forms: Mapping[str, Callable[[Side], Json]], scheduler: Json, route: Json) -> Mapping[str, Json]:
+def edition(forms: Mapping[str, Callable[[Target], Json]], scheduler: Json, route: Json) -> Mapping[str, Json]:
     """Return the presets of an edition; ``forms`` build the parts of a workload, by the end of the names."""
-    workloads = {prefix + form: build(side) for form, build in forms.items() for prefix, side in _SIDES.items()}
+    workloads = {prefix + form: build(target) for form, build in forms.items() for prefix, target in _TARGETS.items()}
     prefill = {name: {"prefill": spec} for name, spec in workloads.items() if name.startswith("config-llm-prefill-")}
     return {
         **workloads,

@@ -31,6 +31,14 @@ def certificates_volume() -> Json:
     }
 
 
+def spread(parallelism: str) -> list[str]:
+    """Arguments for the fields that are set."""
+    return [
+        f"{{{{ if {parallelism}.Expert }}}}--enable-expert-parallel{{{{ end }}}}",
+        f"{{{{ if {parallelism}.Tensor }}}}--tensor-parallel-size {{{{ {parallelism}.Tensor }}}}{{{{ end }}}}",
+    ]
+
+
 # Containers.
 
 

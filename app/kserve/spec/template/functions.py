@@ -13,6 +13,10 @@ from app.kserve.kvcache import transfer_flag
 from app.kserve.names import child_name
 from app.kserve.spec.template.bounds import Meter, TemplateError, size
 
+_SHOWN = 64
+"""Characters of a value in a message."""
+_VERB = re.compile(r"%(.?)", re.DOTALL)
+
 
 class Data(Protocol):
     """Resolves the field paths of a template."""
@@ -144,10 +148,6 @@ def _named(value: object) -> str:
     return printed(value, Meter())[:_SHOWN]
 
 
-_SHOWN = 64
-"""Characters of a value in a message."""
-
-
 def _index(value: object, *keys: object) -> object:
     for key in keys:
         if isinstance(value, dict):
@@ -178,9 +178,6 @@ def _compare(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
         return holds(first, second)
 
     return call
-
-
-_VERB = re.compile(r"%(.?)", re.DOTALL)
 
 
 def _printf(meter: Meter, form: object, *values: object) -> str:

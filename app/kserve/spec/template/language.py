@@ -19,6 +19,8 @@ from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, Temp
 from app.kserve.spec.template.functions import FUNCTIONS, Data, Expression, Scope, apply, is_true, printed
 
 OPEN = "{{"
+_CONSTANTS = {"true": True, "false": False, "nil": None}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,10 +327,6 @@ class _Expression:
             if -(2**63) <= value < 2**63:
                 return value
         raise RefusedError(f"number {text[: limits.MAX_NUMBER_CHARACTERS]}… does not fit into 64 bits", self._line)
-
-
-_CONSTANTS = {"true": True, "false": False, "nil": None}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 
 def _unquoted(text: str, line: int) -> str:

@@ -1,6 +1,6 @@
 /** The documents that are open, and who wants to know when they change. */
 
-import type { Document, Edit } from "./types.js";
+import type { Document, TextEdit } from "./types.js";
 
 export class Documents {
   private all: Document[] = [];
@@ -124,7 +124,7 @@ export interface Change {
 }
 
 /** The edits of a document as offsets, from the first to the last. */
-export function changes(text: string, edits: readonly Edit[]): Change[] {
+export function changes(text: string, edits: readonly TextEdit[]): Change[] {
   return edits
     .map((edit) => ({
       from: offset(text, edit.line, edit.column),

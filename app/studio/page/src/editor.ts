@@ -32,7 +32,7 @@ import { tags } from "@lezer/highlight";
 import { changes, offset, unitsBefore, type Documents } from "./documents.js";
 import { h } from "./dom.js";
 import { first, properties, typeOf, values, type Schema, type Schemas } from "./schema.js";
-import type { Edit, Finding, Fix } from "./types.js";
+import type { TextEdit, PlacedFinding, Correction } from "./types.js";
 import { ITEM, place } from "./yamlpath.js";
 
 const colours = HighlightStyle.define([
@@ -156,13 +156,13 @@ export class Editor {
   private readonly view: EditorView;
   private readonly states = new Map<string, EditorState>();
   private shown = "";
-  private findings: readonly Finding[] = [];
+  private findings: readonly PlacedFinding[] = [];
 
   constructor(
     host: HTMLElement,
     private readonly documents: Documents,
     private readonly schemas: () => Schemas,
-    private readonly fix: (finding: Finding, fix: Fix) => void,
+    private readonly fix: (finding: PlacedFinding, fix: Correction) => void,
   ) {
     this.view = mounted(host, this.create("", ""));
     documents.onChange(() => this.follow());
@@ -174,7 +174,7 @@ export class Editor {
   }
 
   /** Underlines the findings of the documents; they hold for the texts as they are. */
-  show(findings: readonly Finding[]): void {
+  show(findings: readonly PlacedFinding[]): void {
     this.findings = findings;
     this.view.dispatch(setDiagnostics(this.view.state, this.diagnostics()));
   }
@@ -188,7 +188,7 @@ export class Editor {
   }
 
   /** Applies edits of one document so that one undo takes them back together. */
-  apply(name: string, edits: readonly Edit[]): void {
+  apply(name: string, edits: readonly TextEdit[]): void {
     const document = this.documents.named(name);
     if (!document) return;
     const wanted = changes(document.text, edits);

@@ -1,15 +1,15 @@
 /** The findings as a list, by file where there are several: what is wrong, where, and a button for the correction. */
 
 import { button, h, replace } from "./dom.js";
-import type { Finding, Fix } from "./types.js";
+import type { PlacedFinding, Correction } from "./types.js";
 
-const LEVELS: readonly [Finding["level"], string, string][] = [
+const LEVELS: readonly [PlacedFinding["level"], string, string][] = [
   ["error", "error", "errors"],
   ["warning", "warning", "warnings"],
   ["advice", "advice", "advice"],
 ];
 
-export function counted(findings: readonly Finding[]): string {
+export function counted(findings: readonly PlacedFinding[]): string {
   const parts = LEVELS.map(([level, one, many]) => {
     const count = findings.filter((finding) => finding.level === level).length;
     return count ? `${count} ${count === 1 ? one : many}` : "";
@@ -19,11 +19,11 @@ export function counted(findings: readonly Finding[]): string {
 
 export function list(
   host: HTMLElement,
-  findings: readonly Finding[],
+  findings: readonly PlacedFinding[],
   jump: (document: string, line: number, column: number) => void,
-  fix: (finding: Finding, fix: Fix) => void,
+  fix: (finding: PlacedFinding, fix: Correction) => void,
 ): void {
-  const entries = (of: readonly Finding[]): HTMLElement[] => of.map((finding) => entry(finding, jump, fix));
+  const entries = (of: readonly PlacedFinding[]): HTMLElement[] => of.map((finding) => entry(finding, jump, fix));
   const files = [...new Set(findings.map(({ document }) => document))];
   if (files.length < 2) return replace(host, ...entries(findings));
   const groups = files.map((file) => {
@@ -34,9 +34,9 @@ export function list(
 }
 
 function entry(
-  finding: Finding,
+  finding: PlacedFinding,
   jump: (document: string, line: number, column: number) => void,
-  fix: (finding: Finding, fix: Fix) => void,
+  fix: (finding: PlacedFinding, fix: Correction) => void,
 ): HTMLElement {
   const { document, line, column, level, id, path, message } = finding;
   return h(

@@ -10,7 +10,7 @@ import type { Node } from "./types.js";
 /** Below this the text of a card is too small to read: only its name is drawn, larger, on its colour and shape. */
 const READABLE = 0.42;
 /** A graph that would have to be smaller than this to fit begins at its upper left corner instead, as wide as the view. */
-const LEGIBLE = 0.55;
+const LEGIBLE = 0.61;
 /** The largest scale of such a graph, for which its parts are put beside each other. */
 const COMFORTABLE = 0.8;
 const MARGIN = 28;
@@ -300,10 +300,10 @@ export class GraphView {
   }
 }
 
-/** A line from the side of a card to the side of another that leaves and arrives level; beside the cards of a column. */
+/** A line from the side of a card to the side of another that leaves and arrives level; beside cards above each other. */
 function curve(from: Point, to: Point): Record<string, unknown> {
   const dy = to.y - from.y;
-  if (to.x === from.x) return { from: LEFT, to: LEFT, weights: [0.5], distances: [Math.sign(dy) * BOW] };
+  if (Math.abs(to.x - from.x) < CARD.width) return { from: LEFT, to: LEFT, weights: [0.5], distances: [Math.sign(dy) * BOW] };
   const ahead = to.x > from.x;
   const dx = to.x - from.x + (ahead ? -CARD.width : CARD.width);
   const length = Math.hypot(dx, dy);

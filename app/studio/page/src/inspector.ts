@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { button, h, replace, roving } from "./dom.js";
 import { Viewer } from "./editor.js";
 import { pill } from "./states.js";
-import type { Document, Node, Origin } from "./types.js";
+import type { Document, Node, ValueOrigin } from "./types.js";
 
 type Tab = "status" | "yaml" | "values";
 const TABS: readonly [Tab, string][] = [
@@ -19,7 +19,7 @@ export class Inspector {
   /** Whether one chose the tab; until then it depends on the object. */
   private chosen = false;
   private documents: readonly Document[] = [];
-  private origins: readonly Origin[] | null = null;
+  private origins: readonly ValueOrigin[] | null = null;
   private readonly latest = new api.Latest();
   private readonly manifests = new api.Latest();
   private readonly head = h("div", { class: "inspector-head" });
@@ -196,7 +196,7 @@ export class Inspector {
     return path.startsWith(own) ? path.slice(own.length) : path;
   }
 
-  private setter({ origin, document, line, column }: Origin): HTMLElement {
+  private setter({ origin, document, line, column }: ValueOrigin): HTMLElement {
     if (!document || !line) return h("span", {}, origin);
     return button(origin, () => this.jump(document, line, column ?? 1), {
       class: "link",

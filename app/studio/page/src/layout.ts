@@ -7,10 +7,12 @@ export interface Point {
   y: number;
 }
 
-export const CARD = { width: 200, height: 58 };
-export const GAP = { column: 60, row: 16, wrapped: 16, part: 44 };
+export const CARD = { width: 222, height: 58 };
+export const GAP = { column: 50, row: 16, wrapped: 16, part: 40, indent: 22 };
 /** More cards than this in a column become several columns side by side. */
 const TALL = 14;
+/** A view without room for two columns has one. */
+const NARROW = 2 * CARD.width + GAP.column;
 const SWEEPS = 3;
 /** An object with more readers than this joins no parts, and its lines are drawn when it or a reader is chosen. */
 const READERS = 4;
@@ -21,7 +23,8 @@ export function layout(graph: Graph, width: number): Map<string, Point> {
   const next = { x: 0, y: 0 };
   let bottom = 0;
   for (const part of parts(graph)) {
-    const placed = columned(part);
+    const columns = ordered(stacked(part), part);
+    const placed = width < NARROW ? indented(columns) : columned(columns);
     const size = extent([...placed.values()]);
     if (next.x && next.x + size.right - size.left > width) Object.assign(next, { x: 0, y: bottom });
     for (const [id, { x, y }] of placed) points.set(id, { x: next.x + x - size.left, y: next.y + y - size.top });
@@ -70,8 +73,13 @@ function parts(graph: Graph): Graph[] {
   return [...found.values()];
 }
 
-function columned(graph: Graph): Map<string, Point> {
-  const columns = ordered(stacked(graph), graph);
+/** One card below the other, those of later columns further to the right. */
+function indented(columns: readonly string[][]): Map<string, Point> {
+  const cards = columns.filter((column) => column.length).flatMap((column, level) => column.map((id) => ({ id, level })));
+  return new Map(cards.map(({ id, level }, row) => [id, { x: level * GAP.indent, y: row * (CARD.height + GAP.row) }]));
+}
+
+function columned(columns: readonly string[][]): Map<string, Point> {
   const points = new Map<string, Point>();
   const tallest = Math.max(...columns.map((column) => Math.min(column.length, TALL)), 1);
   const height = tallest * (CARD.height + GAP.row);

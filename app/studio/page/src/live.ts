@@ -20,6 +20,8 @@ export class LiveView {
   private readonly list: VirtualList<LiveObject>;
   private readonly overview: HTMLElement;
   private readonly about = h("div", { class: "live-object", attrs: { hidden: true } });
+  /** What the list has in one line, in full. */
+  private readonly cause = h("p", {});
   private readonly edit = h("div", { class: "live-edit" });
   private readonly count = h("p", { class: "muted", attrs: { role: "status" } });
   private readonly namespaces = h("select", { attrs: { "aria-label": "Namespace" }, on: { change: () => this.filter() } });
@@ -41,6 +43,7 @@ export class LiveView {
     private readonly open: (document: Document) => string,
     private readonly named: (name: string) => Document | undefined,
     private readonly write: (name: string, text: string) => void,
+    private readonly jump: (document: string, line: number, column: number) => void,
   ) {
     const host = h("div", { class: "virtual", id: "live-list", attrs: { "aria-label": "Objects of the cluster" } });
     this.list = new VirtualList(host, ROW, row, (object) => void this.choose(object));
@@ -84,7 +87,7 @@ export class LiveView {
         this.edit,
         h("h3", {}, "What the edit would do"),
         h("p", { class: "muted" }, counted(answer.findings)),
-        comparison(answer, () => undefined),
+        comparison({ ...answer, edits: answer.edits.map((edit) => ({ ...edit, document: document.name })) }, this.jump),
         answer.command ? h("div", { class: "command" }, h("pre", { attrs: { tabindex: 0 } }, answer.command), copy) : null,
       );
     } catch (error) {
@@ -146,11 +149,13 @@ export class LiveView {
 
   private async choose(object: LiveObject): Promise<void> {
     this.opened = { object, document: "", written: "" };
+    this.cause.textContent = object.cause;
     const back = button("‹ All objects", () => this.back(), { class: "quiet" });
     replace(
       this.about,
       back,
       h("h2", {}, h("span", { class: "kind" }, object.kind), " ", object.namespace ? `${object.namespace}/` : "", object.name),
+      this.cause,
     );
     this.overview.hidden = true;
     this.about.hidden = false;
@@ -175,6 +180,8 @@ export class LiveView {
       const graph = await this.stage.whileLoading(this.graphs.run((signal) => api.liveGraph(opened.object, signal)));
       if (graph === undefined || opened !== this.opened) return;
       this.report(null);
+      const now = this.objects.get(key(opened.object)) ?? opened.object;
+      this.cause.textContent = now.cause;
       const { manifest } = graph;
       const before = opened.written;
       opened.written = manifest.text;
@@ -190,7 +197,7 @@ export class LiveView {
 function row(object: LiveObject): HTMLElement {
   return h(
     "div",
-    { class: "live-row" },
+    { class: "live-row", attrs: { title: object.cause || null } },
     truth(object.ready),
     h("span", { class: "live-name" }, object.namespace ? `${object.namespace}/` : "", h("strong", {}, object.name)),
     h("span", { class: "kind" }, object.kind),

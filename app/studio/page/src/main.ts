@@ -12,7 +12,7 @@ import { LiveView } from "./live.js";
 import { Schemas, type Schema } from "./schema.js";
 import { SimulationView } from "./simulation.js";
 import { Stage } from "./stage.js";
-import type { Document, Example, Finding, Fix, Session } from "./types.js";
+import type { Document, Example, PlacedFinding, Correction, Session } from "./types.js";
 
 type View = "graph" | "simulate" | "compare" | "live";
 const VIEWS: readonly [View, string][] = [
@@ -27,7 +27,7 @@ const NOTHING = "Write a manifest, open an example, or drop a file here.";
 
 const documents = new Documents();
 let schemas = new Schemas([]);
-let findings: readonly Finding[] = [];
+let findings: readonly PlacedFinding[] = [];
 /** The documents that the findings are about: a correction of other texts would be put in the wrong place. */
 let checked = "";
 let view: View = "graph";
@@ -85,7 +85,7 @@ async function check(): Promise<void> {
   }
 }
 
-function fix(finding: Finding, { title, edits }: Fix): void {
+function fix(finding: PlacedFinding, { title, edits }: Correction): void {
   if (checked !== JSON.stringify(current())) {
     note("The text has changed since; the findings are read again.");
     return;
@@ -400,6 +400,20 @@ function splitter(): void {
   });
 }
 
+/** In a narrow window the graph stands above the editor, in the order of Tab as for the eye. */
+function narrow(): void {
+  const query = window.matchMedia("(width < 900px)");
+  const [panes, main] = [byId("panes"), byId("main")];
+  const order = (): void => {
+    const focused = document.activeElement as HTMLElement | null;
+    if (query.matches) panes.prepend(main);
+    else panes.append(main);
+    focused?.focus();
+  };
+  query.addEventListener("change", order);
+  order();
+}
+
 function share(): void {
   byId("share").addEventListener("click", () => {
     void remember()
@@ -417,6 +431,7 @@ async function start(): Promise<void> {
   keyboard();
   dropping();
   splitter();
+  narrow();
   share();
   documents.onChange(bar);
   const [session, examples, scenes, settings] = await Promise.all([api.session(), api.examples(), api.scenes(), api.settings()]);
@@ -431,7 +446,7 @@ async function start(): Promise<void> {
   compare.keep(current(), "The earlier version is what the page began with.");
   documents.onChange(later);
   if (session.live) {
-    live = new LiveView(stage, report, place, (name) => documents.named(name), (name, text) => documents.write(name, text));
+    live = new LiveView(stage, report, place, (name) => documents.named(name), (name, text) => documents.write(name, text), jump);
     void live.start();
   }
   const wanted = VIEWS.find(([name]) => name === shared?.view)?.[0];

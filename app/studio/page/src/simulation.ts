@@ -4,11 +4,11 @@ import * as api from "./api.js";
 import { button, h, replace } from "./dom.js";
 import type { Stage } from "./stage.js";
 import { pill } from "./states.js";
-import type { Document, ParentStatus, Scene, Simulation, Step } from "./types.js";
+import type { Document, ParentReadiness, SceneOption, Simulation, Step } from "./types.js";
 
 const PACE = 700;
 /** What is not ready stands first. */
-const RANK: Record<ParentStatus["ready"], number> = { False: 0, Unknown: 1, True: 2 };
+const RANK: Record<ParentReadiness["ready"], number> = { False: 0, Unknown: 1, True: 2 };
 
 export class SimulationView {
   readonly element: HTMLElement;
@@ -49,7 +49,7 @@ export class SimulationView {
     this.element = h("div", { class: "simulation" }, this.scenes, this.notes, time, this.moment, this.statuses);
   }
 
-  offer(scenes: readonly Scene[]): void {
+  offer(scenes: readonly SceneOption[]): void {
     const choices = scenes.map((scene) => {
       const box = h("input", {
         attrs: { type: "checkbox", value: scene.name },
@@ -145,7 +145,7 @@ export class SimulationView {
   }
 }
 
-function status({ node, ready, reason, message }: ParentStatus, { graph }: Step): HTMLElement {
+function status({ node, ready, reason, message }: ParentReadiness, { graph }: Step): HTMLElement {
   const { kind, name, state } = graph.nodes.find(({ id }) => id === node) ?? { kind: "", name: node, state: "waiting" };
   return h(
     "div",

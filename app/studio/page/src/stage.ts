@@ -22,12 +22,13 @@ export class Stage {
   private readonly asList: HTMLButtonElement;
   private readonly filters: HTMLElement;
   private readonly text = h("input", {
-    attrs: { type: "search", placeholder: "Filter by kind, name or cause", "aria-label": "Filter objects", spellcheck: "false" },
+    attrs: { type: "search", placeholder: "Kind, name or cause", "aria-label": "Filter objects", spellcheck: "false" },
     on: { input: () => this.draw() },
   });
   private readonly states = choice("State", "All states", STATES.map((state) => [state, WORDS[state]]), () => this.draw());
   private readonly families = choice("Family of the objects", "All families", Object.entries(FAMILIES), () => this.draw());
   private readonly failing = button("Failing only", () => this.onlyFailing(), { attrs: { "aria-pressed": "false" } });
+  private readonly all = button("Clear", () => this.clear(), { class: "quiet" });
   /** Resources that one opened or closed. */
   private readonly opened = new Map<string, boolean>();
   private graph: Graph = { nodes: [], edges: [] };
@@ -55,8 +56,7 @@ export class Stage {
       zoom("⤢", "Fit", () => this.view.fit()),
     );
     const legend = h("div", { class: "legend", attrs: { "aria-hidden": "true" } }, ...STATES.map((state) => pill(state)));
-    const all = button("Clear", () => this.clear(), { class: "quiet" });
-    const filters = [this.failing, this.states, this.families, this.text, all];
+    const filters = [this.failing, this.states, this.families, this.text, this.all];
     this.filters = h("div", { class: "filters", attrs: { role: "search", "aria-label": "Objects", hidden: true } }, ...filters);
     this.canvas.append(this.empty, tree);
     this.element = h("div", { class: "stage" }, h("div", { class: "stage-bar" }, this.words, legend, tools), this.filters, this.canvas, inspector);
@@ -103,6 +103,7 @@ export class Stage {
     const shown = folded(graph, filter, opened);
     this.shown = shown;
     this.filters.hidden = graph.nodes.length <= FOLDED_ABOVE && !filtered;
+    this.all.hidden = !filtered;
     this.failing.setAttribute("aria-pressed", String(filter.state === "failing"));
     this.words.textContent = summary(graph.nodes);
     const unmatched = filtered ? "No object is like that." : this.nothing;
@@ -125,6 +126,7 @@ export class Stage {
 
   private clear(): void {
     for (const control of [this.states, this.families, this.text]) control.value = "";
+    this.text.focus();
     this.draw();
   }
 

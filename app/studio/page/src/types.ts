@@ -56,7 +56,7 @@ export interface Range {
 }
 
 /** Put ``text`` in place of the range. */
-export interface Edit {
+export interface TextEdit {
   /** The document's name. */
   document: string;
   line: number;
@@ -67,15 +67,15 @@ export interface Edit {
 }
 
 /** A correction that can be applied as it is. */
-export interface Fix {
+export interface Correction {
   /** What it does, for a button: `Write replicas`. */
   title: string;
   /** They do not overlap; apply all of them together. */
-  edits: readonly Edit[];
+  edits: readonly TextEdit[];
 }
 
 /** A finding of `modelhooks validate`. */
-export interface Finding {
+export interface PlacedFinding {
   /** The document's name. */
   document: string;
   line: number;
@@ -89,7 +89,7 @@ export interface Finding {
   path: string;
   message: string;
   /** Corrections of which one may be chosen. */
-  fixes?: readonly Fix[];
+  fixes?: readonly Correction[];
 }
 
 /** One object. */
@@ -182,7 +182,7 @@ export interface OriginsRequest {
 }
 
 /** One value of a child, and who set it. */
-export interface Origin {
+export interface ValueOrigin {
   /** `Deployment/chat spec.template.spec.containers[main].image` */
   path: string;
   value: unknown;
@@ -195,7 +195,7 @@ export interface Origin {
 }
 
 /** Something that happens to pods, claims or nodes. */
-export interface Scene {
+export interface SceneOption {
   /** `image-pull-fails` */
   name: string;
   title: string;
@@ -203,7 +203,7 @@ export interface Scene {
 }
 
 /** The status of a parent at one moment. */
-export interface ParentStatus {
+export interface ParentReadiness {
   /** Its id in the graph. */
   node: string;
   ready: "True" | "False" | "Unknown";
@@ -220,7 +220,7 @@ export interface Step {
   /** Since the manifests were applied. */
   seconds: number;
   graph: Graph;
-  parents: readonly ParentStatus[];
+  parents: readonly ParentReadiness[];
 }
 
 /** The simulated run of the manifests, until nothing changes. */
@@ -278,7 +278,7 @@ export interface FieldEdit {
 
 /** The effect of the change, as `modelhooks diff` prints it. */
 export interface Comparison {
-  /** What caused it; empty in Live, and where only settings differ. */
+  /** What caused it; empty where only settings differ. */
   edits: readonly FieldEdit[];
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
@@ -327,12 +327,12 @@ export interface LiveCompareRequest {
 
 /** The effect of the edit, and the command that applies it; the studio itself writes nothing. */
 export interface LiveComparison {
-  /** What caused it; empty in Live, and where only settings differ. */
+  /** What caused it; empty where only settings differ. */
   edits: readonly FieldEdit[];
   objects: readonly ObjectChange[];
   /** One sentence for all of them. */
   summary: string;
   /** A shell command that applies the manifest. */
   command: string;
-  findings: readonly Finding[];
+  findings: readonly PlacedFinding[];
 }

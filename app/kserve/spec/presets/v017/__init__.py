@@ -6,7 +6,7 @@ from app import images
 from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.spec.presets import parts
 from app.kserve.spec.presets import router as shared
-from app.kserve.spec.presets.edition import WORKER_ENV, Side, edition
+from app.kserve.spec.presets.edition import WORKER_ENV, Target, edition
 from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD
@@ -40,33 +40,33 @@ def _pod(server: Json, sidecar: Json | None = None) -> Json:
     return pod if sidecar is None else {**pod, "initContainers": [sidecar]}
 
 
-def _single_node(side: Side) -> Json:
+def _single_node(target: Target) -> Json:
     """Build a server that fits one pod."""
-    served = ["--served-model-name", "{{ .Spec.Model.Name }}", "--port", str(side.port)]
-    server = {**_server(side.port, ["vllm", "serve", "/mnt/models", *served]), **_probes(side.port, 10)}
-    return {"template": _pod(server, _sidecar(read_only=False) if side.routed else None)}
+    served = ["--served-model-name", "{{ .Spec.Model.Name }}", "--port", str(target.port)]
+    server = {**_server(target.port, ["vllm", "serve", "/mnt/models", *served]), **_probes(target.port, 10)}
+    return {"template": _pod(server, _sidecar(read_only=False) if target.routed else None)}
 
 
-def _data_parallel(side: Side) -> Json:
+def _data_parallel(target: Target) -> Json:
     """Build a data-parallel group. Workers get no requests, so they have no probes."""
-    script = start_script(side.port, leader=False, parallelism=side.parallelism)
-    worker = _server(side.port, _script(script), rdma=True)
-    worker["env"] = [*worker["env"], *([WORKER_ENV] if side.routed else [])]
-    leader = start_script(side.port, leader=True, parallelism=side.parallelism)
-    return {"template": _leader(side, leader), "worker": _pod(worker)}
+    script = start_script(target.port, leader=False, parallelism=target.parallelism)
+    worker = _server(target.port, _script(script), rdma=True)
+    worker["env"] = [*worker["env"], *([WORKER_ENV] if target.routed else [])]
+    leader = start_script(target.port, leader=True, parallelism=target.parallelism)
+    return {"template": _leader(target, leader), "worker": _pod(worker)}
 
 
-def _pipeline(side: Side) -> Json:
+def _pipeline(target: Target) -> Json:
     """Build a pipeline, whose other pods accept only the leader's connections."""
     worker = _server(0, _script(join_script()), rdma=True)
     del worker["ports"]
-    return {"template": _leader(side, pipeline_script(side.port, side.parallelism)), "worker": _pod(worker)}
+    return {"template": _leader(target, pipeline_script(target.port, target.parallelism)), "worker": _pod(worker)}
 
 
-def _leader(side: Side, script: str) -> Json:
+def _leader(target: Target, script: str) -> Json:
     """Build the first pod of a group: it takes the requests."""
-    server = {**_server(side.port, _script(script), rdma=True), **_probes(side.port, 30)}
-    return _pod(server, _sidecar(read_only=True) if side.routed else None)
+    server = {**_server(target.port, _script(script), rdma=True), **_probes(target.port, 30)}
+    return _pod(server, _sidecar(read_only=True) if target.routed else None)
 
 
 def _script(text: str) -> list[str]:

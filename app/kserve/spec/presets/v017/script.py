@@ -6,12 +6,9 @@ is written for this project. Each value of a service is inserted once, as a quot
 
 from collections.abc import Iterable
 
-from app.kserve.spec.presets.parts import ROCE
+from app.kserve.spec.presets.parts import ROCE, spread
 
-
-def _in_parallelism(parallelism: str, field: str, text: str) -> str:
-    """``text`` where the field is set."""
-    return f"{{{{ if {parallelism}.{field} }}}}{text}{{{{ end }}}}"
+_RAY_PORT = 6379
 
 
 def start_script(port: int, *, leader: bool, parallelism: str) -> str:
@@ -22,8 +19,7 @@ def start_script(port: int, *, leader: bool, parallelism: str) -> str:
         r"--served-model-name \"\${MODEL_NAME}\"",
         f"--port {port}",
         "--api-server-count ${VLLM_API_SERVER_COUNT:-8}" if leader else "",
-        _in_parallelism(parallelism, "Expert", "--enable-expert-parallel"),
-        _in_parallelism(parallelism, "Tensor", f"--tensor-parallel-size {{{{ {parallelism}.Tensor }}}}"),
+        *spread(parallelism),
         f"--data-parallel-size {{{{ or {parallelism}.Data 1 }}}}",
         f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
         "--data-parallel-address $(LWS_LEADER_ADDRESS)",
@@ -40,17 +36,13 @@ def start_script(port: int, *, leader: bool, parallelism: str) -> str:
     return f'{ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\n{start}eval "{command}"\n'
 
 
-_RAY_PORT = 6379
-
-
 def pipeline_script(port: int, parallelism: str) -> str:
     """The script of a pipeline's leader as a template: once every pod of the group has joined its Ray, vLLM starts."""
     arguments = [
         "exec vllm serve /mnt/models",
         "--served-model-name {{ ShellQuote .Spec.Model.Name }}",
         f"--port {port}",
-        _in_parallelism(parallelism, "Expert", "--enable-expert-parallel"),
-        _in_parallelism(parallelism, "Tensor", f"--tensor-parallel-size {{{{ {parallelism}.Tensor }}}}"),
+        *spread(parallelism),
         f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
         "--distributed-executor-backend ray",
         "${VLLM_ADDITIONAL_ARGS}",

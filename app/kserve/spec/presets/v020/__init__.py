@@ -6,7 +6,7 @@ from app import images
 from app.kserve.constants import MAIN, MODEL_ROUTING, POOL_GROUP, PUBLIC_PORT
 from app.kserve.spec.presets import parts
 from app.kserve.spec.presets import router as shared
-from app.kserve.spec.presets.edition import WORKER_ENV, Side, edition
+from app.kserve.spec.presets.edition import WORKER_ENV, Target, edition
 from app.kserve.spec.presets.v020 import script
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD
@@ -54,33 +54,34 @@ def _pod(server: Json, sidecar: Json | None, shared_memory: str = "1Gi") -> Json
     return pod if sidecar is None else {**pod, "initContainers": [sidecar]}
 
 
-def _single_node(side: Side) -> Json:
+def _single_node(target: Target) -> Json:
     """Build a server that fits one pod."""
-    server = {**_server(side.port, script.single_node(side.port, f"{side.path}.Template")), **_probes(side.port)}
+    text = script.single_node(target.port, f"{target.path}.Template")
+    server = {**_server(target.port, text), **_probes(target.port)}
     sidecar = _sidecar()
     del sidecar["securityContext"]["seccompProfile"]
-    return {**_BY_MODEL, "template": _pod(server, sidecar if side.routed else None)}
+    return {**_BY_MODEL, "template": _pod(server, sidecar if target.routed else None)}
 
 
-def _data_parallel(side: Side) -> Json:
-    leader = script.data_parallel(side.port, f"{side.path}.Template", side.parallelism, leader=True)
-    text = script.data_parallel(side.port, f"{side.path}.Worker", side.parallelism, leader=False)
-    worker = _server(side.port, text, rdma=True)
-    return _group(side, leader, {**worker, "env": [*worker["env"], *([WORKER_ENV] if side.routed else [])]})
+def _data_parallel(target: Target) -> Json:
+    leader = script.data_parallel(target.port, f"{target.path}.Template", target.parallelism, leader=True)
+    text = script.data_parallel(target.port, f"{target.path}.Worker", target.parallelism, leader=False)
+    worker = _server(target.port, text, rdma=True)
+    return _group(target, leader, {**worker, "env": [*worker["env"], *([WORKER_ENV] if target.routed else [])]})
 
 
-def _pipeline(side: Side) -> Json:
-    leader = script.pipeline(side.port, f"{side.path}.Template", side.parallelism, leader=True)
-    text = script.pipeline(side.port, f"{side.path}.Worker", side.parallelism, leader=False)
-    worker = _server(side.port, text, rdma=True)
+def _pipeline(target: Target) -> Json:
+    leader = script.pipeline(target.port, f"{target.path}.Template", target.parallelism, leader=True)
+    text = script.pipeline(target.port, f"{target.path}.Worker", target.parallelism, leader=False)
+    worker = _server(target.port, text, rdma=True)
     del worker["ports"]
-    return _group(side, leader, worker)
+    return _group(target, leader, worker)
 
 
-def _group(side: Side, leader: str, worker: Json) -> Json:
+def _group(target: Target, leader: str, worker: Json) -> Json:
     """Build the leader and the workers of a group. Workers get no requests, so they have no probes."""
-    server = {**_server(side.port, leader, rdma=True), **_probes(side.port)}
-    template = _pod(server, _sidecar() if side.routed else None, "8Gi")
+    server = {**_server(target.port, leader, rdma=True), **_probes(target.port)}
+    template = _pod(server, _sidecar() if target.routed else None, "8Gi")
     return {**_BY_MODEL, "template": template, "worker": _pod(worker, None, "8Gi")}
 
 

@@ -6,7 +6,7 @@ arguments and ``VLLM_ADDITIONAL_ARGS``, as there. JSON without quotes is passed 
 
 from collections.abc import Sequence
 
-from app.kserve.spec.presets.parts import ROCE
+from app.kserve.spec.presets.parts import ROCE, spread
 
 PRE_STOP_SECONDS = 15
 """Seconds that a terminating pod waits before it refuses requests."""
@@ -64,7 +64,7 @@ def data_parallel(port: int, pod: str, parallelism: str, *, leader: bool) -> str
     )
     arguments = [
         *_serve(port),
-        *_spread(parallelism),
+        *spread(parallelism),
         f"--data-parallel-size {{{{ or {parallelism}.Data 1 }}}}",
         f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
         '--data-parallel-address "${address}"',
@@ -78,7 +78,7 @@ def pipeline(port: int, pod: str, parallelism: str, *, leader: bool) -> str:
     """Build the script of the leader or of the workers of a pipeline, which vLLM connects itself."""
     arguments = [
         *_serve(port),
-        *_spread(parallelism),
+        *spread(parallelism),
         f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
         '--nnodes "${LWS_GROUP_SIZE:-1}"',
         '--node-rank "${LWS_WORKER_INDEX:-0}"',
@@ -94,14 +94,6 @@ def _serve(port: int) -> list[str]:
         "vllm serve /mnt/models",
         f"--served-model-name {{{{ ShellQuote .Spec.Model.Name }}}} {{{{ ShellQuote {qualified} }}}}",
         f"--port {port}",
-    ]
-
-
-def _spread(parallelism: str) -> list[str]:
-    """Arguments for the fields that are set."""
-    return [
-        f"{{{{ if {parallelism}.Expert }}}}--enable-expert-parallel{{{{ end }}}}",
-        f"{{{{ if {parallelism}.Tensor }}}}--tensor-parallel-size {{{{ {parallelism}.Tensor }}}}{{{{ end }}}}",
     ]
 
 

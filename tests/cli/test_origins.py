@@ -1,0 +1,33 @@
+"""The experiments that find the sources of values: objects that differ in names alone share them."""
+
+from __future__ import annotations
+
+from app.cli.files import read
+from app.cli.manifests import parse
+from app.cli.offline import identity, served, settled
+from app.cli.origins import Attributions, neighbourhood, origins
+from app.cli.yaml import dump_all
+from app.settings import Settings
+from tests.bench.desk import PATTERNS, ROOT, SHARED, thousand
+
+SETTINGS = Settings()
+
+
+def test_copies_of_an_object_are_tried_once() -> None:
+    """A second team's objects have the sources that they would have alone, without further experiments."""
+    size = sum(len(read([str(ROOT / pattern)])) for pattern in PATTERNS)
+    teams = parse(dump_all(thousand(2 * size)), "teams.yaml")
+    world = settled([*teams, *read([str(ROOT / SHARED)])], "default", (), SETTINGS)
+    shared: Attributions = {}
+    values = 0
+    for number, manifest in enumerate(teams):
+        kind, key, tried = served(manifest), identity(manifest, "default"), len(shared)
+        assert kind is not None
+        assert key is not None
+        cluster = neighbourhood(world, kind, world.objects[key])
+        found = origins(cluster, kind, world.objects[key], SETTINGS, shared)
+        if number >= size:
+            assert len(shared) == tried, manifest.name
+            assert found == origins(cluster, kind, world.objects[key], SETTINGS)
+            values += len(found)
+    assert values > 300
