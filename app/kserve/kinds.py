@@ -72,11 +72,7 @@ _SERVICE = CustomResource(
     spec=LLMInferenceServiceSpec,
     status=LLMInferenceServiceStatus,
     spec_required=False,
-    columns=(
-        Column("URL", ".status.url"),
-        *_COLUMNS,
-        Column("URLs", ".status.addresses[*].url", priority=1),
-    ),
+    columns=(Column("URL", ".status.url"), *_COLUMNS, Column("URLs", ".status.addresses[*].url", priority=1)),
     scale=Scale(".spec.replicas", ".status.workloads.primary.readyReplicas", ".status.workloads.primary.selector"),
     children=(
         DEPLOYMENTS,

@@ -40,22 +40,22 @@ class Adapter:
 def adapters(model: LLMModelSpec | None) -> list[Adapter]:
     """Return the adapters of a model that passed :func:`check`, sorted by name."""
     listed = []
-    for _, entry in _entries(model):
+    for _, entry in entries(model):
         uri = parse(entry["uri"])
         listed.append(Adapter(entry["name"], uri, provider(uri), f"{LORA_PATH}/{_directory(entry['name'])}"))
     return sorted(listed, key=lambda adapter: adapter.name)
 
 
 def names(model: LLMModelSpec | None) -> list[str]:
-    return sorted(str(entry["name"]) for _, entry in _entries(model) if entry.get("name"))
+    return sorted(str(entry["name"]) for _, entry in entries(model) if entry.get("name"))
 
 
 def uris(model: LLMModelSpec | None) -> list[str]:
-    listed = [entry.get("uri") for _, entry in _entries(model)]
+    listed = [entry.get("uri") for _, entry in entries(model)]
     return [uri for uri in (model.uri if model is not None else None, *listed) if isinstance(uri, str)]
 
 
-def _entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
+def entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
     """Yield the adapters that are objects; :func:`check_types` reports the others."""
     listed = model.lora.adapters if model is not None and model.lora is not None else None
     for position, entry in enumerate(listed if isinstance(listed, list) else ()):
@@ -114,7 +114,7 @@ def check(spec: LLMInferenceServiceSpec, service: str, *, final: bool) -> Iterat
         return
     used_names: dict[str, tuple[str, field.Path]] = {}
     base = spec.model.name or ("" if spec.base_refs and not final else service)
-    for position, entry in _entries(spec.model):
+    for position, entry in entries(spec.model):
         name, uri = entry.get("name"), entry.get("uri")
         if isinstance(name, (str, type(None))):
             yield from _name(name or "", position, base, used_names)

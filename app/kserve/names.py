@@ -103,20 +103,14 @@ def base_labels(service: str) -> dict[str, str]:
 
 
 def component_labels(service: str, component: str) -> dict[str, str]:
-    return {NAME: service, PART_OF: PART_OF_VALUE, COMPONENT: component}
+    return {**base_labels(service), COMPONENT: component}
 
 
 def workload_labels(service: str, component: str, role: str) -> dict[str, str]:
     """Of a model server's pods: what the workload selector looks for, and the role the scheduler filters by."""
-    return {
-        NAME: service,
-        PART_OF: PART_OF_VALUE,
-        COMPONENT: component,
-        KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE,
-        ROLE: role,
-    }
+    return {**workload_selector(service), COMPONENT: component, ROLE: role}
 
 
 def workload_selector(service: str) -> dict[str, str]:
     """Selects all model-server pods of a service, decode and prefill alike (KS-3.3)."""
-    return {NAME: service, PART_OF: PART_OF_VALUE, KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE}
+    return {**base_labels(service), KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE}

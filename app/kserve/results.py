@@ -135,11 +135,9 @@ class ConditionLedger(Ledger[KServeCondition]):
 
     def false(self, type_: str) -> ConditionState | None:
         condition = self._items.get(type_)
-        return (
-            fails(condition.reason, condition.message)
-            if condition is not None and condition.status == "False"
-            else None
-        )
+        if condition is None or condition.status != "False":
+            return None
+        return fails(condition.reason, condition.message)
 
     def conditions(self) -> list[KServeCondition]:
         return [self._items[type_] for type_ in sorted(self._items)]

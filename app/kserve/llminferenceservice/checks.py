@@ -331,10 +331,9 @@ def _criticalities(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) ->
     if notes.get(MODEL_CRITICALITY):
         yield places[MODEL_CRITICALITY], notes[MODEL_CRITICALITY]
     adapters = model.lora.adapters if model is not None and model.lora is not None else None
-    for position, adapter in enumerate(adapters if isinstance(adapters, list) else ()):
-        if isinstance(adapter, dict) and isinstance(adapter.get("criticality"), str):
-            path = SPEC.child("model", "lora", "adapters").index(position).child("criticality")
-            yield path, adapter["criticality"]
+    for path, adapter in lora.entries(model):
+        if isinstance(adapter.get("criticality"), str):
+            yield path.child("criticality"), adapter["criticality"]
     for word in adapter_criticalities(notes, adapters).values():
         yield places[LORA_CRITICALITIES], word
 

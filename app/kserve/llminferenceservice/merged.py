@@ -178,11 +178,8 @@ def _scheduler(scheduler: types.SchedulerSpec) -> Iterator[field.Error]:
     if not isinstance(config.inline, (dict, str, type(None))):
         yield wrong_type(path.child("inline"), config.inline, "object")
     elif config.inline is not None and _size(config.inline) < _SHORTEST_INLINE:
-        yield field.invalid(
-            path.child("inline"),
-            config.inline,
-            "must not be empty; write an EndpointPickerConfig, or remove config",
-        )
+        detail = "must not be empty; write an EndpointPickerConfig, or remove config"
+        yield field.invalid(path.child("inline"), config.inline, detail)
     if config.ref is not None and not config.ref.name:
         yield field.invalid(path.child("ref", "name"), "", "must name the ConfigMap that holds the configuration")
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get
-from app.kserve import constants
+from app.kserve import constants, lora
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.devices import DeviceRequest, device_request
 from app.kserve.llminferenceservice import types
@@ -309,12 +309,7 @@ def _config_maps(
 
 def _bundled(model: types.LLMModelSpec | None) -> bool:
     """Report whether a download may use the CA bundle (KS-3.7.3); a template may render to any address."""
-    if model is None:
-        return False
-    adapters = model.lora.adapters if model.lora is not None else None
-    entries = adapters if isinstance(adapters, list) else []
-    uris = [model.uri, *(entry.get("uri") for entry in entries if isinstance(entry, dict))]
-    return any(str(uri).lower().startswith(("s3:", "gs:", "http", OPEN)) for uri in uris)
+    return any(uri.lower().startswith(("s3:", "gs:", "http", OPEN)) for uri in lora.uris(model))
 
 
 def _routed(spec: types.LLMInferenceServiceSpec) -> bool:

@@ -61,22 +61,13 @@ def combine_inputs(service: Service, request: Request, context: ReconcileContext
         EDITIONS[settings.kserve_presets],
     )
     spec_layer = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
-    pins = pins_of(service, settings)
     excluded = {
         (gateway.metadata.namespace, gateway.metadata.name)
         for gateway in sorted_values(related.gateways)
         if (gateway.metadata.annotations or {}).get(MODEL_ROUTING) == "false"
     }
-    return CombineInputs(
-        service.metadata,
-        spec_layer,
-        pins,
-        prefix,
-        operator,
-        finder,
-        excluded,
-        claims_devices=context.device_request is not None,
-    )
+    pins, claims = pins_of(service, settings), context.device_request is not None
+    return CombineInputs(service.metadata, spec_layer, pins, prefix, operator, finder, excluded, claims_devices=claims)
 
 
 def effective_spec(service: Service, request: Request, context: ReconcileContext, settings: Settings) -> Effective:

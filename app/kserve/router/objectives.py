@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.kserve import lora
 from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_API, OBJECTIVE_HEADER, POOL_GROUP
 from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
@@ -41,12 +42,9 @@ def priorities(settings: Settings) -> dict[str, int]:
 
 def criticalities(model: EffectiveModel | None) -> dict[str, str]:
     """Return the criticalities in the spec by adapter; the model's key is the empty string."""
-    if model is None:
-        return {}
-    adapters = model.lora.adapters if model.lora is not None else None
-    by_adapter = {"": model.criticality or ""}
-    for adapter in adapters if isinstance(adapters, list) else ():
-        if isinstance(adapter, dict) and isinstance(adapter.get("name"), str) and adapter["name"]:
+    by_adapter = {"": (model.criticality if model is not None else None) or ""}
+    for _, adapter in lora.entries(model):
+        if isinstance(adapter.get("name"), str) and adapter["name"]:
             by_adapter[adapter["name"]] = str(adapter.get("criticality") or "")
     return {name: text for name, text in by_adapter.items() if text}
 

@@ -7,12 +7,7 @@ from collections.abc import Iterable
 
 from app.hooks.protocol import get
 from app.kserve.constants import COMPONENT_WORKLOAD, GATEWAY_GROUP, OBJECTIVE_HEADER, ROLE_BOTH, ROLE_DECODE
-from app.kserve.llminferenceservice.observed import (
-    ObservedParentReference,
-    ObservedPool,
-    ObservedRoute,
-    ParentsStatus,
-)
+from app.kserve.llminferenceservice.observed import ObservedParentReference, ObservedPool, ObservedRoute, ParentsStatus
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails

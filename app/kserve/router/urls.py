@@ -79,12 +79,8 @@ def choose(addresses: Sequence[ServiceAddress], own_path: str) -> str:
 
     def order(address: ServiceAddress) -> tuple[bool, bool, int, int]:
         path = urlsplit(address.url).path
-        return (
-            not address.name.startswith(EXTERNAL),
-            not path.startswith(own_path),
-            path.count("/"),
-            len(path),
-        )
+        is_internal, is_foreign = not address.name.startswith(EXTERNAL), not path.startswith(own_path)
+        return is_internal, is_foreign, path.count("/"), len(path)
 
     return min(addresses, key=order).url if addresses else ""
 

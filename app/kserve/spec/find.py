@@ -91,11 +91,8 @@ def _layer(source: str, spec: object, raw: bytes) -> Layer:
 
 def pinned(previous: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Return ``status.annotations``: preset names that this service keeps when a release renames its presets."""
-    pins = dict(previous)
-    for suffix in presets.PINNED:
-        if not pins.get(PIN_PREFIX + suffix):
-            pins[PIN_PREFIX + suffix] = prefix + suffix
-    return pins
+    missing = (suffix for suffix in presets.PINNED if not previous.get(PIN_PREFIX + suffix))
+    return {**previous, **{PIN_PREFIX + suffix: prefix + suffix for suffix in missing}}
 
 
 def choose_presets(specs: Sequence[Json]) -> list[str]:
@@ -138,11 +135,5 @@ def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str
 
 def _any(specs: Sequence[Json], *path: str) -> object:
     """Return the value at ``path`` in any of the specs: a true value, else an empty one, else None."""
-    first = None
-    for spec in specs:
-        value = find(spec, path)
-        if value is not None:
-            first = value
-            if value:
-                break
-    return first
+    values = [value for spec in specs if (value := find(spec, path)) is not None]
+    return next(filter(None, values), values[-1] if values else None)

@@ -17,9 +17,7 @@ def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDe
     Such a Deployment is left out of one answer, and created again by the next: when a service gets or loses
     ``prefill``, its pods change their role.
     """
-    if observed is None or outlived(observed, selector):
-        return None
-    return observed
+    return None if outlived(observed, selector) else observed
 
 
 def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
@@ -37,10 +35,7 @@ def deployment(plan: DeploymentPlan, namespace: str) -> Json:
 
 def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     """Groups start with their leader and restart as a whole."""
-    template: Json = {
-        "workerTemplate": pod_template(plan.worker),
-        "restartPolicy": "RecreateGroupOnPodRestart",
-    }
+    template: Json = {"workerTemplate": pod_template(plan.worker), "restartPolicy": "RecreateGroupOnPodRestart"}
     if plan.leader is not None:
         template["leaderTemplate"] = pod_template(plan.leader)
     if plan.size is not None:

@@ -15,15 +15,7 @@ from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
-from app.kserve.workload.inherited import (
-    Labels,
-    Propagated,
-    laid_over,
-    propagated,
-    replicas,
-    selector,
-    with_account,
-)
+from app.kserve.workload.inherited import Labels, Propagated, laid_over, propagated, replicas, selector, with_account
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
 from app.kube.objects import ObservedTemplate, TemplateMeta
