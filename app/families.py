@@ -7,7 +7,7 @@ from app.kserve.conversion import convert
 from app.kserve.kinds import KINDS as KSERVE
 from app.kube.resource import CustomResource
 from app.llmaz.kinds import KINDS as LLMAZ
-from app.llmaz.labels import LABELS
+from app.llmaz.kinds import LABELS
 from app.llmkube.kinds import KINDS as LLMKUBE
 
 KINDS: tuple[AnyKind, ...] = (*LLMKUBE, *LLMAZ, *KSERVE)

@@ -304,10 +304,11 @@ MAX_IGNORE_FILE_BYTES = MIB
 """`.gitignore` that a command reads. → the rest is not read"""
 
 MAX_DOCUMENT_VALUES = 500_000
-"""Values in one document of a file. More come from aliases that refer to each other. → an error"""
+"""Values in one YAML document, of a file or of a ConfigMap. More come from aliases that refer to each other. → an
+error"""
 
 MAX_DOCUMENT_DEPTH = 200
-"""Levels of nesting of a document: what the JSON library can write. → an error"""
+"""Levels of nesting of a YAML document, of a file or of a ConfigMap: what the JSON library can write. → an error"""
 
 KUBE_API_SECONDS = 10
 """Time for a request to the API server. → an error"""

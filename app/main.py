@@ -27,7 +27,7 @@ from app.selftest import check
 from app.server import openapi
 from app.server.body import Load
 from app.server.caller import caller_of
-from app.server.endpoint import Answer, Endpoint, HookRoute, Plain
+from app.server.endpoint import Answer, HookEndpoint, HookRoute, Plain
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
 from app.server.problems import handlers
@@ -47,7 +47,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-class Service(FastAPI):
+class Application(FastAPI):
     """The application, and what its routes share."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Service(FastAPI):
             return sync_answer(kind, body, settings, clock())
 
         resource = kind.resource
-        endpoint = Endpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(resource))
+        endpoint = HookEndpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(resource))
         self._add(f"{resource.hook_path}/sync", endpoint, lambda: openapi.sync(resource))
 
     def _add_customize(self, kind: AnyKind) -> None:
@@ -103,7 +103,7 @@ class Service(FastAPI):
 
         if kind.hooks.customize is not None:
             resource = kind.resource
-            endpoint = Endpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
+            endpoint = HookEndpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
             self._add(f"{resource.hook_path}/customize", endpoint, lambda: openapi.customize(resource))
 
     def _add_finalize(self, kind: AnyKind) -> None:
@@ -112,7 +112,7 @@ class Service(FastAPI):
 
         if kind.hooks.finalize is not None:
             resource = kind.resource
-            endpoint = Endpoint(finalize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
+            endpoint = HookEndpoint(finalize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
             self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.sync(resource, "Finalize"))
 
     def _add_admission(self, kind: AnyKind) -> None:
@@ -120,24 +120,24 @@ class Service(FastAPI):
             return review.review_answer(kind, body, self.settings)
 
         resource = kind.resource
-        endpoint = Endpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
+        endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
         self._add(resource.admission_path, endpoint, lambda: openapi.admit(resource))
 
     def _add_decorator(self, decorator: Decorator) -> None:
         def decorate(body: bytes) -> Plain:
             return Plain(answer_decorate(decorator, body))
 
-        endpoint = Endpoint(decorate, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
+        endpoint = HookEndpoint(decorate, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
         self._add(f"{decorator.hook_path}/sync", endpoint, lambda: openapi.decorate(decorator))
 
     def _add_conversion(self) -> None:
         def convert(body: bytes) -> Plain:
             return Plain(conversion.answer(CONVERT, body))
 
-        endpoint = Endpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
+        endpoint = HookEndpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
         self._add(CONVERSION_PATH, endpoint, openapi.convert)
 
-    def _add(self, path: str, endpoint: Endpoint[Any], describe: Callable[[], Json]) -> None:
+    def _add(self, path: str, endpoint: HookEndpoint[Any], describe: Callable[[], Json]) -> None:
         """Add a route, with its description if the OpenAPI document is served."""
         description = describe() if self.settings.openapi else {}
         self.add_api_route(path, endpoint.answer, methods=["POST"], **description)
@@ -187,7 +187,7 @@ class Service(FastAPI):
 
 @contextlib.asynccontextmanager
 async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
-    assert isinstance(service, Service)
+    assert isinstance(service, Application)
     tasks = [asyncio.create_task(_heartbeat(service))]
     if service.certificate is not None:
         tasks.append(asyncio.create_task(service.certificate.follow()))
@@ -196,7 +196,7 @@ async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
         task.cancel()
 
 
-async def _heartbeat(service: Service) -> None:
+async def _heartbeat(service: Application) -> None:
     while True:
         service.beat = time.monotonic()
         await asyncio.sleep(HEARTBEAT_SECONDS)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from app.limits import KEEP_ALIVE_SECONDS, QUIET_WITHIN_SECONDS
-from app.main import Service
+from app.main import Application
 from app.server import logs
 from app.server.listener import Listener
 from app.server.protocol import LimitedProtocol
@@ -35,7 +35,7 @@ QUIET_SECONDS = 1.0
 class Server(uvicorn.Server):
     """uvicorn's server with a lame-duck phase before its own shutdown."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, lameduck_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, service: Application, lameduck_seconds: float) -> None:
         super().__init__(config)
         self._service = service
         self._lameduck_seconds = lameduck_seconds
@@ -106,7 +106,7 @@ def run(settings: Settings) -> int:
     except (OSError, ValueError) as error:
         sys.stderr.write(f"modelhooks: cannot use the certificate: {error}\n")
         return 1
-    service = Service(settings, log, certificate)
+    service = Application(settings, log, certificate)
     config = uvicorn.Config(
         service,
         http=LimitedProtocol,

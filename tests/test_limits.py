@@ -22,7 +22,14 @@ FIELDS_OF_THE_API = {
     "llmaz/source.py",
 }
 """Modules with limits of the API server, or of registries, on single fields."""
-LAYOUT = {"cli/explain.py", "cli/validate.py", "cli/yamlproblems.py", "cli/origins.py", "cli/simulate.py", "scenes.py"}
+LAYOUT = {
+    "cli/explain.py",
+    "cli/validate.py",
+    "cli/yamlproblems.py",
+    "cli/origins.py",
+    "cli/simulate.py",
+    "simulation.py",
+}
 """Modules of commands with limits on output or on simulated steps."""
 
 

@@ -150,11 +150,7 @@ def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> Reading[Any]:
 
 
 def _judge(
-    kind: AnyKind,
-    metadata: ObjectMeta,
-    reading: Reading[Any],
-    old: AnyResource | None,
-    settings: Settings,
+    kind: AnyKind, metadata: ObjectMeta, reading: Reading[Any], old: AnyResource | None, settings: Settings
 ) -> Verdict:
     errors, warnings = [*reading.errors], reading.warnings
     if reading.spec is None:

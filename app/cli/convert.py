@@ -13,8 +13,6 @@ import orjson
 from app.cli import CommandError, options, printing
 from app.cli.counterparts import FAMILIES
 from app.cli.files import collect
-from app.cli.findings import Finding
-from app.cli.manifests import Manifest
 from app.cli.printing import counted
 from app.cli.translate import Entry, Translation, family_of, translate
 from app.cli.validate import check
@@ -31,7 +29,9 @@ from app.settings import Settings
 def command(*, files: tuple[str, ...], to: str, output: str, world: options.World) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
-    problems = [*reading.findings, *_errors([*selected, *others.manifests])]
+    settings = Settings()
+    findings = (finding for item in (*selected, *others.manifests) for finding in check(item, settings))
+    problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
         raise CommandError("\n".join(["what has errors is not converted:", *map(str, problems)]))
     if not selected:
@@ -43,11 +43,6 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: options.Worl
         click.echo(dump_all(result.documents) if result.documents else "", nl=False)
     printing.echo(_account(result), err=True)
     return 1 if result.lost else 0
-
-
-def _errors(manifests: list[Manifest]) -> list[Finding]:
-    settings = Settings()
-    return [finding for item in manifests for finding in check(item, settings) if finding.level == "error"]
 
 
 def _account(result: Translation) -> list[str]:

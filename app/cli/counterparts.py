@@ -11,6 +11,7 @@ from typing import Any
 
 from app.kserve.sources import doubt_of, problem_of
 from app.kube.base import Json
+from app.kube.merge import find as value_at
 from app.llmkube.source import SourceClass
 from app.llmkube.source import parse as llmkube_source
 
@@ -171,28 +172,18 @@ def _always_vllm(name: str) -> None:
 # Fields without effect, and values that are required beside the facts.
 
 
-def _at(document: Json, *path: Step) -> Any:
-    value: Any = document
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
 def _from_another_hub(model: Json) -> str:
-    hub = _at(model, "spec", "source", "modelHub", "name")
+    hub = value_at(model, ("spec", "source", "modelHub", "name"))
     return f"no other family fetches from {hub}" if hub not in (None, "Huggingface") else ""
 
 
 def _several_flavors(model: Json) -> str:
-    several = len(_at(model, "spec", "inferenceConfig", "flavors") or ()) > 1
+    several = len(value_at(model, ("spec", "inferenceConfig", "flavors")) or ()) > 1
     return "a choice of flavors exists only in llmaz" if several else ""
 
 
 def _other_gpus(model: Json) -> str:
-    hardware = _at(model, "spec", "hardware") or {}
+    hardware = value_at(model, ("spec", "hardware")) or {}
     vendors = {hardware.get("accelerator"), (hardware.get("gpu") or {}).get("vendor")}
     return "only GPUs of NVIDIA are converted" if vendors & {"intel", "amd", "rocm", "metal"} else ""
 
@@ -205,7 +196,7 @@ def _nvidia(value: object) -> str:
 
 
 def _without_count(model: Json) -> str:
-    counted = _at(model, "spec", "hardware", "gpu", "count")
+    counted = value_at(model, ("spec", "hardware", "gpu", "count"))
     return "" if counted else "the number of GPUs is not among the model's fields"
 
 

@@ -49,7 +49,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Difference:
+class ChildDifference:
     kind: str
     name: str
     action: Literal["create", "delete", "change"]
@@ -66,13 +66,7 @@ class NotComparable(CommandError):
 @click.argument("new", type=click.Path())
 @options.output("text", "json")
 @options.offline
-def command(
-    *,
-    old: str,
-    new: str,
-    output: str,
-    world: options.World,
-) -> int:
+def command(*, old: str, new: str, output: str, world: options.World) -> int:
     result = differences(*_sides(old, new, world))
     click.echo(_json(result) if output == "json" else _text(result), nl=False)
     return 1 if result else 0
@@ -97,19 +91,19 @@ def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
     return reading.manifests
 
 
-def differences(old: Children, new: Children) -> list[Difference]:
+def differences(old: Children, new: Children) -> list[ChildDifference]:
     result = []
     for kind, name in sorted({*old, *new}):
         before, after = old.get((kind, name)), new.get((kind, name))
         if after is None:
-            result.append(Difference(kind, name, "delete", _effect_of_deletion(kind)))
+            result.append(ChildDifference(kind, name, "delete", _effect_of_deletion(kind)))
         elif before is None:
-            result.append(Difference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
+            result.append(ChildDifference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
         elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
             effect = effect_of(kind, fields)
             if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None:
                 effect = Effect.WAITS
-            result.append(Difference(kind, name, "change", effect, fields))
+            result.append(ChildDifference(kind, name, "change", effect, fields))
     return result
 
 
@@ -254,7 +248,7 @@ def _key(child: Json, namespace: str) -> str:
 # Output.
 
 
-def _text(result: list[Difference]) -> str:
+def _text(result: list[ChildDifference]) -> str:
     lines = []
     for difference in result:
         kind = difference.kind.partition(".")[0]
@@ -263,7 +257,7 @@ def _text(result: list[Difference]) -> str:
     return printing.lines([*lines, summary(result)])
 
 
-def summary(result: list[Difference]) -> str:
+def summary(result: list[ChildDifference]) -> str:
     """All differences in one sentence."""
     if not result:
         return "Nothing changes."
@@ -281,7 +275,7 @@ def summary(result: list[Difference]) -> str:
     return f"{changed}; {' and '.join(felt)}."
 
 
-def _json(result: list[Difference]) -> str:
+def _json(result: list[ChildDifference]) -> str:
     rows: list[Json] = [
         {
             "kind": difference.kind,

@@ -37,16 +37,9 @@ INSTALLATION = "installation"
 _FOREIGN = {
     "serving.kserve.io": frozenset(
         {
-            "ClusterServingRuntime",
-            "ClusterStorageContainer",
-            "InferenceGraph",
-            "InferenceService",
-            "LocalModelCache",
-            "LocalModelNamespaceCache",
-            "LocalModelNode",
-            "LocalModelNodeGroup",
-            "ServingRuntime",
-            "TrainedModel",
+            *("ClusterServingRuntime", "ClusterStorageContainer", "InferenceGraph", "InferenceService"),
+            *("LocalModelCache", "LocalModelNamespaceCache", "LocalModelNode", "LocalModelNodeGroup"),
+            *("ServingRuntime", "TrainedModel"),
         }
     )
 }
@@ -74,6 +67,12 @@ def find(api_version: str, kind: str) -> AnyKind | None:
     return next(
         candidate for candidate in kinds if candidate.resource.kind == kind and candidate.resource.group == group
     )
+
+
+def all_kinds() -> list[AnyKind]:
+    """Return the served kinds, in the order of :data:`SERVED`."""
+    loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
+    return [kind for kind in loaded if kind is not None]
 
 
 def find_version(api_version: str, kind: str) -> AnyKind | None:

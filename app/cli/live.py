@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from app.cli import CommandError
-from app.cli.kinds import SERVED, find
+from app.cli.kinds import all_kinds, find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster
 from app.cli.store import owner
@@ -123,8 +123,7 @@ RETRY_SECONDS = 2.0
 
 def served() -> list[CustomResource]:
     """The eight kinds, in the order of the registry."""
-    loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
-    return [kind.resource for kind in loaded if kind is not None]
+    return [kind.resource for kind in all_kinds()]
 
 
 def of_kind(source: ObjectSource, resource: CustomResource, namespace: str | None) -> list[Json] | None:

@@ -17,7 +17,7 @@ from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
 from app.cli import options
 from app.cli.catalogue import installed
-from app.cli.kinds import INSTALLATION, SERVED, find
+from app.cli.kinds import INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.simulate import Cluster, Send
 from app.cli.world import inner_key, outer_key, related, stored
@@ -173,8 +173,7 @@ def _assumptions(manifests: Sequence[Manifest], world: options.World) -> set[tup
 
 @cache
 def _kind_at(hook: str) -> AnyKind:
-    loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
-    return next(kind for kind in loaded if kind is not None and kind.resource.hook_path == hook)
+    return next(kind for kind in all_kinds() if kind.resource.hook_path == hook)
 
 
 def identity(manifest: Manifest, namespace: str) -> tuple[str, str] | None:

@@ -26,7 +26,7 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[
     certain: set[tuple[str, str]] = set()
     for rule in cluster.rules(kind, document):
         target = _kind_of(f"{rule['resource']}.{rule['apiVersion']}")
-        for name in rule.get("names") or _names_of(document, target.partition(".")[0]):
+        for name in rule.get("names") or [name for _, name in _named(document, target.partition(".")[0])]:
             namespaces[target, name].append(rule.get("namespace") or "")
             certain |= {(target, name)} if rule.get("names") else set()
     excluded = {"", *(child.key for child in kind.resource.children)}
@@ -46,19 +46,21 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[
             yield path, _words(target.partition(".")[0], name, places, list(held), near)
 
 
-def _names_of(document: Json, kind: str) -> list[str]:
-    """Return the names of objects of a kind in the spec."""
-    return [name for field in _FIELDS.get(kind, ()) for name in _values(document.get("spec"), field)]
-
-
-def _values(value: object, field: Sequence[str]) -> Iterator[str]:
+def _strings(value: object, field: Sequence[str], path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the strings at a field of :data:`_FIELDS`, with their paths."""
     if not field:
-        yield from [value] if isinstance(value, str) else []
+        yield from [(path, value)] if isinstance(value, str) else []
     elif field[0] == EACH:
-        for item in value if isinstance(value, list) else ():
-            yield from _values(item, field[1:])
+        for item_path, item in path.each(value if isinstance(value, list) else ()):
+            yield from _strings(item, field[1:], item_path)
     else:
-        yield from _values(value_at(value, field[:1]), field[1:])
+        yield from _strings(value_at(value, field[:1]), field[1:], path.child(field[0]))
+
+
+def _named(document: Json, kind: str) -> Iterator[tuple[Path, str]]:
+    """Yield the names of objects of a kind in the spec, with their paths."""
+    for field in _FIELDS.get(kind, ()):
+        yield from _strings(document.get("spec"), field, Path("spec"))
 
 
 def _namespaces_of(name: str, held: Iterable[str]) -> list[str]:
@@ -109,15 +111,4 @@ _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 def place(document: Json, kind: str, name: str) -> Path | None:
     """Return the field of the spec that names an object of a kind; ``None`` where no field does."""
-    paths = (_place(document.get("spec"), name, field, Path("spec")) for field in _FIELDS.get(kind, ()))
-    return next((path for path in paths if path is not None), None)
-
-
-def _place(value: object, name: str, field: Sequence[str], path: Path) -> Path | None:
-    if not field:
-        return path if value == name else None
-    if field[0] == EACH:
-        items = value if isinstance(value, list) else ()
-        inner = (_place(item, name, field[1:], path.index(index)) for index, item in enumerate(items))
-        return next((paths for paths in inner if paths is not None), None)
-    return _place(value_at(value, field[:1]), name, field[1:], path.child(field[0]))
+    return next((path for path, named in _named(document, kind) if named == name), None)

@@ -4,7 +4,6 @@ Reads the cluster of the kubeconfig, and never writes. As a plugin of kubectl: k
 """
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import click
@@ -61,12 +60,12 @@ def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[Objec
     held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
     if all(objects is None for _, objects in held):
         raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")
-    return [row for resource, objects in held if objects for row in _rows(source, resource, objects)]
-
-
-def _rows(source: ObjectSource, resource: CustomResource, objects: list[Json]) -> Iterator[ObjectRow]:
-    for document in objects:
-        yield resource, document, row_with_cause(source, resource, document, objects)
+    return [
+        (resource, document, row_with_cause(source, resource, document, objects))
+        for resource, objects in held
+        if objects
+        for document in objects
+    ]
 
 
 def row_with_cause(source: ObjectSource, resource: CustomResource, document: Json, objects: list[Json]) -> Row:

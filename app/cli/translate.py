@@ -207,12 +207,7 @@ class _Conversion:
         target = self.target
         service_name = self.facts["name"].value if "name" in self.facts else ""
         if "service" in self.parts:
-            self.made["service"] = {
-                "apiVersion": target.service[0],
-                "kind": target.service[1],
-                "metadata": {},
-                "spec": {},
-            }
+            self.made["service"] = _object(target.service)
         if target.model is None:
             return
         self.made["model"] = _object(target.model)
@@ -247,13 +242,11 @@ class _Conversion:
                 self.refused[name] = str(why)
                 continue
             keys = tuple(each if step == EACH else step for step in field_.path)
+            self.placed[name] = field_.part, keys
             if keys:
                 _put(self.made[field_.part], keys, value)
-                self.placed[name] = field_.part, keys
                 if not fact.places:
                     self.added.append((field_.part, keys, value))
-            else:
-                self.placed[name] = field_.part, ()
             return
         reason_given = [why for word, why in self.target.reasons.items() if name.startswith(word)]
         self.refused.setdefault(name, (reason or (reason_given or [f"{self.target.title} has no counterpart"])[0]))

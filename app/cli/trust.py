@@ -7,7 +7,7 @@ Metacontroller reads the CA again only when the ``spec`` changes, and no manifes
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -144,11 +144,18 @@ def declared(clients: Clients, trusted: str) -> list[Json]:
 
 def spread(client: Client, clients: Clients, trusted: str) -> list[str]:
     """Make every client trust the CA; the result is the paths that were written, of those that were not up to date."""
-    return [
-        *_spread_admission(client, clients, trusted),
-        *_spread_conversion(client, clients, trusted),
-        *_spread_hooks(client, clients, trusted),
-    ]
+    controllers = [*clients.composite_controller_paths, *clients.decorator_controller_paths]
+    written = []
+    for paths, patch_of, send in (
+        ([clients.webhook_configuration_path], admission_patch, client.strategic_merge_patch),
+        (clients.definition_paths, conversion_patch, client.merge_patch),
+        (controllers, hooks_patch, client.merge_patch),
+    ):
+        for path in paths:
+            if (held := client.get(path)) and (patch := patch_of(held, trusted)):
+                send(path, patch)
+                written.append(path)
+    return written
 
 
 def admission_patch(configuration: Json, trusted: str) -> Json | None:
@@ -200,27 +207,6 @@ def hooks_patch(controller: Json, trusted: str) -> Json | None:
             trusting[index] = {**trusting[index], "caBundle": {"inline": trusted}}
     # A merge patch replaces lists as a whole.
     return {"spec": {"endpointConfigs": trusting}} if trusting != endpoints else None
-
-
-def _spread_admission(client: Client, clients: Clients, trusted: str) -> Iterator[str]:
-    path = clients.webhook_configuration_path
-    if (configuration := client.get(path)) and (patch := admission_patch(configuration, trusted)):
-        client.strategic_merge_patch(path, patch)
-        yield path
-
-
-def _spread_conversion(client: Client, clients: Clients, trusted: str) -> Iterator[str]:
-    for path in clients.definition_paths:
-        if (definition := client.get(path)) and (patch := conversion_patch(definition, trusted)):
-            client.merge_patch(path, patch)
-            yield path
-
-
-def _spread_hooks(client: Client, clients: Clients, trusted: str) -> Iterator[str]:
-    for path in (*clients.composite_controller_paths, *clients.decorator_controller_paths):
-        if (controller := client.get(path)) and (patch := hooks_patch(controller, trusted)):
-            client.merge_patch(path, patch)
-            yield path
 
 
 def _hosts(spec: Json) -> list[str]:

@@ -215,10 +215,7 @@ def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
 
 
 def check_together(
-    manifests: list[Manifest],
-    settings: Settings,
-    namespace: str = DEFAULT_NAMESPACE,
-    without: tuple[str, ...] = (),
+    manifests: list[Manifest], settings: Settings, namespace: str = DEFAULT_NAMESPACE, without: tuple[str, ...] = ()
 ) -> list[Finding]:
     """Return the conflicts between objects of one set, and their references to missing objects."""
     held = [manifest for manifest in manifests if identity(manifest, namespace) is not None]

@@ -47,11 +47,6 @@ from app.kube.resource import (
 GATEWAY_COMPONENT = "gateway-api"
 POOL_COMPONENT = "inference-extension"
 RBAC_COMPONENT = "scheduler-rbac"
-CA_BUNDLE_COMPONENT = "ca-bundle"
-OBJECTIVE_COMPONENT = "inference-objectives"
-KEDA_COMPONENT = "keda"
-CONFIG_PROTECTION_COMPONENT = "config-protection"
-VARIANT_COMPONENT = "workload-variant-autoscaler"
 
 _OLDER = "v1alpha1"
 _READY = ".status.conditions[?(@.type=='Ready')]"
@@ -83,11 +78,11 @@ _SERVICE = CustomResource(
         ChildKind("v1", "ServiceAccount", "serviceaccounts", component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "Role", "roles", component=RBAC_COMPONENT),
         ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", component=RBAC_COMPONENT),
-        ChildKind("v1", "ConfigMap", "configmaps", component=CA_BUNDLE_COMPONENT),
+        ChildKind("v1", "ConfigMap", "configmaps", component="ca-bundle"),
         AUTOSCALERS,
-        ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", component=KEDA_COMPONENT),
-        ChildKind(OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", component=OBJECTIVE_COMPONENT),
-        ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", component=VARIANT_COMPONENT),
+        ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", component="keda"),
+        ChildKind(OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", component="inference-objectives"),
+        ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", component="workload-variant-autoscaler"),
         ChildKind(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", "resourceclaimtemplates", component=devices.COMPONENT),
     ),
     related=(
@@ -160,7 +155,7 @@ _CONFIG = CustomResource(
             "services that use it; configs outside the system namespace",
         ),
     ),
-    finalize_component=CONFIG_PROTECTION_COMPONENT,
+    finalize_component="config-protection",
 )
 
 LLM_INFERENCE_SERVICE = replace(

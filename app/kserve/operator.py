@@ -73,14 +73,8 @@ class StorageInitializer(_Document):
     """User that the model and the server run as; no default within a document that exists."""
 
     def check(self) -> None:
-        for amount in (
-            self.memory_request,
-            self.memory_limit,
-            self.cpu_request,
-            self.cpu_limit,
-            self.cpu_modelcar,
-            self.memory_modelcar,
-        ):
+        download = (self.memory_request, self.memory_limit, self.cpu_request, self.cpu_limit)
+        for amount in (*download, self.cpu_modelcar, self.memory_modelcar):
             canonical(amount)
 
     @property

@@ -8,16 +8,17 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Self
+from typing import Self, TypeVar
 
 import orjson
 
 from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTERS
 
+ItemT = TypeVar("ItemT")
 _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
 
 
@@ -42,6 +43,10 @@ class Path:
         path = Path("", self, "[")
         path._segment = position
         return path
+
+    def each(self, items: Iterable[ItemT]) -> Iterator[tuple[Path, ItemT]]:
+        """Yield the items of a list with their paths."""
+        return ((self.index(position), item) for position, item in enumerate(items))
 
     def key(self, key: str) -> Path:
         """Return the path of a map entry, whose key the user chose."""

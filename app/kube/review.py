@@ -10,11 +10,11 @@ from app.kube.rawchecks import check_text
 from app.limits import MAX_UID_CHARACTERS
 
 
-class Request(Protocol):
+class ReviewRequest(Protocol):
     uid: str
 
 
-RequestT = TypeVar("RequestT", bound=Request)
+RequestT = TypeVar("RequestT", bound=ReviewRequest)
 
 
 class _Review(msgspec.Struct, Generic[RequestT], rename="camel"):

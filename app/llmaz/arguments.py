@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
+from app.kube.field import Advice, advice
 from app.llmaz.names import PORT
 
 MODEL_PATH = "ModelPath"
@@ -97,16 +98,14 @@ def misses(argument: str) -> bool:
     return names_a_word(_PLACEHOLDER.sub("", argument))
 
 
-def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[field.Advice]:
+def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of a ``--port`` that differs from the port of container, probes and Service (LZ-N31)."""
     for position, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         port = value if equals else arguments[position + 1] if position + 1 < len(arguments) else ""
         if option == "--port" and port != str(PORT):
             where = path.index(position)
-            yield field.advice(
-                where, f"no effect on the probes and the Service, which always use port {PORT}", "no-effect"
-            )
+            yield advice(where, f"no effect on the probes and the Service, which always use port {PORT}", "no-effect")
 
 
 def looks_templated(argument: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.kube import field
+from app.kube.field import Advice, advice
 from app.kube.names import is_dns1035_label, is_dns1123_label
 from app.kube.objects import ObjectMeta
 from app.kube.rawchecks import METADATA
@@ -37,43 +38,41 @@ def workload_name(metadata: ObjectMeta) -> Iterator[field.Error]:
 
 
 def _not_a_label(name: str) -> field.Error:
-    return field.invalid(
-        NAME, name, "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
-    )
+    message = "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
+    return field.invalid(NAME, name, message)
 
 
-def workload_warnings(metadata: ObjectMeta) -> Iterator[field.Advice]:
+def workload_warnings(metadata: ObjectMeta) -> Iterator[Advice]:
     """Warn of names too long for the suffixes of controllers, and of unknown values of the loader's annotation."""
     if NAME_ADVISED < len(metadata.name) <= NAME_MAX:
-        yield field.advice(
+        yield advice(
             NAME,
             f"longer than {NAME_ADVISED} characters; choose a shorter name, because controllers append hashes to it",
         )
     value = (metadata.annotations or {}).get(SKIP_LOADER)
     if value not in (None, "true", "false"):
         where = METADATA.child("annotations").key(SKIP_LOADER)
-        yield field.advice(where, f'{field.go_quote(value)} has no effect; only "true" has one', "no-effect")
+        yield advice(where, f'{field.go_quote(value)} has no effect; only "true" has one', "no-effect")
 
 
-def claim_warnings(name: str, path: field.Path) -> Iterator[field.Advice]:
+def claim_warnings(name: str, path: field.Path) -> Iterator[Advice]:
     """Warn of a claimed name that no OpenModel can have, often the repository's; another rule refuses an empty one."""
     if name and not is_dns1123_label(name):
-        yield field.advice(
+        yield advice(
             path,
             f"no OpenModel can be named {field.go_quote(name)}, so nothing is created; use the name of the OpenModel, "
             "not of its repository",
         )
 
 
-def accelerator_warnings(resources: Resources | None, path: field.Path) -> Iterator[field.Advice]:
+def accelerator_warnings(resources: Resources | None, path: field.Path) -> Iterator[Advice]:
     """Warn of accelerators outside of a model's flavors, which override them."""
     for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)) if resources else ():
         for name in amounts or ():
             if "/" in name:
                 where = path.child(kind).key(name)
-                yield field.advice(
-                    where, "a model's flavor that lists this resource overrides it; request accelerators in the flavor"
-                )
+                message = "a model's flavor that lists this resource overrides it; request accelerators in the flavor"
+                yield advice(where, message)
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:

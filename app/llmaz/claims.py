@@ -61,16 +61,15 @@ def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
         return
     mains = sum(model.role == "main" for model in models)
     if speculative(models) and len(models) != 2:
-        yield field.forbidden(
-            where, f"speculative decoding takes one main and one draft model, got {len(models)} models"
-        )
+        message = f"speculative decoding takes one main and one draft model, got {len(models)} models"
+        yield field.forbidden(where, message)
     if mains != 1:
         yield field.forbidden(where, f"exactly one model must have the role main, got {mains}")
-    for position, model in enumerate(models):
+    for model_path, model in where.each(models):
         if not model.name:
-            yield field.required(where.index(position).child("name"), "name an OpenModel")
+            yield field.required(model_path.child("name"), "name an OpenModel")
 
 
 def warnings(claims: ModelClaims, path: field.Path) -> Iterator[field.Advice]:
-    for position, model in enumerate(claims.models or ()):
-        yield from claim_warnings(model.name, path.child("models").index(position).child("name"))
+    for model_path, model in path.child("models").each(claims.models or ()):
+        yield from claim_warnings(model.name, model_path.child("name"))

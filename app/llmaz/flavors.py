@@ -29,10 +29,8 @@ def of(spec: OpenModelSpec) -> tuple[Flavor, ...]:
 
 
 def unusable(flavors: Iterable[Flavor]) -> Iterator[field.Error]:
-    for position, flavor in enumerate(flavors):
-        yield from podrules.check(
-            "PodSpec.nodeSelector", flavor.node_selector, FLAVORS.index(position).child("nodeSelector")
-        )
+    for path, flavor in FLAVORS.each(flavors):
+        yield from podrules.check("PodSpec.nodeSelector", flavor.node_selector, path.child("nodeSelector"))
 
 
 def eligible(flavors: Iterable[Flavor], claimed: Sequence[str]) -> list[Flavor]:

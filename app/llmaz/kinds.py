@@ -1,5 +1,8 @@
 """The family's kinds: names, children, related objects, columns and hooks. Source: LZ-1.0, LZ-10."""
 
+from functools import partial
+
+from app.hooks.decorator import Decorator, Label
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
 from app.kube.resource import (
@@ -16,19 +19,30 @@ from app.kube.resource import (
     Selection,
 )
 from app.llmaz.backendruntime import checks as backendruntime
-from app.llmaz.backendruntime.types import BackendRuntimeSpec, BackendRuntimeStatus
-from app.llmaz.names import AI_GATEWAY_API, ENVOY_API, INFERENCE_API, INFERENCE_GROUP, MODEL_API, MODEL_GROUP, VERSION
+from app.llmaz.backendruntime.types import BackendRuntimeSpec
+from app.llmaz.claims import main_first
+from app.llmaz.names import (
+    AI_GATEWAY_API,
+    ENVOY_API,
+    INFERENCE_API,
+    INFERENCE_GROUP,
+    MODEL_API,
+    MODEL_FAMILY,
+    MODEL_GROUP,
+    MODEL_NAME,
+    VERSION,
+)
 from app.llmaz.openmodel import checks as openmodel
-from app.llmaz.openmodel.types import OpenModelSpec, OpenModelStatus
+from app.llmaz.openmodel.types import OpenModelSpec
 from app.llmaz.playground import checks as playground
 from app.llmaz.playground import observed as playground_observed
 from app.llmaz.playground import sync as playground_sync
-from app.llmaz.playground.types import PlaygroundSpec, PlaygroundStatus
+from app.llmaz.playground.types import PlaygroundSpec
 from app.llmaz.service import checks as service
 from app.llmaz.service import observed as service_observed
 from app.llmaz.service import sync as service_sync
-from app.llmaz.service.types import ServiceSpec, ServiceStatus
-from app.llmaz.status import Validity, invalid, kept_children
+from app.llmaz.service.types import ServiceSpec
+from app.llmaz.status import ScaledStatus, Status, Validity, invalid, kept_children
 
 _AGE = Column("AGE", ".metadata.creationTimestamp", "date")
 _REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
@@ -36,17 +50,16 @@ _STATUS = Column("STATUS", ".status.conditions[?(@.type=='Available')].reason")
 _GATEWAY = "envoy-ai-gateway"
 _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 
-OPEN_MODEL = CustomResource(
-    family="llmaz",
+_resource = partial(CustomResource, family="llmaz", version=VERSION, spec_required=False)
+
+OPEN_MODEL = _resource(
     group=MODEL_GROUP,
-    version=VERSION,
     kind="OpenModel",
     short_names=("om",),
     description="Model that Playgrounds and Services of every namespace can claim: its weights and accelerators.",
     spec=OpenModelSpec,
-    status=OpenModelStatus,
+    status=Status,
     namespaced=False,
-    spec_required=False,
     columns=(
         Column("OWNEDBY", ".spec.ownedBy"),
         _AGE,
@@ -56,29 +69,23 @@ OPEN_MODEL = CustomResource(
     ),
 )
 
-BACKEND_RUNTIME = CustomResource(
-    family="llmaz",
+BACKEND_RUNTIME = _resource(
     group=INFERENCE_GROUP,
-    version=VERSION,
     kind="BackendRuntime",
     short_names=("br",),
     description="Inference engine and its presets, for Playgrounds of every namespace.",
     spec=BackendRuntimeSpec,
-    status=BackendRuntimeStatus,
+    status=Status,
     namespaced=False,
-    spec_required=False,
 )
 
-PLAYGROUND = CustomResource(
-    family="llmaz",
+PLAYGROUND = _resource(
     group=INFERENCE_GROUP,
-    version=VERSION,
     kind="Playground",
     short_names=("pl",),
     description="Models served by an engine's preset, by name.",
     spec=PlaygroundSpec,
-    status=PlaygroundStatus,
-    spec_required=False,
+    status=ScaledStatus,
     columns=(Column("MODEL", ".spec.modelClaim.modelName"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
     children=(
@@ -92,16 +99,13 @@ PLAYGROUND = CustomResource(
     ),
 )
 
-SERVICE = CustomResource(
-    family="llmaz",
+SERVICE = _resource(
     group=INFERENCE_GROUP,
-    version=VERSION,
     kind="Service",
     short_names=("isvc",),
     description="Models served by pods of a user-defined template. Not to be confused with the core Service.",
     spec=ServiceSpec,
-    status=ServiceStatus,
-    spec_required=False,
+    status=ScaledStatus,
     columns=(Column("NAME", ".metadata.name"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
     children=(
@@ -122,8 +126,8 @@ SERVICE = CustomResource(
     ),
 )
 
-_OPEN_MODEL = Validity[OpenModelStatus]("workloads can claim the model by its name")
-_BACKEND_RUNTIME = Validity[BackendRuntimeStatus]("Playgrounds can use the runtime by its name")
+_OPEN_MODEL = Validity("workloads can claim the model by its name")
+_BACKEND_RUNTIME = Validity("Playgrounds can use the runtime by its name")
 
 KINDS = (
     Kind(
@@ -167,3 +171,19 @@ KINDS = (
         offline=Offline(cross_object_warnings=service.against_related),
     ),
 )
+
+
+def _main_model(spec: PlaygroundSpec | ServiceSpec) -> str:
+    return next((model.name for model in main_first(spec.claims.models or []) if model.role == "main"), "")
+
+
+LABELS = Decorator(
+    family="llmaz",
+    name="labels",
+    labels=(
+        Label(OPEN_MODEL, MODEL_FAMILY, lambda spec: spec.family_name),
+        Label(PLAYGROUND, MODEL_NAME, _main_model),
+        Label(SERVICE, MODEL_NAME, _main_model),
+    ),
+)
+"""The labels that upstream's webhook writes on objects, by a DecoratorController (LZ-11.3)."""

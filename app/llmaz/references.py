@@ -99,13 +99,9 @@ def _model(resource: RelatedResource, raw: bytes) -> ClaimedModel | str:
     bad = list(flavors.unusable(offered))
     if bad:
         return field.aggregate(bad)
-    created = _utc(spec.created_at or resource.metadata.creation_timestamp)
-    return ClaimedModel(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created)
-
-
-def _utc(time: str | None) -> str | None:
-    moment = parse_rfc3339(time) if time else None
-    return None if moment is None else rfc3339(moment)
+    created = parse_rfc3339(spec.created_at or resource.metadata.creation_timestamp or "")
+    created_at = rfc3339(created) if created is not None else None
+    return ClaimedModel(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created_at)
 
 
 def _runtime(raw: bytes) -> LoadedRuntime | str:

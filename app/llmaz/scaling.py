@@ -6,6 +6,7 @@ from typing import Annotated
 from app.hooks import sendable
 from app.kube import field
 from app.kube.base import EmbeddedType, Json, KubeModel
+from app.kube.field import Advice, advice
 from app.kube.quantity import canonical_value
 from app.kube.stored import clean
 from app.llmaz.names import RUNNER
@@ -43,8 +44,8 @@ _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue
 
 def check(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
     """Reject what the API server would reject when it creates the autoscaler."""
-    for position, metric in enumerate(trigger.metrics or ()):
-        yield from _check_metric(metric, path.child("metrics").index(position))
+    for metric_path, metric in path.child("metrics").each(trigger.metrics or ()):
+        yield from _check_metric(metric, metric_path)
     yield from check_behavior(trigger.behavior, path.child("behavior"))
 
 
@@ -92,11 +93,11 @@ def _stored(metric: Json) -> Json:
     return result
 
 
-def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[field.Advice]:
+def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[Advice]:
     if not trigger.metrics:
-        yield field.advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
-    for position, metric in enumerate(trigger.metrics or ()):
+        yield advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
+    for metric_path, metric in path.child("metrics").each(trigger.metrics or ()):
         container = (metric.get("containerResource") or {}).get("container")
         if container not in (None, RUNNER):
-            where = path.child("metrics").index(position).child("containerResource", "container")
-            yield field.advice(where, f"the engine's container is named {RUNNER}")
+            where = metric_path.child("containerResource", "container")
+            yield advice(where, f"the engine's container is named {RUNNER}")

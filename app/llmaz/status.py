@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -54,11 +54,8 @@ class ScaledStatus(Status):
     selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
-StatusT = TypeVar("StatusT", bound=Status)
-
-
 @dataclass(frozen=True)
-class Validity(Generic[StatusT]):
+class Validity:
     """Hooks of a kind without children, whose status only has its validity."""
 
     usable: str
@@ -66,14 +63,14 @@ class Validity(Generic[StatusT]):
 
     def sync(
         self,
-        resource: Resource[Any, StatusT],
+        resource: Resource[Any, Status],
         _request: SyncRequest[NoObjects, NoObjects],
         _settings: Settings,
         now: datetime,
     ) -> SyncResponse:
         return SyncResponse(status=self.invalid(resource, (), now), children=[])
 
-    def invalid(self, resource: Resource[Any, StatusT], errors: Sequence[field.Error], now: datetime) -> StatusT:
+    def invalid(self, resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:
         conditions = Conditions(resource.status.conditions, None, now)
         if errors:
             conditions.set(ConditionType.READY, False, INVALID_SPEC, field.aggregate(errors))
@@ -82,17 +79,17 @@ class Validity(Generic[StatusT]):
         return msgspec.structs.replace(resource.status, conditions=conditions.list())
 
 
-def invalid(resource: Resource[Any, StatusT], errors: Sequence[field.Error], now: datetime) -> StatusT:
+def invalid(resource: Resource[Any, ScaledStatus], errors: Sequence[field.Error], now: datetime) -> ScaledStatus:
     return _stopped(resource.status, INVALID_SPEC, field.aggregate(errors), now)
 
 
-def aborted(previous: StatusT, cause: Cause, now: datetime, *, replicas: int) -> StatusT:
+def aborted(previous: ScaledStatus, cause: Cause, now: datetime, *, replicas: int) -> ScaledStatus:
     """Build the status of an object whose children stay unchanged, except that ``replicas: 0`` stops them."""
     effect = "running pods are left unchanged" if replicas else "replicas is 0, so everything is stopped"
     return _stopped(previous, cause.reason, f"{cause.text}; {effect}", now)
 
 
-def _stopped(previous: StatusT, reason: str, message: str, now: datetime) -> StatusT:
+def _stopped(previous: ScaledStatus, reason: str, message: str, now: datetime) -> ScaledStatus:
     """Build the status while children, and the fields copied from them, stay unchanged (LZ-5.4)."""
     conditions = Conditions(previous.conditions, None, now)
     conditions.set(ConditionType.PROGRESSING, False, ABORT_PROCESSING, message)

@@ -21,6 +21,7 @@ from app.llmkube.inferenceservice.status import invalid
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
 from app.llmkube.model import checks as model_checks
 from app.llmkube.model import observed as model_observed
+from app.llmkube.model import status as model_status
 from app.llmkube.model import sync as model
 from app.llmkube.model.types import QUANTIZATIONS, ModelSpec, ModelStatus
 from app.llmkube.names import API_VERSION, GROUP, POD_MONITOR_API, VERSION
@@ -118,7 +119,7 @@ KINDS = (
             children=model_observed.Children,
             related=model_observed.Related,
             sync=model.sync,
-            invalid=model.invalid,
+            invalid=model_status.invalid,
             customize=model_observed.customize,
         ),
         admission=Admission(

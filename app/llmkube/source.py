@@ -148,10 +148,6 @@ def file_name(model: str) -> str:
     return f"{slug(model) or 'model'}.gguf"
 
 
-def cache_dir(source: Source) -> str:
-    return posixpath.join(MODELS_DIR, source.cache_key)
-
-
 def recorded_key(source: Source, *, metal: bool) -> str:
     """Return the cache key in a Model's status: none if a metal agent opens the file on its own disk (LK-2.4)."""
     return "" if metal and source.kind is SourceClass.LOCAL else source.cache_key
@@ -163,7 +159,7 @@ def stored_as(source: Source, model: str) -> str:
 
 
 def cached_path(source: Source, model: str) -> str:
-    return posixpath.join(cache_dir(source), stored_as(source, model))
+    return posixpath.join(MODELS_DIR, source.cache_key, stored_as(source, model))
 
 
 def ephemeral_path(source: Source, namespace: str, model: str) -> str:

@@ -125,7 +125,7 @@ class Plain:
     body: bytes
 
 
-class Endpoint(Generic[AnsweredT]):
+class HookEndpoint(Generic[AnsweredT]):
     """Answers one path.
 
     ``handle`` turns a request body into an answer, or raises :class:`ProtocolError` (the caller's fault). ``report``

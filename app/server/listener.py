@@ -17,14 +17,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from app.limits import (
-    HANDSHAKE_SECONDS,
-    MAX_ACCEPTED,
-    MAX_CONNECTIONS,
-    MAX_WAITING_CONNECTIONS,
-    NEWCOMER_SECONDS,
-    TURN_SECONDS,
-)
+from app import limits
 from app.server.fairqueue import FairQueue
 from app.server.metrics import CONNECTIONS_REFUSED
 from app.server.protocol import Activity, LimitedProtocol, Rank
@@ -53,7 +46,7 @@ class Handshake:
 
     def rank(self, now: float) -> Rank:
         """Rank it like an open connection that sent no request."""
-        return now - self.since < NEWCOMER_SECONDS, Activity.SILENT, self.since
+        return now - self.since < limits.NEWCOMER_SECONDS, Activity.SILENT, self.since
 
     def abort(self) -> None:
         """End the handshake and close the socket."""
@@ -94,7 +87,7 @@ class Listener:
     def _accept(self) -> None:
         if not self._waiting:
             self._loop.call_soon(self._admit)
-        for _ in range(MAX_WAITING_CONNECTIONS):
+        for _ in range(limits.MAX_WAITING_CONNECTIONS):
             try:
                 accepted, (address, *_) = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -103,16 +96,16 @@ class Listener:
                 self._pause()
                 return
             self._waiting.put(address, (accepted, address))
-            if len(self._waiting) > MAX_WAITING_CONNECTIONS:
+            if len(self._waiting) > limits.MAX_WAITING_CONNECTIONS:
                 CONNECTIONS_REFUSED.inc()
                 self._waiting.drop()[0].close()
 
     def _admit(self) -> None:
         """Open some of the connections that wait, then let the loop serve the others before the next turn."""
         if self._worker.crowded:
-            self._loop.call_later(TURN_SECONDS, self._admit)
+            self._loop.call_later(limits.TURN_SECONDS, self._admit)
             return
-        turn = [self._waiting.get() for _ in range(min(MAX_ACCEPTED, len(self._waiting)))]
+        turn = [self._waiting.get() for _ in range(min(limits.MAX_ACCEPTED, len(self._waiting)))]
         self._make_room(Counter(address for _, address in turn))
         for accepted, address in turn:
             accepted.setblocking(False)
@@ -130,7 +123,7 @@ class Listener:
             self._loop.add_reader(self._listening, self._accept)
 
     async def _open(self, accepted: socket.socket, address: str) -> None:
-        seconds = None if self._context is None else HANDSHAKE_SECONDS
+        seconds = None if self._context is None else limits.HANDSHAKE_SECONDS
         with contextlib.suppress(OSError, TimeoutError):  # the client speaks no TLS, or has left
             await self._loop.connect_accepted_socket(
                 lambda: self._protocol(address), accepted, ssl=self._context, ssl_handshake_timeout=seconds
@@ -139,7 +132,7 @@ class Listener:
     def _make_room(self, newcomers: Counter[str]) -> None:
         """Close connections of the addresses that have the most, counting the newcomers."""
         candidates = [*self._handshakes, *self._connections]
-        excess = len(candidates) + newcomers.total() - MAX_CONNECTIONS
+        excess = len(candidates) + newcomers.total() - limits.MAX_CONNECTIONS
         if excess <= 0:
             return
         CONNECTIONS_REFUSED.inc(excess)

@@ -145,15 +145,7 @@ class Bridge(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        level = (
-            "error"
-            if record.levelno >= 40
-            else "warning"
-            if record.levelno >= 30
-            else "info"
-            if record.levelno >= 20
-            else "debug"
-        )
+        level = [name for name, number in _LEVELS.items() if number <= max(record.levelno, _LEVELS["debug"])][-1]
         message = record.getMessage()
         if record.exc_info and record.exc_info[0] is not None:
             message = f"{message.splitlines()[0] if message else ''} ({record.exc_info[0].__name__})"

@@ -61,24 +61,19 @@ def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
     }
 
 
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-
-
-class _Parent(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-class _Review(msgspec.Struct):
+class _Name(msgspec.Struct):
     uid: str = ""
     name: str = ""
     namespace: str = ""
 
 
+class _Parent(msgspec.Struct):
+    metadata: _Name = msgspec.field(default_factory=_Name)
+
+
 class _Subject(msgspec.Struct):
     parent: _Parent | None = None
-    request: _Review | None = None
+    request: _Name | None = None
 
 
 def subject(body: bytes) -> dict[str, str]:
@@ -89,5 +84,5 @@ def subject(body: bytes) -> dict[str, str]:
         return {}
     if request.request is not None:
         return {"uid": request.request.uid, "object": f"{request.request.namespace}/{request.request.name}"}
-    metadata = request.parent.metadata if request.parent is not None else _Metadata()
+    metadata = (request.parent or _Parent()).metadata
     return {"object": f"{metadata.namespace}/{metadata.name}"}

@@ -12,16 +12,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from app import limits
 from app.kube.base import Json
-from app.limits import (
-    BODY_SECONDS,
-    HEAD_SECONDS,
-    MAX_HEAD_BYTES,
-    MAX_PIPELINED,
-    NEWCOMER_SECONDS,
-    WRITE_BUFFER_BYTES,
-    WRITE_SECONDS,
-)
 from app.server.caller import Caller
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -29,7 +21,7 @@ _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: cl
 
 
 class Activity(IntEnum):
-    """Progress of a connection. Of two that are equally new, the lower stage is closed first."""
+    """Progress of a connection. Of two that are equally new, the lower one is closed first."""
 
     SILENT = 0
     RESTING = 1
@@ -41,8 +33,8 @@ class Activity(IntEnum):
 
 
 Rank = tuple[bool, Activity, float]
-"""Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its stage,
-and the time when that stage began."""
+"""Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its
+activity, and the time when that began."""
 
 
 class PipelineError(Exception):
@@ -74,16 +66,16 @@ class LimitedProtocol(HttpToolsProtocol):
 
         Of newcomers the oldest goes first, unless its request is complete.
         """
-        if self.caller.answered or now - self._opened >= NEWCOMER_SECONDS:
-            return False, self._stage, self._since
+        if self.caller.answered or now - self._opened >= limits.NEWCOMER_SECONDS:
+            return False, self._activity, self._since
         return (
             True,
-            Activity.ANSWERING if self._stage is Activity.ANSWERING else Activity.SILENT,
+            Activity.ANSWERING if self._activity is Activity.ANSWERING else Activity.SILENT,
             self._opened,
         )
 
     @property
-    def _stage(self) -> Activity:
+    def _activity(self) -> Activity:
         cycle: RequestResponseCycle | None = self.cycle
         if not self._in_head or self._head_bytes:
             return Activity.INCOMPLETE
@@ -112,8 +104,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES, low=0)
-        self._arm(HEAD_SECONDS)
+        transport.set_write_buffer_limits(high=limits.WRITE_BUFFER_BYTES, low=0)
+        self._arm(limits.HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.caller.leave()
@@ -124,21 +116,21 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unread.cancel()
         super().connection_lost(exc)
         self.pipeline.clear()
-        self.cycle = self._running = None  # type: ignore[assignment]  # frees this object
+        self.cycle = self._running = None  # type: ignore[assignment]  # ends a cycle of references, so that this object is freed at once
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:
             if self._deadline is None:
-                self._arm(HEAD_SECONDS)
+                self._arm(limits.HEAD_SECONDS)
             self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES and data.find(b"\r\n\r\n") < 0:
+            if self._head_bytes > limits.MAX_HEAD_BYTES and data.find(b"\r\n\r\n") < 0:
                 self._refuse(_TOO_LARGE)
                 return
             super().data_received(data)
             return
         self._framing_bytes += len(data)
         super().data_received(data)
-        if self._framing_bytes > MAX_HEAD_BYTES + 2 * self._body_bytes:
+        if self._framing_bytes > limits.MAX_HEAD_BYTES + 2 * self._body_bytes:
             self._refuse(_TOO_LARGE)
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -147,22 +139,22 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if self._deadline is None:  # it came together with the end of another
-            self._arm(HEAD_SECONDS)
+            self._arm(limits.HEAD_SECONDS)
         self._since = time.monotonic()
         super().on_message_begin()
         self.scope["state"]["caller"] = self.caller
 
     def on_headers_complete(self) -> None:
-        if sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+        if sum(len(name) + len(value) for name, value in self.headers) > limits.MAX_HEAD_BYTES:
             self._refuse(_TOO_LARGE)
             return
-        if len(self.pipeline) >= MAX_PIPELINED:
+        if len(self.pipeline) >= limits.MAX_PIPELINED:
             self.pipeline.clear()
             self.abort()
             raise PipelineError  # ends the parser, which has all of what came at once
         self._in_head, self._asked = False, True
         self._disarm()
-        self._arm(BODY_SECONDS)
+        self._arm(limits.BODY_SECONDS)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -200,7 +192,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _expect_progress(self) -> None:
         """Limit the time for the client to read a whole answer: a close would wait for it forever."""
         if self._unread is None:
-            self._unread = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
+            self._unread = self.loop.call_later(limits.WRITE_SECONDS, self.transport.abort)
 
     def _stop_expecting(self) -> None:
         answered = self._running is None or self._running.response_complete

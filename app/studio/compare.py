@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.cli import catalogue
 from app.cli.changes import ABSENT, Change
 from app.cli.changes import compare as compare_values
-from app.cli.diff import Children, Difference, NotComparable, applied, differences, effect_of, summary
+from app.cli.diff import ChildDifference, Children, NotComparable, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
 from app.cli.manifests import Manifest
 from app.cli.offline import identity
@@ -67,7 +67,7 @@ def comparison_fields(edited: list[FieldEdit], before: Children, after: Children
     return {"edits": edited, "objects": objects_, "summary": summary(changes)}
 
 
-def _object(difference: Difference, after: Children) -> ObjectChange:
+def _object(difference: ChildDifference, after: Children) -> ObjectChange:
     namespace, _, name = difference.name.rpartition("/")
     child = after.get((difference.kind, difference.name), {})
     effect = _effect(difference.effect, child)

@@ -58,7 +58,8 @@ def _first_graph(browser: Browser, file: Path) -> tuple[float, float, float, flo
         page.wait_for_function("() => window.firstGraph", timeout=120_000)
         server = _cpu_seconds(pid) - before
         metrics = {entry["name"]: entry["value"] for entry in session.send("Performance.getMetrics")["metrics"]}
-        page.wait_for_selector("#findings-title[class]")  # the studio has nothing left to do
+        for idle in ("#findings-title[class]", "html[data-loaded]"):  # the studio has nothing left to do
+            page.wait_for_selector(idle, state="attached")
         graph, painted = page.evaluate(f"[window.firstGraph, {_PAINTED}]")
         return graph / 1000, painted / 1000, metrics["TaskDuration"], server
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.hooks.decorator import answer_decorate
 from app.kube.base import Json
-from app.llmaz.labels import LABELS
+from app.llmaz.kinds import LABELS
 from tests.llmaz.world import model, playground, runtime, service
 
 SEVERAL: Json = {"models": [{"name": "small", "role": "draft"}, {"name": "opt", "role": "main"}]}

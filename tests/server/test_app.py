@@ -16,7 +16,7 @@ from app import selftest
 from app.families import DECORATORS, KINDS, RESOURCES
 from app.hooks.kind import Kind
 from app.installation import CONVERSION_PATH
-from app.main import Service
+from app.main import Application
 from app.settings import Settings
 
 
@@ -24,7 +24,7 @@ def get(path: str, settings: Settings | None = None) -> httpx.Response:
     """Return a new application's answer."""
 
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app=Service(settings or Settings()))
+        transport = httpx.ASGITransport(app=Application(settings or Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.get(path)
 
@@ -49,7 +49,7 @@ def test_a_process_that_cannot_answer_is_not_ready(broken: str, status: int, mon
     monkeypatch.setattr("app.main.check", check)
 
     async def ask() -> httpx.Response:
-        service = Service(Settings())
+        service = Application(Settings())
         transport = httpx.ASGITransport(app=service)
         async with service.router.lifespan_context(service), httpx.AsyncClient(transport=transport) as client:
             return await client.get("http://test/readyz")
@@ -74,7 +74,7 @@ def test_every_hook_is_a_route_that_is_counted() -> None:
     """FastAPI knows the route, and the instrumentator counts it for any answer."""
 
     async def ask() -> None:
-        transport = httpx.ASGITransport(app=Service(Settings()))
+        transport = httpx.ASGITransport(app=Application(Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             for path in HOOKS:
                 assert (await client.post(path, json={})).status_code == 400
@@ -97,7 +97,7 @@ def test_conversion_never_runs_on_the_event_loop(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("app.conversion.answer", lambda *_: orjson.dumps(threading.current_thread().name))
 
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app=Service(Settings()))
+        transport = httpx.ASGITransport(app=Application(Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.post(CONVERSION_PATH, json={})
 
@@ -112,7 +112,7 @@ def test_the_document_is_there_for_those_who_want_it(wanted: bool) -> None:
 
 
 def test_the_document_describes_every_hook() -> None:
-    document = Service(Settings(openapi=True)).openapi()
+    document = Application(Settings(openapi=True)).openapi()
     schemas = document["components"]["schemas"]
     assert set(document["paths"]) == HOOKS
     assert len(HOOKS) == 8 + 6 + (8 + 2) + 1 + 1 + 1

@@ -17,7 +17,7 @@ from app.kube import field
 from app.limits import LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES, WRITE_BUFFER_BYTES
 from app.server.body import Load, Reader, Refusal
 from app.server.caller import Caller, Disconnected
-from app.server.endpoint import Answer, Endpoint, HookRoute, Plain, Report
+from app.server.endpoint import Answer, HookEndpoint, HookRoute, Plain, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed
 from app.server.problems import CLIENT_GONE, handlers
@@ -43,7 +43,7 @@ def ask(
     load, log = load or Load(), log or Log()
     app = FastAPI(openapi_url=None, exception_handlers=cast("Any", handlers(load, log)))
     app.router.route_class = HookRoute
-    app.add_api_route("/x", Endpoint(handle, LIMIT, 2, load, report).answer, methods=["POST"])
+    app.add_api_route("/x", HookEndpoint(handle, LIMIT, 2, load, report).answer, methods=["POST"])
     Instrumentator(should_group_status_codes=False).add(logged(log)).instrument(app)
     sent: list[dict[str, Any]] = []
     messages = [{"type": "http.request", "body": c, "more_body": i < len(chunks) - 1} for i, c in enumerate(chunks)]

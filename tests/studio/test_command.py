@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.cli import main
-from app.main import Service
+from app.main import Application
 from app.settings import Settings
 from tests.cli.files import Command
 
@@ -80,7 +80,7 @@ def test_reports_a_port_in_use(command: Command) -> None:
 
 
 def test_the_service_does_not_know_the_studio() -> None:
-    paths = {getattr(route, "path", "") for route in Service(Settings(openapi=True)).routes}
+    paths = {getattr(route, "path", "") for route in Application(Settings(openapi=True)).routes}
     assert not [path for path in paths if path.startswith("/api") or "studio" in path]
     code = "import app.main, app.run, app.cli.serve, sys; print([m for m in sys.modules if 'studio' in m])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

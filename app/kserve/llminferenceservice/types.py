@@ -13,6 +13,7 @@ from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Int64, Json, Kub
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.rules import Rule, Rules, cel
 
+_Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
 
@@ -151,9 +152,7 @@ class ScalingModifiers(KubeModel):
 
 class HorizontalPodAutoscalerConfig(KubeModel):
     name: Annotated[str, _EMPTY] = Field("", description="Must be empty: the autoscaler's name is fixed.")
-    behavior: Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")] | None = Field(
-        None, description="How fast replicas come and go."
-    )
+    behavior: _Behavior | None = Field(None, description="How fast replicas come and go.")
 
 
 class KEDAAdvanced(KubeModel):
@@ -229,7 +228,7 @@ class KEDASpec(KubeModel):
 
 
 class HPASpec(KubeModel):
-    behavior: Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")] | None = None
+    behavior: _Behavior | None = None
     """How fast replicas come and go."""
 
 

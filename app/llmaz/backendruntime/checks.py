@@ -6,7 +6,7 @@ from app.hooks import sendable
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
-from app.kube.field import nearest
+from app.kube.field import Advice, advice, nearest
 from app.llmaz import arguments, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import accelerator_warnings, under_upstreams_path
@@ -32,26 +32,23 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     for name, probe in probes(spec).items():
         yield from podrules.check_embedded(f"Container.{name}Probe", probe, SPEC.child(f"{name}Probe"))
     yield from podrules.check_embedded("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
-    for position, variable in enumerate(spec.envs or ()):
-        yield from sendable.check(variable, SPEC.child("envs").index(position))
-    for position, config in enumerate(spec.recommended_configs or ()):
+    for path, variable in SPEC.child("envs").each(spec.envs or ()):
+        yield from sendable.check(variable, path)
+    for path, config in PRESETS.each(spec.recommended_configs or ()):
         if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
-            path = PRESETS.index(position).child("scaleTrigger", "hpa")
-            yield from scaling.unsendable(config.scale_trigger.hpa, path)
+            yield from scaling.unsendable(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))
 
 
 def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
     names: set[str] = set()
-    for position, config in enumerate(configs):
-        path = PRESETS.index(position)
+    for path, config in PRESETS.each(configs):
         if config.name in names:
             detail = f"{path}: another preset is already named {field.go_quote(config.name)}; choose a different name"
             yield under_upstreams_path("spec.args.name", field.forbidden(path.child("name"), detail))
         names.add(config.name)
-        for index, param_args in enumerate(config.param_args or ()):
+        for where, param_args in path.child("paramArgs").each(config.param_args or ()):
             if not param_args.param:
-                where = path.child("paramArgs").index(index).child("param")
-                yield field.required(where, "name the param of the flavor, for example TP")
+                yield field.required(where.child("param"), "name the param of the flavor, for example TP")
         if config.resources is not None:
             for low, detail in low_limits(config.resources, path.child("resources")):
                 yield under_upstreams_path("spec.resources", field.forbidden(low, f"{low}: {detail}"))
@@ -68,74 +65,64 @@ def _trigger(config: RecommendedConfig, path: field.Path) -> Iterator[field.Erro
     yield from scaling.check(config.scale_trigger.hpa, path.child("hpa"))
 
 
-def warnings(runtime: BackendRuntime) -> list[field.Advice]:
+def warnings(runtime: BackendRuntime) -> list[Advice]:
     spec = runtime.spec
-    advice: list[field.Advice] = [*_image(spec), *_not_rendered(spec)]
-    for position, config in enumerate(spec.recommended_configs or ()):
-        advice += _preset(config, PRESETS.index(position))
-    advice += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
+    advices: list[Advice] = [*_image(spec), *_not_rendered(spec)]
+    for path, config in PRESETS.each(spec.recommended_configs or ()):
+        advices += _preset(config, path)
+    advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in probes(spec).items():
-        advice += podadvice.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
+        advices += podadvice.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
     if preset(spec, DEFAULT_PRESET) is None:
-        advice.append(field.advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
-    return advice
+        advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
+    return advices
 
 
-def _image(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
+def _image(spec: BackendRuntimeSpec) -> Iterator[Advice]:
     """Warn of parts that are not an image reference when a colon joins them."""
     if ":" in spec.image.rpartition("/")[2]:
-        yield field.advice(
-            SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version"
-        )
+        yield advice(SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version")
     for name, text in (("image", spec.image), ("version", spec.version)):
         if not text:
-            yield field.advice(
-                SPEC.child(name), f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
-            )
+            message = f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
+            yield advice(SPEC.child(name), message)
 
 
-def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[field.Advice]:
+def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[Advice]:
     """Warn of placeholders that are not replaced (LZ-3.3)."""
-    for position, text in enumerate(spec.command or ()):
+    for path, text in SPEC.child("command").each(spec.command or ()):
         if arguments.names_a_word(text):
-            yield field.advice(
-                SPEC.child("command").index(position),
-                "placeholders are only replaced in the args of presets; this one is passed on as written",
-            )
-    for position, variable in enumerate(spec.envs or ()):
+            message = "placeholders are only replaced in the args of presets; this one is passed on as written"
+            yield advice(path, message)
+    for path, variable in SPEC.child("envs").each(spec.envs or ()):
         text = variable.get("value") or ""
         if arguments.misses(text) or not set(arguments.OF_MODELS).isdisjoint(arguments.named_words(text)):
-            yield field.advice(
-                SPEC.child("envs").index(position).child("value"),
+            yield advice(
+                path.child("value"),
                 "only params of the flavor, such as {{ .TP }}, are replaced in a variable; this placeholder is passed "
                 "on as written",
             )
 
 
-def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> Iterator[field.Advice]:
-    for position, argument in enumerate(args):
-        where = path.index(position)
+def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> Iterator[Advice]:
+    for where, argument in path.each(args):
         for word in arguments.unknown_words(argument, known):
             near = nearest(word, arguments.WORDS)
             hint = f"did you mean {near}?" if near else "an argument of paramArgs is left out where it has not"
-            yield field.advice(
+            yield advice(
                 where,
                 f"{{{{ .{word} }}}} has a value only where the model's flavor has a param {word}; other Playgrounds "
                 f"cannot use the preset ({hint})",
             )
         if arguments.misses(argument):
-            yield field.advice(
-                where, f"this placeholder is not replaced; write it like {{{{ .{arguments.MODEL_PATH} }}}}"
-            )
+            yield advice(where, f"this placeholder is not replaced; write it like {{{{ .{arguments.MODEL_PATH} }}}}")
     yield from arguments.port_warnings(args, path)
 
 
-def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[field.Advice]:
+def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:
     yield from _placeholders(config.args or [], path.child("args"), known=())
-    for position, param_args in enumerate(config.param_args or ()):
-        yield from _placeholders(
-            param_args.args or [], path.child("paramArgs").index(position).child("args"), (param_args.param,)
-        )
+    for where, param_args in path.child("paramArgs").each(config.param_args or ()):
+        yield from _placeholders(param_args.args or [], where.child("args"), (param_args.param,))
     yield from accelerator_warnings(config.resources, path.child("resources"))
     if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
         yield from scaling.warnings(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))

@@ -70,11 +70,7 @@ class BackendRuntimeSpec(KubeModel):
     """Presets, by name."""
 
 
-class BackendRuntimeStatus(Status):
-    """Observed state of a BackendRuntime."""
-
-
-BackendRuntime = Resource[BackendRuntimeSpec, BackendRuntimeStatus]
+BackendRuntime = Resource[BackendRuntimeSpec, Status]
 
 
 def preset(spec: BackendRuntimeSpec, name: str) -> RecommendedConfig | None:

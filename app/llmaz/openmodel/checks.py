@@ -6,7 +6,7 @@ from math import prod
 from app.kube import field
 from app.kube.conditions import parse_rfc3339
 from app.kube.decode import SPEC
-from app.kube.field import without_user
+from app.kube.field import Advice, advice, without_user
 from app.kube.names import is_label_value
 from app.llmaz import flavors, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
@@ -40,8 +40,8 @@ def _family(spec: OpenModelSpec) -> Iterator[field.Error]:
 
 def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
     offered = flavors.of(spec)
-    for position, flavor in enumerate(offered):
-        yield from check_amounts(flavor.limits, FLAVORS.index(position).child("limits"))
+    for path, flavor in FLAVORS.each(offered):
+        yield from check_amounts(flavor.limits, path.child("limits"))
     yield from flavors.unusable(offered)
 
 
@@ -73,30 +73,27 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
             yield field.invalid(_HUB.child(name), patterns, "cannot be combined with filename; remove one of the two")
 
 
-def warnings(model: OpenModel) -> list[field.Advice]:
+def warnings(model: OpenModel) -> list[Advice]:
     return [*_source_warnings(model.spec.source), *_flavors_warnings(flavors.of(model.spec))]
 
 
-def _source_warnings(spec: ModelSource) -> Iterator[field.Advice]:
+def _source_warnings(spec: ModelSource) -> Iterator[Advice]:
     if spec.model_hub is not None:
         if spec.uri is not None:
-            yield field.advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
+            yield advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
         yield from _patterns(spec.model_hub)
     elif spec.uri is not None:
         yield from _uri(spec.uri)
 
 
-def _patterns(hub: ModelHub) -> Iterator[field.Advice]:
-    path = _SOURCE.child("modelHub")
+def _patterns(hub: ModelHub) -> Iterator[Advice]:
     for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
-        for position, pattern in enumerate(patterns or ()):
+        for path, pattern in _HUB.child(name).each(patterns or ()):
             if "," in pattern:
-                yield field.advice(
-                    path.child(name).index(position), "the loader splits patterns at commas; list the parts separately"
-                )
+                yield advice(path, "the loader splits patterns at commas; list the parts separately")
 
 
-def _uri(uri: str) -> Iterator[field.Advice]:
+def _uri(uri: str) -> Iterator[Advice]:
     """Warn of names with dots in an object store, where the loader's path differs from the engine's (LZ-T23)."""
     try:
         store = source.parse_uri(uri)
@@ -107,45 +104,39 @@ def _uri(uri: str) -> Iterator[field.Advice]:
         return
     last = store.key.rpartition("/")[2]
     if not last:
-        yield field.advice(path, "ends with a slash, so the loader finds no name in it; remove the slash")
+        yield advice(path, "ends with a slash, so the loader finds no name in it; remove the slash")
     elif ("." in last) != (".gguf" in store.key):
-        yield field.advice(
-            path,
-            "the loader takes a name with a dot for a file, others for a directory; the engine will not find it",
-        )
+        message = "the loader takes a name with a dot for a file, others for a directory; the engine will not find it"
+        yield advice(path, message)
 
 
-def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[field.Advice]:
+def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[Advice]:
     names: set[str] = set()
-    for position, flavor in enumerate(offered):
-        where = FLAVORS.index(position).child("name")
+    for path, flavor in FLAVORS.each(offered):
+        where = path.child("name")
         if not flavor.name:
-            yield field.advice(where, "empty, so no claim can choose this flavor")
+            yield advice(where, "empty, so no claim can choose this flavor")
         elif flavor.name in names:
-            yield field.advice(where, f'"{flavor.name}" is listed twice; only the first is used')
+            yield advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         names.add(flavor.name)
-        yield from _params(flavor, FLAVORS.index(position).child("params"))
+        yield from _params(flavor, path.child("params"))
 
 
-def _params(flavor: Flavor, path: field.Path) -> Iterator[field.Advice]:
+def _params(flavor: Flavor, path: field.Path) -> Iterator[Advice]:
     """Warn of params that no placeholder can use, and of degrees that do not fit the devices (LZ-N34)."""
     params = flavor.params or {}
     for name, value in params.items():
         if name in OF_MODELS:
-            yield field.advice(path.key(name), "ignored: this placeholder always has the model's own value")
+            yield advice(path.key(name), "ignored: this placeholder always has the model's own value")
         elif not is_word(name):
-            yield field.advice(path.key(name), "no placeholder can have this name; use letters, digits, '-' and '_'")
+            yield advice(path.key(name), "no placeholder can have this name; use letters, digits, '-' and '_'")
         elif name in DEGREES and not flavors.degree(value):
-            yield field.advice(
-                path.key(name),
-                f"must be a whole number, 1 or more; {field.go_quote(value)} stops Playgrounds that use it",
-            )
+            message = f"must be a whole number, 1 or more; {field.go_quote(value)} stops Playgrounds that use it"
+            yield advice(path.key(name), message)
     instance_type = params.get(flavors.INSTANCE_TYPE, "")
     if instance_type and not flavor.node_selector and not flavors.is_instance_type(instance_type):
-        yield field.advice(path.key(flavors.INSTANCE_TYPE), "not a valid label value, so it selects no nodes")
+        yield advice(path.key(flavors.INSTANCE_TYPE), "not a valid label value, so it selects no nodes")
     words, devices = flavors.words(flavor), flavors.devices(flavor)
     degrees = [words[name] for name in DEGREES]
     if devices and params.keys() & set(DEGREES) and all(degrees) and prod(map(int, degrees)) != devices:
-        yield field.advice(
-            path, f"TP {words['TP']} times PP {words['PP']} is not the number of devices in limits, {devices}"
-        )
+        yield advice(path, f"TP {words['TP']} times PP {words['PP']} is not the number of devices in limits, {devices}")

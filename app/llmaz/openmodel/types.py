@@ -83,8 +83,4 @@ class OpenModelSpec(KubeModel):
     """Creation time of the model in the gateway's list of models. Defaults to the OpenModel's."""
 
 
-class OpenModelStatus(Status):
-    """Observed state of a OpenModel."""
-
-
-OpenModel = Resource[OpenModelSpec, OpenModelStatus]
+OpenModel = Resource[OpenModelSpec, Status]

@@ -10,6 +10,7 @@ from app.hooks import sendable
 from app.hooks.protocol import get
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
 from app.kube.names import is_dns1123_subdomain
 from app.llmaz import claims, flavors, references, scaling
 from app.llmaz.arguments import looks_templated, port_warnings
@@ -70,8 +71,8 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
             yield field.forbidden(where, detail)
     yield from check_resources(config.resources, path)
     yield from podrules.check("Container.env", config.envs, CONFIG.child("envs"))
-    for position, variable in enumerate(config.envs or ()):
-        yield from sendable.check(variable, CONFIG.child("envs").index(position))
+    for env_path, variable in CONFIG.child("envs").each(config.envs or ()):
+        yield from sendable.check(variable, env_path)
 
 
 def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
@@ -95,47 +96,44 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
         yield from scaling.unsendable(trigger.hpa, path)
 
 
-def warnings(playground: Playground) -> list[field.Advice]:
+def warnings(playground: Playground) -> list[Advice]:
     spec = playground.spec
-    advice: list[field.Advice] = list(workload_warnings(playground.metadata))
+    advices: list[Advice] = list(workload_warnings(playground.metadata))
     if spec.model_claim is not None:
-        advice += claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
+        advices += claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
     if spec.model_claims is not None:
-        advice += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+        advices += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
-        advice += _config_warnings(spec.backend_runtime_config)
-        advice += podadvice.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
+        advices += _config_warnings(spec.backend_runtime_config)
+        advices += podadvice.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
     if spec.elastic_config is not None:
-        advice += _elastic_warnings(spec, spec.elastic_config)
-    return advice
+        advices += _elastic_warnings(spec, spec.elastic_config)
+    return advices
 
 
-def _config_warnings(config: BackendRuntimeConfig) -> Iterator[field.Advice]:
+def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
     yield from _arguments(config.args or [])
     yield from accelerator_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
-        yield field.advice(
-            CONFIG.child("version"),
-            "empty, so the image has no tag; remove the field to use the BackendRuntime's version",
-        )
+        message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
+        yield advice(CONFIG.child("version"), message)
 
 
-def _arguments(args: list[str]) -> Iterator[field.Advice]:
+def _arguments(args: list[str]) -> Iterator[Advice]:
     path = CONFIG.child("args")
-    for position, argument in enumerate(args):
+    for where, argument in path.each(args):
         if looks_templated(argument):
-            where = path.index(position)
-            yield field.advice(
-                where,
-                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
+            message = (
+                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written"
             )
+            yield advice(where, message)
     yield from port_warnings(args, path)
 
 
-def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[field.Advice]:
+def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[Advice]:
     minimum, maximum = elastic.min_replicas, elastic.max_replicas
     if minimum <= maximum and spec.replicas != 0 and not minimum <= spec.replicas <= maximum:
-        yield field.advice(
+        yield advice(
             SPEC.child("replicas"),
             f"{spec.replicas} is not within elasticConfig's {minimum} to {maximum}, so the autoscaler will change it",
         )
@@ -143,7 +141,7 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
         yield from scaling.warnings(elastic.scale_trigger.hpa, ELASTIC.child("scaleTrigger", "hpa"))
 
 
-def against_related(playground: Playground, request: Request, settings: Settings) -> list[field.Advice]:
+def against_related(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if the objects it refers to are not available."""
     related, spec = request.related or Related(), playground.spec
     claim, path = spec.claims, SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
@@ -152,14 +150,13 @@ def against_related(playground: Playground, request: Request, settings: Settings
         return []
     claimed = references.models(related.models, names)
     if isinstance(claimed, Cause):
-        return [field.advice(path, claimed.text)]
-    advice = [
-        field.advice(path, note)
-        for note in flavors.notes(claimed[0].name, claimed[0].flavors, claim.inference_flavors or [])
+        return [advice(path, claimed.text)]
+    advices = [
+        advice(path, note) for note in flavors.notes(claimed[0].name, claimed[0].flavors, claim.inference_flavors or [])
     ]
     if get(related.runtimes, spec.backend) is None:
-        return advice
+        return advices
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):
-        return [*advice, *(field.advice(SPEC, note) for note in decided.notes)]
-    return [*advice, field.advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]
+        return [*advices, *(advice(SPEC, note) for note in decided.notes)]
+    return [*advices, advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]

@@ -5,8 +5,6 @@ from app.kube.base import Json
 from app.llmaz.claims import main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import Plan
-from app.llmaz.scaling import metrics
-from app.workload.behavior import stored_behavior
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 GRACE_SECONDS = 130
@@ -69,17 +67,7 @@ def _runner(plan: Plan) -> Json:
 
 
 def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
-    """Build the autoscaler; ``None`` if the Playground does not scale."""
-    scaling = plan.scaling
-    if scaling is None:
+    if plan.scaling is None:
         return None
-    return desired.HorizontalPodAutoscaler(
-        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace),
-        spec=desired.HorizontalPodAutoscalerSpec(
-            scale_target_ref=desired.ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=plan.name),
-            min_replicas=scaling.minimum,
-            max_replicas=scaling.maximum,
-            metrics=metrics(scaling.trigger),
-            behavior=stored_behavior(scaling.trigger.behavior),
-        ),
-    )
+    metadata = desired.ObjectMeta(name=plan.name, namespace=plan.namespace)
+    return desired.HorizontalPodAutoscaler(metadata=metadata, spec=plan.scaling)

@@ -11,14 +11,14 @@ from app.llmaz.playground.types import Playground
 from app.settings import Settings
 
 
-class ServiceStatus(ConditionsStatus):
+class ObservedServiceStatus(ConditionsStatus):
     observed_generation: int | None = None
     replicas: int = 0
     selector: str = ""
 
 
-class ObservedService(ObservedWorkload):
-    status: ServiceStatus = msgspec.field(default_factory=ServiceStatus)
+class ObservedInferenceService(ObservedWorkload):
+    status: ObservedServiceStatus = msgspec.field(default_factory=ObservedServiceStatus)
 
     def __post_init__(self) -> None:
         self.spec = _SERVICE_SPEC.decode(self.raw_spec)
@@ -30,7 +30,7 @@ _SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 class Children(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    services: ByName[ObservedService] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
+    services: ByName[ObservedInferenceService] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
     autoscalers: ByName[ObservedAutoscaler] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.kube.base import Json
+from app.kube.desired import HorizontalPodAutoscalerSpec, ScaleTarget
 from app.kube.podspec import each_name_once, stored
 from app.llmaz import arguments, flavors, references
 from app.llmaz.backendruntime.types import (
@@ -14,27 +15,19 @@ from app.llmaz.backendruntime.types import (
     preset,
 )
 from app.llmaz.claims import ModelReference, speculative
-from app.llmaz.names import SKIP_LOADER, skips_loader
+from app.llmaz.names import INFERENCE_API, SKIP_LOADER, skips_loader
 from app.llmaz.openmodel.types import Flavor
 from app.llmaz.playground.observed import Related
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason
 from app.llmaz.quantities import Resources, below
 from app.llmaz.references import ClaimedModel, LoadedRuntime
-from app.llmaz.scaling import HPATrigger
+from app.llmaz.scaling import metrics
 from app.llmaz.source import Ollama
 from app.settings import Settings
+from app.workload.behavior import stored_behavior
 from app.workload.cause import Cause, Stage
 
 _NO_CONFIG = BackendRuntimeConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """A range of replicas, and the metrics that drive scaling."""
-
-    minimum: int
-    maximum: int
-    trigger: HPATrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +45,8 @@ class Plan:
     env: list[Json]
     resources: dict[str, dict[str, str]]
     shared_memory: str | None
-    scaling: Scaling | None
+    scaling: HorizontalPodAutoscalerSpec | None
+    """``None`` if the Playground does not scale."""
     notes: list[str]
     """Warnings that stop nothing."""
 
@@ -94,7 +88,7 @@ def _decide(
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
     version = runtime.version if config.version is None else config.version
-    scaling = _scaling(spec.elastic_config, (base, preset(runtime, inferred)))
+    scaling = _scaling(metadata.name, spec.elastic_config, (base, preset(runtime, inferred)))
     return Plan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -144,7 +138,9 @@ def _variables(runtime: BackendRuntimeSpec, params: Mapping[str, str]) -> Iterat
         yield {**variable, "value": arguments.render_variable(value, params)} if value else variable
 
 
-def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Scaling | None:
+def _scaling(
+    name: str, elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]
+) -> HorizontalPodAutoscalerSpec | None:
     """Use the first trigger of the Playground, its preset, and the preset that its models imply (LZ-T08)."""
     if elastic is None:
         return None
@@ -152,7 +148,13 @@ def _scaling(elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig 
     trigger = next((trigger for trigger in triggers if trigger is not None), None)
     if trigger is None or trigger.hpa is None:
         return None
-    return Scaling(elastic.min_replicas, elastic.max_replicas, trigger.hpa)
+    return HorizontalPodAutoscalerSpec(
+        scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=name),
+        min_replicas=elastic.min_replicas,
+        max_replicas=elastic.max_replicas,
+        metrics=metrics(trigger.hpa),
+        behavior=stored_behavior(trigger.hpa.behavior),
+    )
 
 
 def _engine_notes(main: ClaimedModel, config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[str]:
@@ -165,7 +167,7 @@ def _engine_notes(main: ClaimedModel, config: BackendRuntimeConfig, runtime: Bac
         yield f"backend {config.backend_name} only serves {protocol}:// sources; OpenModel {main.name} has another one"
 
 
-def _scaling_notes(spec: PlaygroundSpec, scaling: Scaling | None) -> Iterator[str]:
+def _scaling_notes(spec: PlaygroundSpec, scaling: HorizontalPodAutoscalerSpec | None) -> Iterator[str]:
     """Warn of an elastic Playground without a trigger (LZ-N25)."""
     if spec.elastic_config is not None and scaling is None:
         yield "elasticConfig has no effect, because neither it nor the preset has a scaleTrigger"

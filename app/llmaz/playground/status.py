@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from app.kube.conditions import Conditions, find, is_true
-from app.llmaz.playground.observed import ObservedService
-from app.llmaz.playground.types import PlaygroundStatus, Reason
-from app.llmaz.status import ConditionType, with_notes
+from app.llmaz.playground.observed import ObservedInferenceService
+from app.llmaz.playground.types import Reason
+from app.llmaz.status import ConditionType, ScaledStatus, with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 
@@ -14,13 +14,13 @@ _AVAILABLE = "the inference Service is available"
 
 
 def build_status(
-    previous: PlaygroundStatus,
-    service: ObservedService | None,
+    previous: ScaledStatus,
+    service: ObservedInferenceService | None,
     outstanding: list[Cause],
     scaling: Cause | None,
     notes: list[str],
     now: datetime,
-) -> PlaygroundStatus:
+) -> ScaledStatus:
     """Build the status (rows 4 to 7).
 
     ``outstanding``: children that are missing or not as requested. ``scaling``: why the autoscaler cannot scale, which
@@ -29,7 +29,7 @@ def build_status(
     conditions = Conditions(previous.conditions, None, now)
     _upstream(conditions, available=service is not None and is_true(service.status.conditions, ConditionType.AVAILABLE))
     _ready(conditions, service, outstanding, scaling, notes)
-    return PlaygroundStatus(
+    return ScaledStatus(
         conditions=conditions.list(),
         replicas=service.status.replicas if service else 0,
         selector=service.status.selector if service else "",
@@ -54,7 +54,7 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
 
 def _ready(
     conditions: Conditions,
-    service: ObservedService | None,
+    service: ObservedInferenceService | None,
     outstanding: list[Cause],
     scaling: Cause | None,
     notes: list[str],
@@ -79,7 +79,7 @@ def _ready(
     conditions.set(ConditionType.READY, False, why, with_notes(message, notes))
 
 
-def _not_reported(service: ObservedService | None) -> list[Cause]:
+def _not_reported(service: ObservedInferenceService | None) -> list[Cause]:
     """Return a cause if the Service's status is of an older generation."""
     if service is None:
         return []

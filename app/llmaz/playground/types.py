@@ -108,8 +108,4 @@ class Reason(StrEnum):
     SERVICE_NOT_REPORTED = "ServiceNotReported"
 
 
-class PlaygroundStatus(ScaledStatus):
-    """Observed state of a Playground."""
-
-
-Playground = Resource[PlaygroundSpec, PlaygroundStatus]
+Playground = Resource[PlaygroundSpec, ScaledStatus]

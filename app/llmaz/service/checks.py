@@ -14,6 +14,7 @@ from app.hooks.sendable import merge_key
 from app.kube import field
 from app.kube.base import Json
 from app.kube.decode import SPEC
+from app.kube.field import Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls
@@ -21,18 +22,9 @@ from app.llmaz import claims, names
 from app.llmaz.checks import workload_name, workload_warnings
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.references import Obstacle
+from app.llmaz.service import types
 from app.llmaz.service.observed import Related, Request
 from app.llmaz.service.plan import divides, plan
-from app.llmaz.service.types import (
-    DEFAULT_RESTART_POLICY,
-    Reason,
-    RolloutStrategy,
-    Service,
-    ServiceSpec,
-    WorkloadTemplate,
-    is_nothing,
-    percent,
-)
 from app.settings import Settings
 from app.workload import podrules
 from app.workload.cause import Cause
@@ -44,7 +36,7 @@ LEADER = TEMPLATE.child("leaderTemplate")
 ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
 
 
-def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
+def validate(service: types.Service, old: types.Service | None, settings: Settings) -> list[field.Error]:
     """Validate a Service; its name and worker container only on creation, as upstream does."""
     spec = service.spec
     errors = [] if old is not None else list(workload_name(service.metadata))
@@ -61,7 +53,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     return [*errors, *_rollout(spec.rollout_strategy, spec.replicas, grouped=grouped)]
 
 
-def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
+def _workload(template: types.WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
     if template.size < 1:
         yield field.invalid(TEMPLATE.child("size"), template.size, "must be 1 or more")
     if created and not has_runner(template.worker_template):
@@ -75,9 +67,8 @@ def _workload(template: WorkloadTemplate, *, created: bool, loads: bool) -> Iter
 
 def _no_runner(path: field.Path) -> field.Error:
     where = path.child("spec", "containers")
-    return field.forbidden(
-        where, f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
-    )
+    message = f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
+    return field.forbidden(where, message)
 
 
 def items(template: Json, name: str) -> list[Json]:
@@ -101,15 +92,13 @@ def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Er
     yield from _pod_rules(template, path)
     if not loads:
         return
-    for position, volume in enumerate(items(template, "volumes")):
-        if _VOLUME.fullmatch(str(volume.get("name"))):
-            yield _reserved(spec.child("volumes").index(position).child("name"), volume["name"])
-    for position, container in enumerate(items(template, "initContainers")):
-        if _LOADER.fullmatch(str(container.get("name"))):
-            yield _reserved(spec.child("initContainers").index(position).child("name"), container["name"])
-    for position, container in enumerate(items(template, "containers")):
+    for kind, reserved in (("volumes", _VOLUME), ("initContainers", _LOADER)):
+        for item_path, item in spec.child(kind).each(items(template, kind)):
+            if reserved.fullmatch(str(item.get("name"))):
+                yield _reserved(item_path.child("name"), item["name"])
+    for container_path, container in spec.child("containers").each(items(template, "containers")):
         if container.get("name") == names.RUNNER:
-            yield from _mounts(container, spec.child("containers").index(position).child("volumeMounts"))
+            yield from _mounts(container, container_path.child("volumeMounts"))
 
 
 def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Error:
@@ -120,9 +109,9 @@ def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Erro
     for segment in error.path.segments[len(root.segments) :]:
         value = value[segment]
     key, values = merge_key(value), set()
-    for position, item in enumerate(value if key else ()):
+    for path, item in error.path.each(value if key else ()):
         if str(item[key]) in values:
-            return replace(error, path=error.path.index(position))
+            return replace(error, path=path)
         values.add(str(item[key]))
     return error
 
@@ -135,9 +124,9 @@ def _pod_rules(template: Json, path: field.Path) -> Iterator[field.Error]:
 
 
 def _mounts(container: Json, path: field.Path) -> Iterator[field.Error]:
-    for position, mount in enumerate(container.get("volumeMounts") or ()):
+    for mount_path, mount in path.each(container.get("volumeMounts") or ()):
         if mount and str(mount.get("mountPath")).rstrip("/") == names.MODELS_DIR.rstrip("/"):
-            yield _reserved(path.index(position).child("mountPath"), mount["mountPath"])
+            yield _reserved(mount_path.child("mountPath"), mount["mountPath"])
 
 
 def _reserved(path: field.Path, value: str) -> field.Error:
@@ -147,7 +136,7 @@ def _reserved(path: field.Path, value: str) -> field.Error:
 _PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
-def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
+def _rollout(strategy: types.RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
     """Validate the numbers or percentages; if both are 0, the rollout never proceeds (LZ-N29).
 
     A LeaderWorkerSet surges by at most 100 %, a Deployment by any number.
@@ -162,81 +151,76 @@ def _rollout(strategy: RolloutStrategy, replicas: int, *, grouped: bool) -> Iter
             yield field.invalid(path, value, 'must be a number or a percentage, such as 1 or "25%"')
         elif isinstance(value, int) and not 0 <= value < 2**31:
             yield field.invalid(path, value, "must be 0 or more, and fit into a 32-bit integer")
-        elif isinstance(value, str) and (grouped or name == "maxUnavailable") and percent(value) > 100:
+        elif isinstance(value, str) and (grouped or name == "maxUnavailable") and types.percent(value) > 100:
             yield field.invalid(path, value, "must be 100% or less")
-        zeros += is_nothing(value)
+        zeros += types.is_nothing(value)
     if zeros == 2 and replicas != 0:
         yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
 
 
-def warnings(service: Service) -> list[field.Advice]:
+def warnings(service: types.Service) -> list[Advice]:
     spec, template = service.spec, service.spec.workload_template
-    advice: list[field.Advice] = [*workload_warnings(service.metadata)]
+    advices: list[Advice] = [*workload_warnings(service.metadata)]
     if spec.model_claims is not None:
-        advice += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
-    advice += _alone(template) if template.is_single else _grouped(template)
-    advice += _overwritten(spec)
-    advice += _unreachable(service)
+        advices += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+    advices += _alone(template) if template.is_single else _grouped(template)
+    advices += _overwritten(spec)
+    advices += _unreachable(service)
     for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
-        advice += _low_limits(pods or {}, path)
-    return advice
+        advices += _low_limits(pods or {}, path)
+    return advices
 
 
-def update_warnings(service: Service, old: Service, settings: Settings) -> list[field.Advice]:
+def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:
     """Return warnings about updates that upstream accepts and that have no effect."""
     before, after = old.spec.workload_template, service.spec.workload_template
-    advice: list[field.Advice] = []
+    advices: list[Advice] = []
     if not has_runner(after.worker_template):
         where = WORKER.child("spec", "containers")
-        advice.append(
-            field.advice(
-                where, f"one container must be named {names.RUNNER}; until then running pods are left unchanged"
-            )
+        advices.append(
+            advice(where, f"one container must be named {names.RUNNER}; until then running pods are left unchanged")
         )
     if not before.is_single and not after.is_single and _each(before) != _each(after):
         path = TEMPLATE.child("subGroupPolicy")
-        advice.append(
-            field.advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
+        advices.append(
+            advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
         )
-    return advice
+    return advices
 
 
-def _each(template: WorkloadTemplate) -> int | None:
+def _each(template: types.WorkloadTemplate) -> int | None:
     """Return the number of pods per subgroup, which a LeaderWorkerSet never changes."""
     return template.sub_group_policy.sub_group_size if template.sub_group_policy is not None else None
 
 
-def _alone(template: WorkloadTemplate) -> Iterator[field.Advice]:
+def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
     """Warn of fields that only a LeaderWorkerSet uses."""
-    if template.restart_policy != DEFAULT_RESTART_POLICY:
-        yield field.advice(
+    if template.restart_policy != types.DEFAULT_RESTART_POLICY:
+        yield advice(
             TEMPLATE.child("restartPolicy"),
             "no effect on a Deployment, where a container restarts in place",
             "no-effect",
         )
     if template.sub_group_policy is not None:
-        yield field.advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica", "no-effect")
+        yield advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica", "no-effect")
     labels, path = _metadata(template.worker_template, "labels"), WORKER.child("metadata", "labels")
     for key in (LWS_NAME, LWS_WORKER_INDEX):
         if key in labels:
-            yield field.advice(
-                path.key(key), "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
-            )
+            message = "where LeaderWorkerSet is installed, its webhook rejects other pods with this label"
+            yield advice(path.key(key), message)
     if names.INFERENCE_SERVICE in labels:
-        yield field.advice(
-            path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label"
-        )
+        yield advice(path.key(names.INFERENCE_SERVICE), "overwritten: the Deployment finds its pods by this label")
 
 
-def _grouped(template: WorkloadTemplate) -> Iterator[field.Advice]:
+def _grouped(template: types.WorkloadTemplate) -> Iterator[Advice]:
     """Warn of fields that do not fit the size of a group."""
     if template.size == 1:
-        yield field.advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
+        yield advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
     if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):
-        yield field.advice(TEMPLATE.child("subGroupPolicy"), "ignored, because subGroupSize does not divide the group")
+        yield advice(TEMPLATE.child("subGroupPolicy"), "ignored, because subGroupSize does not divide the group")
 
 
-def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
+def _overwritten(spec: types.ServiceSpec) -> Iterator[Advice]:
     """Warn of labels and annotations that describe the model and are overwritten (LZ-4.3)."""
     pods, path = _serving(spec.workload_template)
     claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
@@ -247,25 +231,21 @@ def _overwritten(spec: ServiceSpec) -> Iterator[field.Advice]:
         values = _metadata(pods, kind)
         for key in keys:
             if key in values:
-                yield field.advice(
-                    path.child("metadata", kind).key(key), "overwritten with the value from the model claim"
-                )
+                yield advice(path.child("metadata", kind).key(key), "overwritten with the value from the model claim")
 
 
-def _unreachable(service: Service) -> Iterator[field.Advice]:
+def _unreachable(service: types.Service) -> Iterator[Advice]:
     """Warn of an engine without the only port of the Service in front of the pods (LZ-4.8)."""
     pods, path = _serving(service.spec.workload_template)
-    for position, container in enumerate(items(pods, "containers")):
+    for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]
         if container["name"] == names.RUNNER and ports and names.PORT not in ports:
-            where = path.child("spec", "containers").index(position).child("ports")
             name = names.load_balancer(service.metadata.name or "<name>")
-            yield field.advice(
-                where, f"must include {names.PORT}, the only port to which the Service {name} sends requests"
-            )
+            message = f"must include {names.PORT}, the only port to which the Service {name} sends requests"
+            yield advice(container_path.child("ports"), message)
 
 
-def _serving(template: WorkloadTemplate) -> tuple[Json, field.Path]:
+def _serving(template: types.WorkloadTemplate) -> tuple[Json, field.Path]:
     """Return the template of the pods that serve requests: the leaders', if there is one."""
     if template.leader_template is not None:
         return template.leader_template, LEADER
@@ -277,13 +257,12 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
     return values
 
 
-def _low_limits(pods: Json, path: field.Path) -> Iterator[field.Advice]:
+def _low_limits(pods: Json, path: field.Path) -> Iterator[Advice]:
     """Warn of limits below their requests, which are invalid in a pod unless a flavor sets both."""
     for kind in ("initContainers", "containers"):
-        for position, container in enumerate(items(pods, kind)):
-            where = path.child("spec", kind).index(position).child("resources")
-            for low, detail in low_limits(_resources(container), where):
-                yield field.advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
+        for container_path, container in path.child("spec", kind).each(items(pods, kind)):
+            for low, detail in low_limits(_resources(container), container_path.child("resources")):
+                yield advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
 
 
 def _resources(container: Json) -> Resources:
@@ -297,11 +276,11 @@ def _amounts(amounts: Json | None) -> dict[str, str]:
     return {name: amount for name, amount in canonical if isinstance(amount, str)}
 
 
-_OF_THE_CLUSTER = (Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
+_OF_THE_CLUSTER = (types.Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
 """Reasons that depend on the cluster, not on the files."""
 
 
-def against_related(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
+def against_related(service: types.Service, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
     related, claimed = request.related or Related(), service.spec.claims.names
     if not claimed or any(get(related.models, name) is None for name in claimed):
@@ -309,5 +288,5 @@ def against_related(service: Service, request: Request, settings: Settings) -> l
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")
     if not isinstance(decided, Cause):
-        return [field.advice(path, note) for note in decided.notes]
-    return [] if decided.reason in _OF_THE_CLUSTER else [field.advice(path, decided.text)]
+        return [advice(path, note) for note in decided.notes]
+    return [] if decided.reason in _OF_THE_CLUSTER else [advice(path, decided.text)]

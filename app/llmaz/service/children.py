@@ -4,7 +4,7 @@ from app.kube import desired
 from app.kube.base import Json
 from app.llmaz.names import ACTIVATOR_MODEL, LWS_API, PORT, PORT_NAME, load_balancer
 from app.llmaz.service.plan import Plan
-from app.llmaz.service.types import RestartPolicy, RollingUpdateConfiguration, is_nothing, percent
+from app.llmaz.service.types import RollingUpdateConfiguration, is_nothing, percent
 
 
 def deployment(plan: Plan, template: Json, selector: dict[str, str]) -> Json:
@@ -34,7 +34,8 @@ def _rolling_update(plan: Plan) -> Json:
 def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
     group: Json = {
         "size": plan.size,
-        "restartPolicy": _restart_policy(plan.template.restart_policy),
+        # LeaderWorkerSet rewrites Default, the old name of None, so it would always differ.
+        "restartPolicy": "None" if plan.template.restart_policy == "Default" else plan.template.restart_policy,
         "workerTemplate": worker,
     }
     if leader is not None:
@@ -48,21 +49,12 @@ def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
         "metadata": {"name": plan.name, "namespace": plan.namespace},
         "spec": {
             "replicas": plan.replicas,
-            "startupPolicy": _startup_policy(plan),
+            # Workers start with their leader, which may need them (LZ-T07); a group of one has upstream's value.
+            "startupPolicy": "LeaderCreated" if plan.size > 1 else "LeaderReady",
             "rolloutStrategy": _rollout(plan),
             "leaderWorkerTemplate": group,
         },
     }
-
-
-def _startup_policy(plan: Plan) -> str:
-    """Start workers with their leader, which may need them (LZ-T07); a group of one has upstream's value."""
-    return "LeaderCreated" if plan.size > 1 else "LeaderReady"
-
-
-def _restart_policy(policy: RestartPolicy) -> RestartPolicy:
-    """Return None for its old name ``Default``: LeaderWorkerSet rewrites that, so it would always differ."""
-    return "None" if policy == "Default" else policy
 
 
 def _rollout(plan: Plan) -> Json:

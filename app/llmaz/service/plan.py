@@ -1,16 +1,16 @@
 """Every decision about a Service: its workload, and the model in its pods. Source: LZ-2.9, LZ-4, LZ-9."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from app.hooks.protocol import get
-from app.kube.objects import ObservedLeaderWorkerSet
-from app.llmaz import flavors, globalconfig, references
+from app.hooks.reader import read_yaml
+from app.kube.objects import ObservedConfigMap, ObservedLeaderWorkerSet
+from app.llmaz import flavors, references
 from app.llmaz.flavors import Nodes
-from app.llmaz.globalconfig import GlobalConfig
-from app.llmaz.names import deployment_selector, leader_selector, skips_loader
-from app.llmaz.references import ClaimedModel
+from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE, deployment_selector, leader_selector, skips_loader
+from app.llmaz.references import ClaimedModel, Obstacle
 from app.llmaz.service.observed import Children, Related
 from app.llmaz.service.types import Reason, RolloutStrategy, Service, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
@@ -24,6 +24,15 @@ class Workload(StrEnum):
 
 SubGroups = tuple[str, int]
 """``subGroupPolicyType``, which decides if the leader belongs to a subgroup, and the number of pods per subgroup."""
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalConfig:
+    """The family's ConfigMap: an operator's settings for all services (LZ-4.7)."""
+
+    scheduler: str = ""
+    """Scheduler of pods that name none; empty for the cluster's own."""
+    loader_image: str = LOADER_IMAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     cannot = references.unloadable(models, settings, skip=skips_loader(metadata))
     if cannot is not None:
         return cannot
-    config = globalconfig.read(related.configmaps, settings)
+    config = _global_config(related.configmaps, settings)
     if isinstance(config, Cause):
         return config
     observed = get(children.leaderworkersets, metadata.name, metadata.namespace)
@@ -74,6 +83,31 @@ def plan(service: Service, children: Children, related: Related, settings: Setti
     if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
         return _required(metadata.name)
     return _decide(service, models, config, observed, settings)
+
+
+def _global_config(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> GlobalConfig | Cause:
+    """Return the configuration, the defaults without a ConfigMap, or a cause if it cannot be read."""
+    configmap = get(group, CONFIG_MAP, settings.llmaz_system_namespace)
+    text = (configmap.data or {}).get(CONFIG_KEY) if configmap is not None else None
+    if text is None:
+        return GlobalConfig()
+    parsed = read_yaml(text, _config)
+    if isinstance(parsed, str):
+        where = f"ConfigMap {settings.llmaz_system_namespace}/{CONFIG_MAP}, key {CONFIG_KEY}"
+        return Cause(Stage.SPEC, f"{where}: {parsed}", Obstacle.GLOBAL_CONFIG_INVALID)
+    return parsed
+
+
+def _config(document: object) -> GlobalConfig | str:
+    if document is None:
+        document = {}
+    if not isinstance(document, dict):
+        return "is not a mapping"
+    values = [document.get(key) for key in ("scheduler-name", "init-container-image")]
+    if not all(value is None or isinstance(value, str) for value in values):
+        return "scheduler-name and init-container-image must be strings"
+    scheduler, image = (str(value or "") for value in values)
+    return GlobalConfig(scheduler, image or LOADER_IMAGE)
 
 
 def _decide(

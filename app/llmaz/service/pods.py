@@ -51,7 +51,8 @@ def _template(plan: Plan, spelled: Json, *, labelled: bool) -> Json:
         _add_labels(template, plan)
     runner = _runner(spec)
     if runner is not None and plan.accelerators:
-        _add_accelerators(runner, plan.accelerators)
+        resources = runner.setdefault("resources", {})
+        resources |= {key: {**resources.get(key, {}), **plan.accelerators} for key in ("requests", "limits")}
     return template
 
 
@@ -125,12 +126,6 @@ def _add_labels(template: Json, plan: Plan) -> None:
     metadata["labels"] = {**metadata.get("labels", {}), names.MODEL_NAME: main.name, names.MODEL_FAMILY: main.family}
     if plan.flavors:
         metadata["annotations"] = {**metadata.get("annotations", {}), names.FLAVORS: ",".join(plan.flavors)}
-
-
-def _add_accelerators(runner: Json, accelerators: dict[str, str]) -> None:
-    resources = runner.setdefault("resources", {})
-    for key in ("requests", "limits"):
-        resources[key] = {**resources.get(key, {}), **accelerators}
 
 
 _GROUP: dict[str, Json] = {

@@ -7,8 +7,8 @@ from datetime import datetime
 from app.hooks.protocol import sorted_values
 from app.kube.conditions import Conditions
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
-from app.llmaz.service.types import Reason, ServiceStatus
-from app.llmaz.status import ConditionType, with_notes
+from app.llmaz.service.types import Reason
+from app.llmaz.status import ConditionType, ScaledStatus, with_notes
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes, ready_message, ready_reason
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
@@ -47,13 +47,13 @@ def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> WorkloadState:
 
 
 def build_status(
-    previous: ServiceStatus,
+    previous: ScaledStatus,
     observed: WorkloadState,
     pods: Mapping[str, ObservedPod] | None,
     outstanding: list[Cause],
     notes: list[str],
     now: datetime,
-) -> ServiceStatus:
+) -> ScaledStatus:
     """Build upstream's two conditions and ``Ready``. ``outstanding``: children that are missing or not as requested."""
     conditions = Conditions(previous.conditions, None, now)
     if observed.available:
@@ -67,7 +67,7 @@ def build_status(
         if conditions.get(ConditionType.AVAILABLE) is not None:
             conditions.set(ConditionType.AVAILABLE, False, Reason.SERVICE_NOT_READY, waiting)
     _ready(conditions, observed, pods, outstanding, notes)
-    return ServiceStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)
+    return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)
 
 
 def _ready(

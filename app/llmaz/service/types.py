@@ -114,11 +114,7 @@ class Reason(StrEnum):
     """Replicas are being started or replaced, and no problem is known."""
 
 
-class ServiceStatus(ScaledStatus):
-    """Observed state of a Service."""
-
-
-Service = Resource[ServiceSpec, ServiceStatus]
+Service = Resource[ServiceSpec, ScaledStatus]
 
 
 def is_nothing(value: int | str) -> bool:

@@ -17,6 +17,7 @@ from app.kube.embedded import image_warnings
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.fit import FitAnswer
+from app.kube.merge import find as value_at
 from app.kube.modelfields import fields
 from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
 from app.kube.rules import violations
@@ -38,8 +39,8 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.options import rejected_options, service_engine
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
-from app.llmkube.runtimes.rejected import rejected_options, service_engine
 from app.llmkube.runtimes.runtime import Runtime, has_flag
 from app.llmkube.source import METAL, source_of
 from app.settings import Settings
@@ -154,19 +155,18 @@ _OVERRIDE_FORM = (
 def _overrides(spec: InferenceServiceSpec) -> Errors:
     """Reject overrides with which llama.cpp ends at once (LK-V-I67, LK-V-I68). Commas separate several."""
     errors: Errors = []
-    for position, override in enumerate(spec.metadata_overrides):
-        path = SPEC.child("metadataOverrides").index(position)
+    for path, override in SPEC.child("metadataOverrides").each(spec.metadata_overrides):
         for part in _NEXT_OVERRIDE.split(override):
             match = _OVERRIDE.fullmatch(part)
             if match is None:
                 errors.append(field.invalid(path, override, _OVERRIDE_FORM))
             elif not _VALUES[match[1]].fullmatch(match[2]):
                 errors.append(field.invalid(path, override, f"{field.render(match[2])} must be of type {match[1]}"))
-    for position, override in enumerate(spec.tensor_overrides):
+    for path, override in SPEC.child("tensorOverrides").each(spec.tensor_overrides):
         parts = [part.partition("=") for part in override.split(",")]
         if not all(pattern and device for pattern, _, device in parts):
-            path, detail = SPEC.child("tensorOverrides").index(position), r"for example \.ffn_.*_exps\.=CPU"
-            errors.append(field.invalid(path, override, f"must be <pattern>=<device>, {detail}"))
+            detail = r"must be <pattern>=<device>, for example \.ffn_.*_exps\.=CPU"
+            errors.append(field.invalid(path, override, detail))
     return errors
 
 
@@ -207,8 +207,8 @@ def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
     if lowest > autoscaling.max_replicas:  # LK-V-I29
         detail = f"must be at least minReplicas, which is {lowest}"
         errors.append(field.invalid(path.child("maxReplicas"), autoscaling.max_replicas, detail))
-    for position, metric in enumerate(autoscaling.metrics):
-        errors += _metric(metric, path.child("metrics").index(position))
+    for metric_path, metric in path.child("metrics").each(autoscaling.metrics):
+        errors += _metric(metric, metric_path)
     return errors
 
 
@@ -255,8 +255,8 @@ def _embedded(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     yield from podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets"))
     yield from each(has("name", "name the Secret"))(spec.image_pull_secrets, SPEC.child("imagePullSecrets"))
     for name, items in (("env", spec.env), ("imagePullSecrets", spec.image_pull_secrets)):
-        for position, item in enumerate(items):  # one by one: duplicate names are sent once
-            yield from sendable.check(item, SPEC.child(name).index(position))
+        for path, item in SPEC.child(name).each(items):  # one by one: duplicate names are sent once
+            yield from sendable.check(item, path)
     for place, value, path in _parts(spec):
         yield from podrules.check_embedded(place, value, path)
     yield from _volumes(spec)
@@ -292,14 +292,14 @@ def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
     yield from podrules.check_embedded("Container.volumeMounts", spec.extra_volume_mounts, mounts_path)
     if not mounts_model:
         return
-    for position, volume in enumerate(spec.extra_volumes):
+    for volume_path, volume in path.each(spec.extra_volumes):
         if volume.get("name") in names.GENERATED_VOLUMES:
             detail = "a volume of the model may have this name; choose another"
-            yield field.invalid(path.index(position).child("name"), volume["name"], detail)
-    for position, mount in enumerate(spec.extra_volume_mounts):
+            yield field.invalid(volume_path.child("name"), volume["name"], detail)
+    for mount_path, mount in mounts_path.each(spec.extra_volume_mounts):
         if (mount.get("mountPath") or "").rstrip("/") in names.GENERATED_MOUNTS:
             detail = "the model may be mounted there; choose another directory, or set skipModelInit"
-            yield field.invalid(mounts_path.index(position).child("mountPath"), mount["mountPath"], detail)
+            yield field.invalid(mount_path.child("mountPath"), mount["mountPath"], detail)
 
 
 # Warnings of fields without effect, and of probable mistakes.
@@ -339,26 +339,19 @@ def _is_set(value: object) -> bool:
     return value is not None and value is not False and value not in ("", [])
 
 
-def _at(written: Json, path: str) -> object:
-    value: object = written
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
 _OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priorityClassName"))
 
 
 def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> Iterator[Advice]:
     """Warn of values that another field, or ``extraArgs``, which come later, override (LK-V-I37 to LK-V-I48)."""
     for loser, winner in (*server.overridden, *_OVERRIDES):
-        if _is_set(_at(written, loser)) and _is_set(_at(written, winner)):
+        if all(_is_set(value_at(written, path.split("."))) for path in (loser, winner)):
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
     if "extraArgs" not in server.fields:
         return
     for path, option in server.flags.items():
         repeated = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
-        if repeated and _is_set(_at(written, path)):
+        if repeated and _is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
             yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {repeated} in extraArgs", "no-effect")
     if has_flag(spec.extra_args, "--port"):
@@ -376,8 +369,7 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) ->
         yield advice(path, f"{replicas} is outside minReplicas and maxReplicas: the service only starts with it")
     resources = spec.resources or ServiceResources()
     requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
-    for position, metric in enumerate(autoscaling.metrics):
-        metric_path = SPEC.child("autoscaling", "metrics").index(position)
+    for metric_path, metric in SPEC.child("autoscaling", "metrics").each(autoscaling.metrics):
         if metric.type == "Pods" and metric.target_average_utilization is not None:  # LK-V-I32
             yield advice(metric_path.child("targetAverageUtilization"), "no effect with type Pods", "no-effect")
         if metric.type == "Resource" and metric.target_average_value:
@@ -523,31 +515,10 @@ def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, se
 
 
 _NOT_ON_METAL = (
-    "image",
-    "command",
-    "args",
-    "env",
-    "containerPort",
-    "autoscaling",
-    "tolerations",
-    "nodeSelector",
-    "podLabels",
-    "podAnnotations",
-    "runtimeClassName",
-    "probeOverrides",
-    "podSecurityContext",
-    "securityContext",
-    "imagePullSecrets",
-    "priorityClassName",
-    "resources",
-    "bindAddress",
-    "affinity",
-    "topologySpreadConstraints",
-    "extraVolumes",
-    "extraVolumeMounts",
-    "revisionHistoryLimit",
-    "modelCache",
-    "disruption",
+    *("image", "command", "args", "env", "containerPort", "autoscaling", "tolerations", "nodeSelector"),
+    *("podLabels", "podAnnotations", "runtimeClassName", "probeOverrides", "podSecurityContext", "securityContext"),
+    *("imagePullSecrets", "priorityClassName", "resources", "bindAddress", "affinity", "topologySpreadConstraints"),
+    *("extraVolumes", "extraVolumeMounts", "revisionHistoryLimit", "modelCache", "disruption"),
 )
 
 

@@ -23,18 +23,10 @@ def service(plan: Plan) -> desired.Service:
 
 
 def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
-    """Build the autoscaler; ``None`` for a service that does not autoscale, or is suspended."""
     if plan.scaling is None:
         return None
-    return desired.HorizontalPodAutoscaler(
-        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector),
-        spec=desired.HorizontalPodAutoscalerSpec(
-            scale_target_ref=desired.ScaleTarget(api_version="apps/v1", kind="Deployment", name=plan.name),
-            min_replicas=plan.scaling.minimum,
-            max_replicas=plan.scaling.maximum,
-            metrics=list(plan.scaling.metrics),
-        ),
-    )
+    metadata = desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector)
+    return desired.HorizontalPodAutoscaler(metadata=metadata, spec=plan.scaling)
 
 
 def _meta(key: str) -> str:

@@ -25,7 +25,8 @@ def deployment(
         return None
     if observed is not None and plan.has_gpus and not _strategy_is_ours(observed):
         child = keep_child(observed)
-        return Kept(child, spec=_with_strategy(child, observed))
+        strategy = {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}
+        return Kept(child, spec={**(child.get("spec") or {}), "strategy": strategy})
     running = observed.spec.selector.match_labels if observed else None
     return desired.Deployment(
         metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
@@ -47,7 +48,7 @@ def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: Observed
     if plan.scaling is None:
         return None
     chosen = autoscaler.status.desired_replicas if observed is None and autoscaler is not None else 0
-    return min(max(chosen or plan.replicas, plan.scaling.minimum), plan.scaling.maximum)
+    return min(max(chosen or plan.replicas, plan.scaling.min_replicas or 1), plan.scaling.max_replicas)
 
 
 def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
@@ -59,8 +60,3 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     if observed.spec.strategy.rolling_update is None:
         return True
     return bool(find(observed.record, ("spec", "strategy", "rollingUpdate")))
-
-
-def _with_strategy(child: Kept, observed: ObservedDeployment) -> Json:
-    spec = child.get("spec") or {}
-    return {**spec, "strategy": {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}}

@@ -54,11 +54,6 @@ class Diagnosis:
     line: str
 
 
-def transfer_finding(texts: Iterable[str]) -> Diagnosis | None:
-    """Return why a download failed, from the output of downloaders."""
-    return next(filter(None, (_find(text, _transfer_reason) for text in texts)), None)
-
-
 def _transfer_reason(line: str) -> str:
     http, curl, s3 = _number(_HTTP, line), _number(_CURL, line), _S3.search(line)
     if reason := _HTTP_CODES.get(http) or _CURL_CODES.get(curl):
@@ -81,7 +76,7 @@ def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: 
     """Write ``ModelTransferHealthy``: false while a download fails, true once it no longer does."""
     downloaders = (names.DOWNLOADER, names.DRAFT_DOWNLOADER)
     statuses = [s for pod in pods for s in pod.status.init_container_statuses or () if s.name in downloaders]
-    finding = transfer_finding(_outputs(statuses))
+    finding = next(filter(None, (_find(text, _transfer_reason) for text in _outputs(statuses))), None)
     finished = any(s.state.terminated is not None and s.state.terminated.exit_code == 0 for s in statuses)
     if finding is not None:
         message = f"the model cannot be downloaded: {finding.line}"

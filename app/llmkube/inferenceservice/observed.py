@@ -9,6 +9,7 @@ from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest
 from app.hooks.reader import read_related
 from app.kube.base import Int64, Json
 from app.kube.conditions import find
+from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import (
     Observed,
@@ -278,15 +279,8 @@ def _is_mounted(model: Model) -> bool:
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:
-    value: object = observed.record if observed is not None else None
-    for key in ("spec", "template", "spec", "containers", 0, "args"):
-        value = _inside(value, key)
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _inside(value: Any, key: str | int) -> object:
-    """Return an item of a map or a list, ``None`` if absent: users can write anything into the record."""
-    try:
-        return value[key]
-    except (TypeError, LookupError):
-        return None
+    """Return the recorded arguments of the first container; users can write anything into the record."""
+    record = observed.record if observed is not None else None
+    containers = value_at(record, ("spec", "template", "spec", "containers"))
+    arguments = value_at(containers[0], ("args",)) if isinstance(containers, list) and containers else None
+    return [str(argument) for argument in arguments] if isinstance(arguments, list) else []

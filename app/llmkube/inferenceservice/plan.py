@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from app.kube import desired
 from app.kube.base import Json
-from app.kube.desired import Container, ContainerPort, PodSpec, ResourceRequirements, VolumeMount
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObjectMeta
 from app.kube.podspec import each_name_once, normalised
@@ -29,8 +29,8 @@ from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.runtimes.options import service_engine
 from app.llmkube.runtimes.registry import runtime as runtime_of
-from app.llmkube.runtimes.rejected import service_engine
 from app.llmkube.runtimes.runtime import Runtime, Serving
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
@@ -55,13 +55,6 @@ _DEFAULT_CACHE = ModelCache()
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
-    minimum: int
-    maximum: int
-    metrics: tuple[Json, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """The decisions about a service. Empty maps and lists of its pods are ``None``, and left out of the objects."""
 
@@ -75,17 +68,18 @@ class Plan:
     pod_annotations: dict[str, str]
     replicas: int
     """Replicas of the spec; an autoscaler may change them."""
-    scaling: Scaling | None
+    scaling: desired.HorizontalPodAutoscalerSpec | None
+    """``None`` for a service that does not autoscale, or is suspended."""
     runtime: Runtime
     service_port: int
     service_type: str
     node_port: int | None
     history_limit: int | None
     gpus: GPURequest
-    pod: PodSpec
+    pod: desired.PodSpec
 
     @property
-    def server(self) -> Container:
+    def server(self) -> desired.Container:
         return self.pod.containers[0]
 
     @property
@@ -123,7 +117,7 @@ def plan(
         pod_labels={**spec.pod_labels, **labels},
         pod_annotations=_annotations(spec),
         replicas=replicas_of(spec),
-        scaling=_scaling(spec, runtime, autoscaled=autoscaled),
+        scaling=_scaling(metadata.name, spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
         service_port=service_port(spec),
         service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
@@ -136,9 +130,9 @@ def plan(
 
 def _pod(
     spec: InferenceServiceSpec, model: ModelSpec, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
-) -> PodSpec:
+) -> desired.PodSpec:
     runtime, claims = runtime_of(spec.runtime), gpu_of(model).resource_claims
-    return PodSpec(
+    return desired.PodSpec(
         containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
         init_containers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
@@ -155,20 +149,22 @@ def _pod(
     )
 
 
-def _server(serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[VolumeMount]) -> Container:
-    spec, probes = serving.spec, _probes(serving.spec, runtime, serving.port)
-    return Container(
+def _server(
+    serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[desired.VolumeMount]
+) -> desired.Container:
+    spec, server_probes = serving.spec, _probes(serving.spec, runtime, serving.port)
+    return desired.Container(
         name=runtime.container,
         image=spec.image or _image(runtime, serving.model, gpus),
         command=spec.command or list(runtime.command) or None,
         args=runtime.arguments(serving) or None,
-        ports=[ContainerPort(name=PORT_NAME, container_port=serving.port)],
+        ports=[desired.ContainerPort(name=PORT_NAME, container_port=serving.port)],
         env=_environment([*runtime.environment(spec), *spec.env]) or None,
         resources=_resources(spec, serving.model, gpus),
         volume_mounts=[*mounts, *_embedded(spec.extra_volume_mounts)] or None,
-        startup_probe=probes.startup,
-        liveness_probe=probes.liveness,
-        readiness_probe=probes.readiness,
+        startup_probe=server_probes.startup,
+        liveness_probe=server_probes.liveness,
+        readiness_probe=server_probes.readiness,
         security_context=_container_security(spec),
         termination_message_policy=TERMINATION_MESSAGE_POLICY,
     )
@@ -241,7 +237,9 @@ def missing_metric(spec: InferenceServiceSpec) -> str:
     )
 
 
-def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) -> Scaling | None:
+def _scaling(
+    name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool
+) -> desired.HorizontalPodAutoscalerSpec | None:
     """Return the settings of the autoscaler. One that exists keeps its default metric, which the image may export."""
     autoscaling = spec.autoscaling
     if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
@@ -256,10 +254,11 @@ def _scaling(spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) 
         metrics = [pods_metric(runtime.metric, "2")]
     if not metrics:
         return None
-    return Scaling(
-        minimum=autoscaling.min_replicas or 1,
-        maximum=autoscaling.max_replicas,
-        metrics=tuple(metrics),
+    return desired.HorizontalPodAutoscalerSpec(
+        scale_target_ref=desired.ScaleTarget(api_version="apps/v1", kind="Deployment", name=name),
+        min_replicas=autoscaling.min_replicas or 1,
+        max_replicas=autoscaling.max_replicas,
+        metrics=metrics,
     )
 
 
@@ -273,8 +272,8 @@ class Storage:
     path: str = ""
     """On the command line; of a draft model it may be a name."""
     volumes: tuple[Json, ...] = ()
-    mounts: tuple[VolumeMount, ...] = ()
-    init: Container | None = None
+    mounts: tuple[desired.VolumeMount, ...] = ()
+    init: desired.Container | None = None
     directory: str = ""
     """Root of the paths of several files."""
 
@@ -286,7 +285,7 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
     """Return the main model of a runtime that reads it from a volume."""
     source = source_of(model.spec)
     if source.kind is SourceClass.PVC:
-        mount = VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
+        mount = desired.VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
         return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
     if not source.is_file:
         return _FETCHED_BY_SERVER
@@ -359,7 +358,7 @@ def _mounted(claim: str, inside: str, main: Storage) -> Storage:
     for mount in main.mounts:
         if mount.name in shared:
             return Storage(posixpath.join(mount.mount_path, inside))
-    draft_mount = VolumeMount(name=names.DRAFT_VOLUME, mount_path=names.DRAFT_DIR, read_only=True)
+    draft_mount = desired.VolumeMount(name=names.DRAFT_VOLUME, mount_path=names.DRAFT_DIR, read_only=True)
     return Storage(posixpath.join(names.DRAFT_DIR, inside), (_claim_volume(names.DRAFT_VOLUME, claim),), (draft_mount,))
 
 
@@ -373,7 +372,7 @@ def _claim_volume(name: str, claim: str) -> Json:
 _CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> ResourceRequirements | None:
+def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> desired.ResourceRequirements | None:
     """Return GPUs as limits, which extended resources require, and CPU and memory as requests without a limit.
 
     The requests default to the Model's (LK-B-03).
@@ -388,7 +387,7 @@ def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -
     claims = [{"name": claim.name} for claim in gpu_of(model).resource_claims]
     if not limits and not requests and not claims:
         return None
-    return ResourceRequirements(limits=limits or None, requests=requests or None, claims=claims or None)
+    return desired.ResourceRequirements(limits=limits or None, requests=requests or None, claims=claims or None)
 
 
 EPHEMERAL_STORAGE = "ephemeral-storage"
@@ -452,11 +451,10 @@ def _probe(own: Json | None) -> Json | None:
     if own is None:
         return None
     fields = {key: value for key, value in clean(own).items() if value != 0}
-    return {key: _handler(value) if key in ("httpGet", "tcpSocket") else value for key, value in fields.items()}
-
-
-def _handler(value: object) -> object:
-    return _without_empty(value) if isinstance(value, dict) else value
+    for handler in ("httpGet", "tcpSocket"):
+        if isinstance(fields.get(handler), dict):
+            fields[handler] = _without_empty(fields[handler])
+    return fields
 
 
 def _security(spec: InferenceServiceSpec, settings: Settings) -> Json:

@@ -126,7 +126,7 @@ def _agent_cause(spec: InferenceServiceSpec, scheduling: Scheduling, ready: int,
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ServiceObservation:
     """The observed state of a service whose pods run in this cluster."""
 
     rollout: Rollout
@@ -140,7 +140,7 @@ class Observation:
     missing_draft: Cause | None = None
 
 
-def in_cluster(service: Service, observed: Observation, inputs: StatusInputs) -> InferenceServiceStatus:
+def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInputs) -> InferenceServiceStatus:
     """Return the status of a service in the cluster, whose replicas are the Deployment's pods."""
     ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
@@ -214,7 +214,7 @@ def _stopped(spec: InferenceServiceSpec) -> Cause:
     return Cause(Stage.SPEC, "replicas is 0", Reason.MANUALLY_SCALED_TO_ZERO)
 
 
-def _causes(service: Service, phase: Phase, observed: Observation, desired: int) -> list[Cause]:
+def _causes(service: Service, phase: Phase, observed: ServiceObservation, desired: int) -> list[Cause]:
     """Return why a service with pods is not ready; empty if it is. Counts are the last resort."""
     if phase in _AT_REST:
         return [_stopped(service.spec)]
@@ -244,7 +244,9 @@ def _status(
     else:
         message = f"{result.ready} of {result.desired} replicas are ready"
         conditions.set(ConditionType.READY, True, Reason.INFERENCE_READY, message)
-    _suspension(conditions, service.spec)
+    suspend = service.spec.suspend
+    reason = Reason.SUSPENDED if suspend else Reason.NOT_SUSPENDED
+    conditions.set(ConditionType.SUSPENDED, suspend, reason, f"suspend is {str(suspend).lower()}")
     _gateway(conditions, service.spec)
     status = InferenceServiceStatus(
         phase=result.phase,
@@ -304,11 +306,6 @@ def _progress(
             conditions.set(ConditionType.DEGRADED, True, Reason.FAILED, cause)
         case Phase.READY | Phase.STOPPED | Phase.SUSPENDED:
             conditions.remove(ConditionType.PROGRESSING)
-
-
-def _suspension(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    reason = Reason.SUSPENDED if spec.suspend else Reason.NOT_SUSPENDED
-    conditions.set(ConditionType.SUSPENDED, spec.suspend, reason, f"suspend is {str(spec.suspend).lower()}")
 
 
 def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:

@@ -26,14 +26,8 @@ from app.llmkube.inferenceservice.observed import (
     required_draft,
     usable,
 )
-from app.llmkube.inferenceservice.plan import (
-    Plan,
-    endpoint,
-    plan,
-    priority_class,
-    replicas_of,
-)
-from app.llmkube.inferenceservice.status import Observation, StatusInputs
+from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, replicas_of
+from app.llmkube.inferenceservice.status import ServiceObservation, StatusInputs
 from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Phase, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
@@ -96,12 +90,12 @@ def _in_cluster(
     scaling = WORKS
     if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
         scaling = scaling_state(get(children.autoscalers, metadata.name, metadata.namespace), inputs.now)
-        failing = [scaling.cause] if scaling.cause else []
-        observation = Observation(progress, status.NOT_WAITING, 0, (), [*waiting, *failing], missing_draft=no_draft)
+        causes = [*waiting, *([scaling.cause] if scaling.cause else [])]
+        observation = ServiceObservation(progress, status.NOT_WAITING, 0, (), causes, missing_draft=no_draft)
     else:
         pods = pods_of(metadata.name, related)
         queue = sorted_values(related.services) if settings.llmkube_queue_position else None
-        observation = Observation(
+        observation = ServiceObservation(
             rollout=progress,
             scheduling=status.scan(pods, service_plan.gpus, (*gpu_resources(settings), service_plan.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),

@@ -12,15 +12,7 @@ from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
 from app.kube.rules import violations
 from app.llmkube.model.plan import accelerator, refusal
-from app.llmkube.model.types import (
-    GPU,
-    Hardware,
-    Model,
-    ModelResources,
-    ModelSpec,
-    Sharding,
-    layers,
-)
+from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers
 from app.llmkube.source import (
     BUCKET_SCHEME,
     HUB_SCHEME,
@@ -73,7 +65,7 @@ MAX_FILES = 32768
 def _file_set(spec: ModelSpec) -> Errors:
     """Check the files, which are paths; only repositories and prefixes have several (LK-V-M37, LK-V-M38)."""
     source, files, projector = parse(spec.source), SPEC.child("files"), SPEC.child("mmproj")
-    errors = [*chain.from_iterable(_file(text, files.index(at)) for at, text in enumerate(spec.files))]
+    errors = [*chain.from_iterable(_file(text, path) for path, text in files.each(spec.files))]
     errors += _file(spec.mmproj, projector) if spec.mmproj else []
     errors += _file(source.files[0], SOURCE) if source.files else []
     if spec.mmproj and not spec.files and not source.files:
@@ -148,12 +140,12 @@ def _gpu(gpu: GPU, path: field.Path) -> Errors:
     errors += sendable.check(
         [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims], claims
     )
-    for position, claim in enumerate(gpu.resource_claims):
+    for claim_path, claim in claims.each(gpu.resource_claims):
         if not is_dns1123_label(claim.name):
             detail = "must be at most 63 lower case letters, digits and '-'"
-            errors.append(field.invalid(claims.index(position).child("name"), claim.name, detail))
+            errors.append(field.invalid(claim_path.child("name"), claim.name, detail))
         for name, value in claim.model_dump(by_alias=True, exclude={"name"}, exclude_none=True).items():
-            errors += object_name(value, claims.index(position).child(name))
+            errors += object_name(value, claim_path.child(name))
     return errors
 
 

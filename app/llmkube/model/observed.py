@@ -11,16 +11,8 @@ from collections.abc import Iterable
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedRule
+from app.kube import objects
 from app.kube.conditions import find, is_true
-from app.kube.objects import (
-    ContainerStateTerminated,
-    ObjectMeta,
-    Observed,
-    ObservedClaim,
-    ObservedJob,
-    ObservedPod,
-    PodSpec,
-)
 from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan, source_claim
@@ -29,48 +21,48 @@ from app.settings import Settings
 from app.workload.pods import JOB_NAMES
 
 
-class ClaimVolume(Observed):
+class ClaimVolume(objects.Observed):
     claim_name: str = ""
 
 
-class PodVolume(Observed):
+class PodVolume(objects.Observed):
     persistent_volume_claim: ClaimVolume | None = None
 
 
-class Variable(Observed):
+class Variable(objects.Observed):
     name: str = ""
     value: str = ""
 
 
-class Downloader(Observed):
+class Downloader(objects.Observed):
     name: str = ""
     env: list[Variable] | None = None
 
 
-class MountingSpec(PodSpec):
+class MountingSpec(objects.PodSpec):
     volumes: list[PodVolume] | None = None
     init_containers: list[Downloader] | None = None
 
 
-class ModelPod(ObservedPod):
+class ModelPod(objects.ObservedPod):
     """A pod that uses the Model: of its Jobs, or of a service."""
 
     spec: MountingSpec = msgspec.field(default_factory=MountingSpec)
 
 
-class _PodSpec(Observed):
+class _PodSpec(objects.Observed):
     containers: list[Downloader] | None = None
 
 
-class _Template(Observed):
+class _JobTemplate(objects.Observed):
     spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
 
 
-class _JobSpec(Observed):
-    template: _Template = msgspec.field(default_factory=_Template)
+class _JobSpec(objects.Observed):
+    template: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
 
 
-class DownloadJob(ObservedJob):
+class DownloadJob(objects.ObservedJob):
     spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
 
 
@@ -88,11 +80,11 @@ class ObservedStorageClass(msgspec.Struct):
 
 class Children(msgspec.Struct):
     jobs: ByName[DownloadJob] = msgspec.field(name="Job.batch/v1", default=None)
-    claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
+    claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
 
 
 class Related(msgspec.Struct):
-    claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
+    claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
     pods: ByName[ModelPod] = msgspec.field(name="Pod.v1", default=None)
     nodes: ByName[ObservedNode] = msgspec.field(name="Node.v1", default=None)
     classes: ByName[ObservedStorageClass] = msgspec.field(name="StorageClass.storage.k8s.io/v1", default=None)
@@ -119,7 +111,7 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
 # Claims, and who uses them.
 
 
-def is_earlier_models(claim: ObservedClaim, metadata: ObjectMeta) -> bool:
+def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObjectMeta) -> bool:
     """Return whether the claim belongs to an earlier Model of the same name."""
     owners = claim.metadata.owner_references or ()
     return any(
@@ -205,17 +197,17 @@ class Report(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(Report)
 
 
-def pods_of(job: str, pods: Iterable[ObservedPod]) -> list[ObservedPod]:
+def pods_of(job: str, pods: Iterable[objects.ObservedPod]) -> list[objects.ObservedPod]:
     """Return the pods of one Job; earlier Jobs of the Model may still have pods."""
     return [pod for pod in pods if any((pod.metadata.labels or {}).get(label) == job for label in JOB_NAMES)]
 
 
-def report(pods: Iterable[ObservedPod]) -> Report | None:
+def report(pods: Iterable[objects.ObservedPod]) -> Report | None:
     ended = (_read(end.message) for end in _endings(pods) if end.exit_code == 0)
     return next((decoded for decoded in ended if decoded is not None), None)
 
 
-def refreshed(pods: Iterable[ObservedPod]) -> Report | None:
+def refreshed(pods: Iterable[objects.ObservedPod]) -> Report | None:
     """Return the latest report of the init containers of serving pods, which may have a newer file (``OnChange``)."""
     ended = [
         status.state.terminated
@@ -234,17 +226,17 @@ def _read(message: str) -> Report | None:
         return None
 
 
-def complete(job: ObservedJob) -> bool:
+def complete(job: objects.ObservedJob) -> bool:
     return is_true(job.status.conditions, "Complete")
 
 
-def failed_at(job: ObservedJob) -> str | None:
+def failed_at(job: objects.ObservedJob) -> str | None:
     """Return the time at which the Job failed; ``None`` if it has not."""
     condition = find(job.status.conditions, "Failed")
     return condition.last_transition_time if condition is not None and condition.status == "True" else None
 
 
-def wrong_sha256(job: ObservedJob, pods: Iterable[ObservedPod]) -> bool:
+def wrong_sha256(job: objects.ObservedJob, pods: Iterable[objects.ObservedPod]) -> bool:
     """Return whether the file does not have the SHA-256 of the Model, by the pods, else by the Job's condition."""
     if any(ended.exit_code == EXIT_WRONG_SHA256 for ended in _endings(pods)):
         return True
@@ -252,7 +244,7 @@ def wrong_sha256(job: ObservedJob, pods: Iterable[ObservedPod]) -> bool:
     return condition is not None and f"exit code {EXIT_WRONG_SHA256}" in condition.message
 
 
-def _endings(pods: Iterable[ObservedPod]) -> Iterable[ContainerStateTerminated]:
+def _endings(pods: Iterable[objects.ObservedPod]) -> Iterable[objects.ContainerStateTerminated]:
     for pod in sorted(pods, key=lambda pod: pod.metadata.name):
         for status in pod.status.container_statuses or ():
             ended = status.state.terminated or status.last_state.terminated

@@ -36,6 +36,11 @@ class Plan:
     refused: str
     """Why a new Model may not have this source, and what to do; empty if it may."""
 
+    @property
+    def copies(self) -> bool:
+        """Return whether the Job copies a file of the node; otherwise it downloads."""
+        return self.source.kind is SourceClass.LOCAL
+
 
 def plan(
     metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings, *, taken: bool = False

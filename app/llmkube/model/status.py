@@ -12,10 +12,11 @@ from app.kube import field
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
 from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
+from app.kube.resource import Resource
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
 from app.llmkube.model.observed import DownloadJob, ObservedNode, complete, failed_at, refreshed, report, wrong_sha256
 from app.llmkube.model.plan import Plan
-from app.llmkube.model.types import ConditionType, ModelStatus, Phase, Reason
+from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus, Phase, Reason
 from app.llmkube.source import SourceClass, recorded_key
 from app.workload.cause import Cause, Stage
 from app.workload.pods import failures
@@ -31,7 +32,7 @@ MOUNT_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ModelObservation:
     """The observed state from which a Model's status is derived."""
 
     job: DownloadJob | None
@@ -67,7 +68,7 @@ class PhaseOutcome:
     resync: float | None = None
 
 
-def outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def outcome(plan: Plan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     """Return the phase by the class of the source."""
     if observed.problem:
         problem = observed.problem
@@ -89,7 +90,7 @@ def outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datet
     return PhaseOutcome(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
 
 
-def _claim_outcome(plan: Plan, observed: Observation) -> PhaseOutcome:
+def _claim_outcome(plan: Plan, observed: ModelObservation) -> PhaseOutcome:
     """Return the outcome of a pvc source. Its claim needs a volume, unless it gets one with its first pod (LK-T-20)."""
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
@@ -106,7 +107,7 @@ def _claim_outcome(plan: Plan, observed: Observation) -> PhaseOutcome:
     return PhaseOutcome(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
 
 
-def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def _job_outcome(plan: Plan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
@@ -114,26 +115,29 @@ def _job_outcome(plan: Plan, observed: Observation, previous: ModelStatus, now: 
         return PhaseOutcome(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
-        reason = Reason.INTEGRITY_CHECK_FAILED if wrong_sha256(job, observed.pods) else _failure(plan)
+        reason = Reason.COPY_FAILED if plan.copies else Reason.DOWNLOAD_FAILED
+        if wrong_sha256(job, observed.pods):
+            reason = Reason.INTEGRITY_CHECK_FAILED
         wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
         return PhaseOutcome(Phase.FAILED, reason, ready_message(causes), causes, wait)
-    if plan.source.kind is SourceClass.LOCAL and cannot_mount(observed.pods, now):
+    if plan.copies and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
         return PhaseOutcome(
             Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
         )
-    running = Cause(Stage.MODEL, f"Job {job.metadata.name} {_doing(plan)} the file", _started(plan))
+    doing = "copies" if plan.copies else "downloads"
+    running = Cause(Stage.MODEL, f"Job {job.metadata.name} {doing} the file", _started(plan))
     causes = (running, *last_failure(observed.pods), *_absent(_missing_claim(plan, observed), plan, previous, now))
     causes += tuple(holdups(job, observed.pods, observed.claim, now))
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 
-def _unobserved(plan: Plan, observed: Observation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def _unobserved(plan: Plan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
 
-def _missing_claim(plan: Plan, observed: Observation) -> list[str]:
+def _missing_claim(plan: Plan, observed: ModelObservation) -> list[str]:
     return [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
 
 
@@ -161,19 +165,11 @@ def pause(attempt: int) -> int:
 
 
 def _busy(plan: Plan) -> Phase:
-    return Phase.COPYING if plan.source.kind is SourceClass.LOCAL else Phase.DOWNLOADING
+    return Phase.COPYING if plan.copies else Phase.DOWNLOADING
 
 
 def _started(plan: Plan) -> Reason:
-    return Reason.COPY_STARTED if plan.source.kind is SourceClass.LOCAL else Reason.DOWNLOAD_STARTED
-
-
-def _failure(plan: Plan) -> Reason:
-    return Reason.COPY_FAILED if plan.source.kind is SourceClass.LOCAL else Reason.DOWNLOAD_FAILED
-
-
-def _doing(plan: Plan) -> str:
-    return "copies" if plan.source.kind is SourceClass.LOCAL else "downloads"
+    return Reason.COPY_STARTED if plan.copies else Reason.DOWNLOAD_STARTED
 
 
 # Causes for which a Job has neither completed nor failed: its claim, its pods, or missing pods.
@@ -218,11 +214,16 @@ def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
 
 
 def status(
-    plan: Plan, metadata: ObjectMeta, observed: Observation, outcome: PhaseOutcome, previous: ModelStatus, now: datetime
+    plan: Plan,
+    metadata: ObjectMeta,
+    observed: ModelObservation,
+    outcome: PhaseOutcome,
+    previous: ModelStatus,
+    now: datetime,
 ) -> ModelStatus:
     """Build the status. Foreign conditions and the metadata of the file are kept."""
     key = recorded_key(plan.source, metal=plan.metal)
-    base = previous if previous.cache_key == key else _forgotten(previous)
+    base = previous if previous.cache_key == key else ModelStatus()
     ready = outcome.phase is Phase.READY
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
     has_path = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
@@ -245,19 +246,6 @@ def status(
     return stamp(msgspec.structs.replace(fresh, quantization=quantization), previous, now)
 
 
-def _forgotten(previous: ModelStatus) -> ModelStatus:
-    return msgspec.structs.replace(
-        previous,
-        staged_files=[],
-        size="",
-        sha256="",
-        source_etag="",
-        source_content_length=0,
-        last_revalidated=None,
-        gguf=None,
-    )
-
-
 def _path(plan: Plan) -> str:
     if plan.source.kind is SourceClass.PVC:
         return plan.source.mounted_path
@@ -271,7 +259,7 @@ def _size(plan: Plan, kept: ModelStatus) -> str:
     return kept.size if plan.download else "0"
 
 
-def _with_report(status: ModelStatus, observed: Observation) -> ModelStatus:
+def _with_report(status: ModelStatus, observed: ModelObservation) -> ModelStatus:
     """Add the report of the file: the Job's, or the latest of the pods that downloaded it again."""
     known_from_pods = observed.refreshes and status.sha256
     latest = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
@@ -363,16 +351,19 @@ def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
     return msgspec.structs.replace(status, last_updated=rfc3339(now))
 
 
-def invalid(metadata: ObjectMeta, previous: ModelStatus, errors: Sequence[field.Error], now: datetime) -> ModelStatus:
+def invalid(
+    model: Resource[ModelSpec | None, ModelStatus], errors: Sequence[field.Error], now: datetime
+) -> ModelStatus:
+    """Return the status of an invalid Model, whose children are kept."""
     message = field.aggregate(errors)
     reason = _invalid_reason(errors)
-    conditions = Conditions(previous.conditions, metadata.generation, now)
+    conditions = Conditions(model.status.conditions, model.metadata.generation, now)
     for type_ in (ConditionType.AVAILABLE, ConditionType.PROGRESSING):
         _set_if_present(conditions, type_, reason, message)
     conditions.set(ConditionType.DEGRADED, True, reason, message)
     conditions.set(ConditionType.READY, False, Reason.INVALID_SPEC, message)
-    changed = msgspec.structs.replace(previous, phase=Phase.FAILED.value, conditions=conditions.list())
-    return stamp(changed, previous, now)
+    changed = msgspec.structs.replace(model.status, phase=Phase.FAILED.value, conditions=conditions.list())
+    return stamp(changed, model.status, now)
 
 
 def _invalid_reason(errors: Sequence[field.Error]) -> Reason:

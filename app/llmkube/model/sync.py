@@ -5,11 +5,9 @@ from datetime import datetime
 
 from app.hooks.kept import as_json, keep, keep_child
 from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
-from app.kube import field
 from app.kube.base import Json
 from app.kube.desired import Job
 from app.kube.objects import ObservedClaim
-from app.kube.resource import Resource
 from app.llmkube import names
 from app.llmkube.model import status as judge
 from app.llmkube.model.children import claim, job, keys_to_keep, size_problem
@@ -25,8 +23,8 @@ from app.llmkube.model.observed import (
     pods_of,
 )
 from app.llmkube.model.plan import Plan, operator_claim, plan
-from app.llmkube.model.status import Observation
-from app.llmkube.model.types import Model, ModelSpec, ModelStatus, Reason
+from app.llmkube.model.status import ModelObservation
+from app.llmkube.model.types import Model, ModelStatus, Reason
 from app.llmkube.source import SourceClass
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
@@ -62,7 +60,7 @@ def _plan(model: Model, shared: bool, children: Children, related: Related, sett
 
 def _observe(
     plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings
-) -> Observation:
+) -> ModelObservation:
     attempted = [
         item for item in attempts(sorted_values(children.jobs), plan.job) if not item[1].metadata.deletion_timestamp
     ]
@@ -73,7 +71,7 @@ def _observe(
         claim = get(children.claims if plan.makes_claim else related.claims, plan.claim, plan.namespace)
     storage_class = (claim.spec.storage_class_name if claim else None) or ""
     bound_by = get(related.classes, storage_class)
-    return Observation(
+    return ModelObservation(
         job=current,
         attempt=attempt,
         pods=pods_of(names.attempt_name(plan.job, attempt), sorted_values(related.pods)) if plan.job else (),
@@ -112,7 +110,7 @@ def _problem(
 
 
 def _job(
-    plan: Plan, observed: Observation, related: Related, previous: ModelStatus, settings: Settings, now: datetime
+    plan: Plan, observed: ModelObservation, related: Related, previous: ModelStatus, settings: Settings, now: datetime
 ) -> Job | None:
     """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
     if plan.download is None:
@@ -126,7 +124,7 @@ def _job(
 
 
 def _children(
-    plan: Plan, observed: Observation, observed_children: Children, desired: Job | None, settings: Settings
+    plan: Plan, observed: ModelObservation, observed_children: Children, desired: Job | None, settings: Settings
 ) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
     if observed.problem:
@@ -139,11 +137,3 @@ def _children(
     if plan.makes_claim:
         children.append(claim(plan, settings))
     return as_json([*children, desired])
-
-
-def invalid(
-    model: Resource[ModelSpec | None, ModelStatus],
-    errors: Sequence[field.Error],
-    now: datetime,
-) -> ModelStatus:
-    return judge.invalid(model.metadata, model.status, errors, now)

@@ -1,5 +1,6 @@
 """llama.cpp's server. Source: LK-3.4 and LK-3.5.1."""
 
+import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
 from math import gcd
@@ -7,11 +8,10 @@ from math import gcd
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import Hardware, ModelSpec, layers
-from app.llmkube.runtimes import speculation
-from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.options import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
@@ -40,7 +40,7 @@ def arguments(serving: Serving) -> list[str]:
         *serving.options(spec, "cache_type_k", "cache_type_v", "cache_type_custom_k", "cache_type_custom_v"),
         *serving.options(spec, "moe_cpu_offload", "moe_cpu_layers", "no_kv_offload", "tensor_overrides"),
         *serving.options(spec, "batch_size", "u_batch_size", "no_warmup"),
-        *speculation.arguments(serving),
+        *_speculation(serving),
         *_reasoning(serving),
         *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *serving.options(spec, "metadata_overrides"),
@@ -102,6 +102,33 @@ def _share(entry: str) -> int:
 def _rope(serving: Serving) -> list[str]:
     rope = serving.spec.rope_scaling
     return [] if rope is None or serving.has("--rope-scaling") else serving.options(rope)
+
+
+_SPECULATION_ALIASES = {"draft": "draft-simple", "mtp": "draft-mtp", "disabled": "none"}
+_NO_SPECULATION = SpeculativeDecoding(type="none")
+
+
+def draft(spec: InferenceServiceSpec) -> str:
+    """Return the name of the draft Model; empty without one, and if no model is mounted."""
+    speculation = spec.speculative_decoding or _NO_SPECULATION
+    return speculation.draft_model_ref if speculation.takes_draft and not spec.skip_model_init else ""
+
+
+def _speculation(serving: Serving) -> list[str]:
+    """Build the arguments; none if speculative decoding is off, or its draft Model cannot be used."""
+    speculation = serving.spec.speculative_decoding or _NO_SPECULATION
+    type_ = _SPECULATION_ALIASES.get(speculation.type, speculation.type)
+    if type_ == "none" or (draft(serving.spec) and not serving.draft):
+        return []
+    file = posixpath.join(serving.directory, speculation.draft_model or "") if serving.directory else ""
+    shortest = None if speculation.p_min is None else str(speculation.p_min).removesuffix(".0")
+    return serving.options(
+        speculation,
+        type=["--spec-type", type_],
+        draft_model_ref=flag("-md", serving.draft or (file if speculation.draft_model else "")),
+        draft_model=[],
+        p_min=flag("--spec-draft-p-min", shortest),
+    )
 
 
 def _reasoning(serving: Serving) -> list[str]:
@@ -212,7 +239,7 @@ LLAMACPP = Runtime(
     advice=warnings,
     advice_with_model=warnings_with_model,
     mistakes=mistakes,
-    draft=speculation.draft,
+    draft=draft,
     draft_is_model=True,
     use=use,
 )

@@ -10,7 +10,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, Path, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.options import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.llmkube.source import SourceClass, source_of
@@ -106,9 +106,8 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(CONFIG.child("maxLoraRank"), "no effect without an adapter, or loraTargetModules", "no-effect")
         if config.lora_target_modules:
             yield advice(CONFIG.child("loraTargetModules"), "no effect without an adapter, or maxLoraRank", "no-effect")
-    for position, text in enumerate(config.lora_modules):
+    for path, text in CONFIG.child("loraModules").each(config.lora_modules):
         name, target = lora_module(text)
-        path = CONFIG.child("loraModules").index(position)
         if not name or not target:
             yield advice(path, 'no effect: write name=path, or {"name": …, "path": …} in JSON', "no-effect")
         elif any(adapter.name == name for adapter in config.lora_adapters):

@@ -10,7 +10,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.memory import memory_use
+from app.llmkube.runtimes.options import memory_use
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
 from app.llmkube.source import SourceClass, source_of

@@ -497,3 +497,13 @@ def test_the_routing_sidecar_asks_for_the_pool_that_is_made() -> None:
     cluster.sync()
     (sidecar,) = [one for one in template(cluster)["spec"]["initContainers"] if one["name"] == "llm-d-routing-sidecar"]
     assert sidecar["command"] == ["/app/pd-sidecar", "--pool-group=inference.networking.k8s.io"]
+
+
+def test_the_routing_sidecar_keeps_the_group_of_a_users_pool() -> None:
+    """The pool of `scheduler.pool.ref` is not made here, and may be of the older API group."""
+    older = ["/app/pd-sidecar", "--pool-group=inference.networking.x-k8s.io"]
+    pod = {"initContainers": [{"name": "llm-d-routing-sidecar", "command": older}]}
+    cluster = Cluster(service(prefill={}, router={"scheduler": {"pool": {"ref": {"name": "mine"}}}}, template=pod))
+    cluster.sync()
+    (sidecar,) = [one for one in template(cluster)["spec"]["initContainers"] if one["name"] == "llm-d-routing-sidecar"]
+    assert sidecar["command"] == older

@@ -88,6 +88,8 @@ def test_a_slow_answer_is_announced(studio: Studio) -> None:
     studio.page.route("**/api/graph", hold)
     studio.write(fleet(1))
     expect(studio.page.locator(".stage")).to_have_attribute("aria-busy", "true")
+    while not requests:  # the page announces it before the browser asks for the way of the request
+        studio.page.wait_for_timeout(10)
     requests[0].continue_()
     expect(studio.page.locator(".stage")).to_have_attribute("aria-busy", "false")
     expect(studio.page.locator(".summary")).to_contain_text("24 objects")

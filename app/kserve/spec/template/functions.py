@@ -131,10 +131,6 @@ def _not(operands: list[Expression], scope: Scope) -> bool:
     return not is_true(operands[0](scope))
 
 
-def _child_name(parent: object, suffix: object) -> str:
-    return child_name(_text(parent), _text(suffix))
-
-
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TemplateError(f"expected a string, got {_named(value)}")
@@ -218,7 +214,7 @@ _GRACE = 60
 
 
 FUNCTIONS: dict[str, Function] = {
-    "ChildName": _strict(_child_name, 2, 2),
+    "ChildName": _strict(lambda parent, suffix: child_name(_text(parent), _text(suffix)), 2, 2),
     "ShellQuote": _strict(shell_quoted, 1, 1, prints=True),
     "shutdownTimeout": _strict(_shutdown_timeout, 2, 2),
     "kvTransferConfig": _strict(transfer_flag, 1, 1),

@@ -8,7 +8,7 @@ export interface Point {
 }
 
 export const CARD = { width: 222, height: 58 };
-export const GAP = { column: 50, row: 16, wrapped: 16, part: 40, indent: 22 };
+export const GAP = { column: 44, row: 16, wrapped: 16, part: 32, indent: 22 };
 /** More cards than this in a column become several columns side by side. */
 const TALL = 14;
 /** A view without room for two columns has one. */
