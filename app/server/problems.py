@@ -61,19 +61,19 @@ def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
     }
 
 
-class _Name(msgspec.Struct):
+class _ObjectName(msgspec.Struct):
     uid: str = ""
     name: str = ""
     namespace: str = ""
 
 
 class _Parent(msgspec.Struct):
-    metadata: _Name = msgspec.field(default_factory=_Name)
+    metadata: _ObjectName = msgspec.field(default_factory=_ObjectName)
 
 
 class _Subject(msgspec.Struct):
     parent: _Parent | None = None
-    request: _Name | None = None
+    request: _ObjectName | None = None
 
 
 def subject(body: bytes) -> dict[str, str]:
