@@ -144,7 +144,7 @@ def _name_of(model: str) -> str:
 
 @dataclass(frozen=True)
 class _Engine:
-    """What serves a model of LLMKube, and the fields that are its own."""
+    """The server of a model of LLMKube, and the fields that are its own."""
 
     name: str
     note: str

@@ -70,7 +70,7 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
 
     parent: Parent
     children: ChildrenT
-    related: RelatedT | None = None
+    related: RelatedT
     inputs: Inputs = field(default_factory=Inputs)
 
 

@@ -549,9 +549,9 @@ ROUTE_RULES = Rules(
 class HTTPRouteSpec(KubeModel):
     parent_refs: list[ParentReference] | None = _items(32, "Gateways that serve the route.", ATOMIC)
     use_default_gateways: Literal["All", "None"] | None = None
-    """Whether the cluster's default Gateways serve it too."""
+    """Scope of the cluster's default Gateways that serve it too."""
     hostnames: list[RouteHostname] | None = _items(16, "Hosts that the route is for; any when not set.", ATOMIC)
     rules: Annotated[list[HTTPRouteRule] | None, ROUTE_RULES] = Field(
         None, max_length=MAX_RULES, json_schema_extra=ATOMIC | {"default": DEFAULT_RULES}
     )
-    """What happens to requests, first match first. A list that the API server filled in counts as none."""
+    """Rules for requests, first match first. A list that the API server filled in counts as none."""

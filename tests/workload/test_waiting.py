@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.hooks.protocol import Parent, SyncRequest
+from app.hooks.protocol import NoObjects, Parent, SyncRequest
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
@@ -53,7 +53,7 @@ def observed(record: Json | str | None) -> SyncRequest[Children, Any]:
 
 
 def request(children: Children) -> SyncRequest[Children, Any]:
-    return SyncRequest(parent=Parent(), children=children)
+    return SyncRequest(Parent(), children, NoObjects())
 
 
 @pytest.mark.parametrize("text", ["a", "<b> & 'c'", "\\u003c", 'x"template":{', "ü"])

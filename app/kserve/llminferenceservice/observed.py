@@ -243,7 +243,7 @@ class ReconcileContext:
 
 def reconcile_context(service: Service, request: Request, settings: Settings) -> ReconcileContext:
     """Build the context of a sync. Raises :class:`OperatorConfigError`."""
-    related, system = request.related or Related(), settings.kserve_system_namespace
+    related, system = request.related, settings.kserve_system_namespace
     config_map = get(related.config_maps, constants.OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
     metadata, status = service.metadata, service.status

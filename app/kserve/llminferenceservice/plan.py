@@ -12,7 +12,7 @@ from app.kserve import devices, lora
 from app.kserve.constants import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
-from app.kserve.llminferenceservice.observed import ReconcileContext, Related, Request, Service, reconcile_context
+from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
 from app.kserve.lora import LORA_PATH
 from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
 from app.kserve.references import references
@@ -182,7 +182,7 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
 
     In a cluster ``PresetsCombined`` says the latter.
     """
-    related = request.related or Related()
+    related = request.related
     places = (service.metadata.namespace, settings.kserve_system_namespace)
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
     if is_stopped(service.metadata):

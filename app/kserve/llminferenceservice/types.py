@@ -117,7 +117,7 @@ class ParallelismSpec(KubeModel):
     data_rpc_port: Annotated[Int32 | None, defaulted("with worker")] = Field(None, alias="dataRPCPort", ge=1, le=65535)
     """Port by which the copies talk; 5555 when not set."""
     expert: Annotated[bool, _ON_SERVER] = False
-    """Whether experts are spread over the GPUs."""
+    """Spreads experts over the GPUs."""
 
     @property
     def is_data_parallel(self) -> bool:
@@ -152,14 +152,14 @@ class ScalingModifiers(KubeModel):
 
 class HorizontalPodAutoscalerConfig(KubeModel):
     name: Annotated[str, _EMPTY] = Field("", description="Must be empty: the autoscaler's name is fixed.")
-    behavior: _Behavior | None = Field(None, description="How fast replicas come and go.")
+    behavior: _Behavior | None = Field(None, description="Speed at which replicas are added and removed.")
 
 
 class KEDAAdvanced(KubeModel):
     horizontal_pod_autoscaler_config: HorizontalPodAutoscalerConfig | None = None
     """Details of the autoscaler that KEDA makes."""
     restore_to_original_replica_count: bool = False
-    """Whether replicas go back to their number before KEDA when it leaves."""
+    """Sets replicas back to their number before KEDA when it leaves."""
     scaling_modifiers: Annotated[ScalingModifiers | None, _EMPTY] = None
     """KEDA's formula; must stay empty."""
 
@@ -229,7 +229,7 @@ class KEDASpec(KubeModel):
 
 class HPASpec(KubeModel):
     behavior: _Behavior | None = None
-    """How fast replicas come and go."""
+    """Speed at which replicas are added and removed."""
 
 
 class WVASpec(KubeModel):
@@ -345,8 +345,8 @@ class WorkloadSpec(KubeModel):
     parallelism: ParallelismSpec | None = None
     """Distribution of one replica over GPUs and nodes."""
     kv_cache_offloading: Annotated[Json | None, honoured(_OFFLOADING)] = None
-    """Where key-value caches go when a GPU is full: cpu (host memory), evictionPolicy (lru or arc; defaults to lru) and
-    secondary, each a fileSystem with emptyDir or pvc."""
+    """Places for key-value caches when a GPU is full: cpu (host memory), evictionPolicy (lru or arc; defaults to lru)
+    and secondary, each a fileSystem with emptyDir or pvc."""
     labels: Annotated[dict[str, str] | None, _ON_PODS] = None
     """Labels for the pods."""
     annotations: Annotated[dict[str, str] | None, _ON_PODS] = None
@@ -417,7 +417,7 @@ class EndpointPickerIdentity(KubeModel):
     name: Annotated[str, PICKER_NAME] = Field(min_length=1, max_length=253)
     """Name."""
     failure_mode: FailureMode = "FailClose"
-    """What happens while it does not answer."""
+    """Reaction of the gateway while it does not answer."""
 
 
 class Port(KubeModel):

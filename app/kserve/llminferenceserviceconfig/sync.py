@@ -86,7 +86,7 @@ def _with_users(
     status: types.LLMInferenceServiceConfigStatus, request: Request, now: datetime, *, is_deleted: bool = False
 ) -> types.LLMInferenceServiceConfigStatus:
     """Return the status with the services that refer to the config, and with ``ConfigInUse``."""
-    services = request.related.services if request.related is not None else None
+    services = request.related.services
     ledger = ConditionLedger(status.conditions, now)
     if services is None:
         ledger.remove(types.IN_USE)

@@ -22,7 +22,7 @@ IN_USE = "ConfigInUse"
 
 class ConfigModelSpec(types.LLMModelSpec):
     uri: Annotated[str, HONOURED] = ""
-    """Where the model is, as in a service. A config may leave it out."""
+    """Address of the model, as in a service. A config may leave it out."""
 
 
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):

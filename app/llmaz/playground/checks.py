@@ -22,7 +22,7 @@ from app.llmaz.checks import (
     workload_warnings,
 )
 from app.llmaz.names import DEFAULT_BACKEND
-from app.llmaz.playground.observed import Related, Request
+from app.llmaz.playground.observed import Request
 from app.llmaz.playground.plan import plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec
 from app.llmaz.quantities import check_resources, low_limits
@@ -143,7 +143,7 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
 
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if the objects it refers to are not available."""
-    related, spec = request.related or Related(), playground.spec
+    related, spec = request.related, playground.spec
     claim, path = spec.claims, SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
     names = claim.names
     if not names or any(get(related.models, name) is None for name in names):

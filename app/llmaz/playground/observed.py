@@ -47,7 +47,7 @@ Request = SyncRequest[Children, Related]
 
 def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> Json:
     """Return the models, the runtimes, and the choice of the loader."""
-    related, metadata = request.related or Related(), request.parent.metadata
+    related, metadata = request.related, request.parent.metadata
     return {
         "models": specs(related.models),
         "runtimes": specs(related.runtimes),

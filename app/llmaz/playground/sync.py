@@ -18,7 +18,7 @@ from app.workload.waiting import RESYNC
 
 def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """Return the inference Service and the autoscaler, or the observed children if these cannot be decided."""
-    related = request.related or Related()
+    related = request.related
     decided = _conflict(playground, request.children, related) or plan(playground, related, settings)
     if isinstance(decided, Cause):
         stopped = aborted(playground.status, decided, now, replicas=playground.spec.replicas)

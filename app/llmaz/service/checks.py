@@ -23,7 +23,7 @@ from app.llmaz.checks import workload_name, workload_warnings
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.references import Obstacle
 from app.llmaz.service import types
-from app.llmaz.service.observed import Related, Request
+from app.llmaz.service.observed import Request
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
 from app.workload import podrules
@@ -282,7 +282,7 @@ _OF_THE_CLUSTER = (types.Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONF
 
 def against_related(service: types.Service, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
-    related, claimed = request.related or Related(), service.spec.claims.names
+    related, claimed = request.related, service.spec.claims.names
     if not claimed or any(get(related.models, name) is None for name in claimed):
         return []
     decided = plan(service, request.children, related, settings)

@@ -11,7 +11,7 @@ from app.kube.conditions import was_ready
 from app.kube.objects import ObservedDeployment
 from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
-from app.llmaz.service.observed import Related, Request
+from app.llmaz.service.observed import Request
 from app.llmaz.service.plan import Plan, Workload, plan
 from app.llmaz.service.types import Reason, Service
 from app.llmaz.status import aborted, kept_children, outstanding_causes
@@ -23,7 +23,7 @@ from app.workload.waiting import RESYNC
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """Return the workload and its core Service, or the observed children if these cannot be decided."""
-    related, children = request.related or Related(), request.children
+    related, children = request.related, request.children
     decided = plan(service, children, related, settings)
     if isinstance(decided, Cause):
         return _aborted(service, decided, request, now)

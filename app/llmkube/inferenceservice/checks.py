@@ -423,7 +423,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 
 def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Return the warnings about the service and its Model, if the Model is among the related objects."""
-    related: observed.Related = request.related or observed.Related()
+    related: observed.Related = request.related
     metadata, spec = service.metadata, service.spec
     model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
     if model is None:

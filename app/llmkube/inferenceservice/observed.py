@@ -180,7 +180,7 @@ _STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
 
 def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> Json:
     """Return the Models, the location of their files, and the names of the claims."""
-    related = request.related or Related()
+    related = request.related
     stored = {key: _stored(model) for key, model in (related.models or {}).items()}
     return {"models": specs(related.models), "files": stored, "claims": sorted(related.claims or {})}
 

@@ -44,7 +44,7 @@ Request = SyncRequest[Children, Related]
 
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    metadata, spec, related = resource.metadata, resource.spec, request.related or Related()
+    metadata, spec, related = resource.metadata, resource.spec, request.related
     model = usable(spec.model_ref, get(related.models, spec.model_ref, metadata.namespace))
     inputs = StatusInputs(now, _priority(spec, related))
     if isinstance(model, UnusableModel):
@@ -70,7 +70,7 @@ def _in_cluster(
     resource: Service, model: Model, request: Request, settings: Settings, inputs: StatusInputs
 ) -> SyncResponse:
     metadata, spec = resource.metadata, resource.spec
-    children, related = request.children, request.related or Related()
+    children, related = request.children, request.related
     claim = settings.llmkube_model_cache_claim
     draft = get(related.models, draft_name(spec), metadata.namespace)
     has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None

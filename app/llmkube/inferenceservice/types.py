@@ -73,7 +73,7 @@ class EndpointGateway(KubeModel):
     """A route of Envoy AI Gateway, which is not made here."""
 
     enabled: bool = False
-    """Whether a route is requested."""
+    """Requests a route."""
     gateway_ref: GatewayReference
     """The Gateway of the route."""
     model_name: str = ""
@@ -88,7 +88,7 @@ class Endpoint(KubeModel):
     path: Annotated[str, DEFAULTED] = "/v1/chat/completions"
     """Path in status.endpoint. It changes nothing about the server."""
     type: Annotated[Literal["ClusterIP", "NodePort", "LoadBalancer"], DEFAULTED] = "ClusterIP"
-    """How the Service is reachable."""
+    """Type of the Service."""
     node_port: Annotated[Int32 | None, honoured("endpoint.type NodePort")] = Field(default=None, ge=30000, le=32767)
     """Port on the nodes. Allocated by the cluster if not set."""
     gateway: Annotated[EndpointGateway | None, no_effect(GATEWAY_HINT)] = None
@@ -177,8 +177,8 @@ class SpeculativeDecoding(KubeModel):
     )
 
     type: Annotated[SpeculationType, HONOURED, Flag("--spec-type", (), _LLAMACPP)]
-    """How tokens are drafted. draft is short for draft-simple, mtp for draft-mtp; none and disabled switch speculative
-    decoding off."""
+    """Method by which tokens are drafted. draft is short for draft-simple, mtp for draft-mtp; none and disabled switch
+    speculative decoding off."""
     draft_model_ref: Annotated[str, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = ""
     """Name of the draft Model, in the same namespace."""
     draft_model: Annotated[str | None, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
@@ -300,11 +300,11 @@ class RolloutPolicy(KubeModel):
     """The wait of a new template for requests in flight."""
 
     wait_for_idle: bool = False
-    """Whether a rollout waits until no request is in flight."""
+    """Lets a rollout wait until no request is in flight."""
     idle_timeout_seconds: int = Field(default=300, ge=0)
     """Maximum time to wait, in seconds."""
     force: bool = False
-    """Whether the rollout starts at once."""
+    """Starts the rollout at once."""
 
 
 class InferenceServiceSpec(KubeModel):
@@ -362,9 +362,9 @@ class InferenceServiceSpec(KubeModel):
     flash_attention: Annotated[
         bool | None, HONOURED, Flag("--flash-attn", ("-fa",), _LLAMACPP, needs_gpu=True, value="on")
     ] = None
-    """Whether flash attention is used. llamacpp with a GPU only; on metal it is on unless false."""
+    """Uses flash attention. llamacpp with a GPU only; on metal it is on unless false."""
     jinja: Annotated[bool, HONOURED, Flag("--jinja", (), _LLAMACPP)] = False
-    """Whether the model's own chat template is rendered, which tool calls need. llamacpp only."""
+    """Renders the model's own chat template, which tool calls need. llamacpp only."""
     cache_type_k: Annotated[
         CacheType | None, HONOURED, Flag("--cache-type-k", ("-ctk",), _LLAMACPP, memory=(Memory.KEYS,))
     ] = None
@@ -384,7 +384,7 @@ class InferenceServiceSpec(KubeModel):
     moe_cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-moe", ("-cmoe",), _LLAMACPP, memory=(Memory.HOST,))] = Field(
         default=False, alias="moeCPUOffload"
     )
-    """Whether the weights of all experts are kept in host memory. llamacpp only."""
+    """Keeps the weights of all experts in host memory. llamacpp only."""
     moe_cpu_layers: Annotated[
         Int32 | None, HONOURED, Flag("--n-cpu-moe", ("-ncmoe",), _LLAMACPP, default=0, memory=(Memory.HOST,))
     ] = Field(default=None, alias="moeCPULayers", ge=0)
@@ -392,9 +392,9 @@ class InferenceServiceSpec(KubeModel):
     no_kv_offload: Annotated[bool, HONOURED, Flag("--no-kv-offload", ("-nkvo",), _LLAMACPP, memory=(Memory.HOST,))] = (
         False
     )
-    """Whether the key-value cache is kept in host memory. llamacpp only."""
+    """Keeps the key-value cache in host memory. llamacpp only."""
     no_warmup: Annotated[bool, HONOURED, Flag("--no-warmup", (), _LLAMACPP)] = False
-    """Whether the empty run after loading is skipped. llamacpp only."""
+    """Skips the empty run after loading. llamacpp only."""
     reasoning_budget: Annotated[Int32 | None, HONOURED, Flag("--reasoning-budget", (), _LLAMACPP)] = Field(
         default=None, ge=0
     )
@@ -456,7 +456,7 @@ class InferenceServiceSpec(KubeModel):
     image_pull_secrets: Annotated[list[LocalObjectReference], PASSED_THROUGH] = Field(default_factory=list)
     """Secrets that hold credentials of image registries."""
     priority: Annotated[Priority, DEFAULTED] = "normal"
-    """How important the service is; names one of the PriorityClasses llmkube-*."""
+    """Importance of the service; names one of the PriorityClasses llmkube-*."""
     priority_class_name: Annotated[str, HONOURED] = ""
     """PriorityClass of the pods. Overrides priority."""
     eviction_protection: Annotated[bool, passed_through("to the agent, on metal only")] = False

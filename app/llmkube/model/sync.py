@@ -33,7 +33,7 @@ Request = SyncRequest[Children, Related]
 
 
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    related = request.related or Related()
+    related = request.related
     shared = get(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
     model_plan = _plan(model, shared is not None, request.children, related, settings)
     observed = _observe(model_plan, request.children, related, model.status, settings)

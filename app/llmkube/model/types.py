@@ -38,8 +38,8 @@ class Sharding(KubeModel):
     """The split of a model over several GPUs."""
 
     strategy: Annotated[Literal["layer", "tensor", "row", "pipeline", "none"], defaulted("runtime llamacpp")] = "layer"
-    """How llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or none. pipeline does not
-    exist in llama.cpp and acts like layer."""
+    """Mode in which llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or none. pipeline
+    does not exist in llama.cpp and acts like layer."""
     layer_split: Annotated[list[str], honoured("runtime llamacpp")] = Field(default_factory=list)
     """Layers of each GPU as start-end, one entry per GPU, such as 0-19. Other forms give equal shares."""
 
@@ -107,8 +107,8 @@ class GPU(KubeModel):
     toleration_key: Annotated[str, honoured("pods of the cluster")] = Field(default="", pattern=EXTENDED_RESOURCE)
     """Taint that pods with a GPU tolerate. Absent: the name of the requested resource."""
     runtime: Annotated[Literal["vulkan", "rocm"] | None, honoured("runtime llamacpp, vendor amd")] = None
-    """How llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an image has one that
-    is built for it."""
+    """Interface by which llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an image
+    has one that is built for it."""
     resource_claims: Annotated[list[DeviceClaim], passed_through("to pods of the cluster"), _ONE_CLAIM] = Field(
         default_factory=list, max_length=16
     )
@@ -116,7 +116,7 @@ class GPU(KubeModel):
     layers: Annotated[Int32 | None, defaulted("runtime llamacpp, and metal")] = Field(default=None, ge=-1)
     """Layers that llama.cpp puts on the GPU. 0, -1 and absent mean all of them."""
     sharding: Sharding | None = None
-    """How the model is split when a pod has more than one GPU."""
+    """Split of the model when a pod has more than one GPU."""
 
 
 class Hardware(KubeModel):
@@ -161,7 +161,7 @@ class ModelSpec(KubeModel):
     }
 
     source: Annotated[str, HONOURED] = Field(pattern=SOURCE_PATTERN)
-    """Where the weights are: an http or https URL of one file, a Hugging Face repository as owner/name,
+    """Address of the weights: an http or https URL of one file, a Hugging Face repository as owner/name,
     hf://owner/name[@revision][/file] for one of its revisions or files, s3://bucket/key, pvc://claim/path for a volume
     of the same namespace, or an absolute path (also as file://) on the node."""
     source_secret_ref: Annotated[SecretReference | None, honoured("where a Job or a pod of the cluster fetches")] = None
@@ -180,7 +180,7 @@ class ModelSpec(KubeModel):
     refresh_policy: Annotated[
         Literal["IfNotPresent", "OnChange"], defaulted("sources http, https, hf and s3 without `sha256`, not on metal")
     ] = "IfNotPresent"
-    """Whether a pod that starts keeps the file that is there, or asks the server if it has changed."""
+    """Lets a pod that starts keep the file that is there, or ask the server if it has changed."""
     format: Annotated[
         Literal["gguf", "mlx", "safetensors", "pytorch", "custom"],
         defaulted("services report a runtime that cannot load it"),

@@ -1,4 +1,4 @@
-"""What a service's options mean to its server: the GPU memory they require, and those that its engine rejects."""
+"""Consequences of a service's options for its server: the GPU memory they require, and those its engine rejects."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any

@@ -50,7 +50,7 @@ class Speculative(KubeModel):
     """Speculative decoding: a small draft model proposes tokens, the large model verifies them."""
 
     enabled: Annotated[bool, HONOURED] = False
-    """Whether speculative decoding is on. Requires model."""
+    """Switches speculative decoding on. Requires model."""
     model: Annotated[str, HONOURED] = ""
     """Draft model: the name of a Model in this namespace, or else a repository or path for vLLM."""
     num_speculative_tokens: Annotated[Int32 | None, DEFAULTED] = Field(default=4, ge=1, le=16)
@@ -77,9 +77,9 @@ class VLLMConfig(KubeModel):
     kv_cache_dtype: KVCacheType = "auto"
     kv_cache_custom_dtype: KVCacheCustomType = ""
     enable_prefix_caching: Annotated[bool, HONOURED, Flag("--enable-prefix-caching")] = False
-    """Whether requests with the same beginning share a part of the key-value cache."""
+    """Lets requests with the same beginning share a part of the key-value cache."""
     enable_chunked_prefill: Annotated[bool, HONOURED, Flag("--enable-chunked-prefill")] = False
-    """Whether long prompts are computed in chunks, between other requests."""
+    """Computes long prompts in chunks, between other requests."""
     max_num_batched_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-num-batched-tokens")] = Field(
         default=None, ge=512
     )
@@ -93,7 +93,7 @@ class VLLMConfig(KubeModel):
     speculative: Annotated[Speculative | None, Flag("--speculative-config", ("-sc",), memory=(Memory.MORE,))] = None
     """Speculative decoding."""
     enable_expert_parallel: Annotated[bool, HONOURED, Flag("--enable-expert-parallel")] = False
-    """Whether the experts of a mixture-of-experts model are distributed over the GPUs."""
+    """Distributes the experts of a mixture-of-experts model over the GPUs."""
     hf_token_secret_ref: Token = None
     cpu_offload_gb: Annotated[
         Int32 | None, honoured("with a GPU"), Flag("--cpu-offload-gb", needs_gpu=True, memory=(Memory.HOST,))
@@ -125,7 +125,7 @@ class SGLangSpeculative(KubeModel):
     """Speculative decoding of SGLang."""
 
     enabled: Annotated[bool, HONOURED] = False
-    """Whether speculative decoding is on. Requires algorithm and draftModelPath."""
+    """Switches speculative decoding on. Requires algorithm and draftModelPath."""
     algorithm: Annotated[
         Literal["EAGLE", "EAGLE3", "Medusa"] | None, HONOURED, Flag("--speculative-algorithm", memory=(Memory.MORE,))
     ] = None
@@ -231,9 +231,9 @@ class SGLangConfig(KubeModel):
     log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, HONOURED, Flag("--log-level")] = None
     """Log level of SGLang."""
     trust_remote_code: Annotated[bool, HONOURED, Flag("--trust-remote-code")] = False
-    """Whether code from the model's repository may run."""
+    """Allows code from the model's repository to run."""
     skip_tokenizer_init: Annotated[bool, HONOURED, Flag("--skip-tokenizer-init")] = False
-    """Whether the tokenizer is left out. Requests then carry token ids."""
+    """Leaves the tokenizer out. Requests then carry token ids."""
     hf_token_secret_ref: Token = None
 
 
@@ -245,5 +245,5 @@ class PersonaPlexConfig(KubeModel):
     ] = Field(default=False, alias="quantize4Bit")
     """No effect: PersonaPlex does not load weights in four bits."""
     cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-offload")] = False
-    """Whether weights that do not fit the GPU are kept in host memory."""
+    """Keeps weights that do not fit the GPU in host memory."""
     hf_token_secret_ref: Token = None

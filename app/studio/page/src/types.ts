@@ -151,7 +151,7 @@ export interface GraphRequest {
   settings?: Record<string, string>;
   /** Names of `GET /api/scenes`. */
   scenes?: readonly string[];
-  /** Whether nodes have their YAML; `POST /api/yaml` has that of one. */
+  /** Includes the YAML of nodes; `POST /api/yaml` has that of one. */
   yaml?: boolean;
 }
 
