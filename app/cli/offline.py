@@ -19,6 +19,7 @@ from app.cli import options
 from app.cli.catalogue import installed
 from app.cli.kinds import INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
+from app.cli.references import missing
 from app.cli.simulate import Cluster, Send
 from app.cli.world import inner_key, outer_key, related, stored
 from app.errors import ProtocolError
@@ -145,30 +146,34 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
 
 
 def tell_assumptions(command: str, manifests: Sequence[Manifest], world: options.World) -> None:
-    """Print on standard error which objects are taken as given and read, although no file describes them."""
-    names: dict[str, list[str]] = {}
-    for kind, name in _assumptions(manifests, world) if INSTALLATION not in world.without else ():
-        names.setdefault(kind, []).append(name)
-    if names:
-        objects = "; ".join(f"{kind} {', '.join(sorted(listed))}" for kind, listed in sorted(names.items()))
-        options.warn(command, [f"taken as given: {objects} (--without {INSTALLATION} changes that)"])
-
-
-def _assumptions(manifests: Sequence[Manifest], world: options.World) -> set[tuple[str, str]]:
-    """Return kind and name of the objects that hooks of the manifests read and that no file describes."""
+    """Print on standard error what hooks read that no file describes: taken as given, or missing."""
     identities = {manifest: key for manifest in manifests if (key := identity(manifest, world.namespace))}
-    described = set(identities.values())
     cluster = holding(identities, world.namespace, world.without)
-    return {
-        (document["kind"], document["metadata"]["name"])
-        for manifest in identities
-        if (kind := served(manifest)) is not None
-        for key, group in related(
-            kind, cluster.rules(kind, in_cluster(manifest, world.namespace)), cluster.objects
-        ).items()
-        for inner, document in group.items()
-        if (key, inner) not in described
-    }
+    described, given, absent = set(identities.values()), set(), set()
+    for manifest in identities:
+        kind = served(manifest)
+        if kind is None:
+            continue
+        document = in_cluster(manifest, world.namespace)
+        absent |= {(reference.kind, reference.name) for reference in missing(kind, document, cluster)}
+        given |= {
+            (item["kind"], item["metadata"]["name"])
+            for key, group in related(kind, cluster.rules(kind, document), cluster.objects).items()
+            for inner, item in group.items()
+            if (key, inner) not in described
+        }
+    if given and INSTALLATION not in world.without:
+        options.warn(command, [f"taken as given: {_listed(given)} (--without {INSTALLATION} changes that)"])
+    if absent:
+        options.warn(command, [f"not among the files: {_listed(absent)}"])
+
+
+def _listed(objects: set[tuple[str, str]]) -> str:
+    """Return kinds and names, as in ``Model a, b; Gateway c``."""
+    names: dict[str, list[str]] = {}
+    for kind, name in sorted(objects):
+        names.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind} {', '.join(listed)}" for kind, listed in names.items())
 
 
 @cache

@@ -1,10 +1,12 @@
 """References to objects that are not among the files, although others of their kind are."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from app.cli.kinds import SERVED, find
 from app.cli.simulate import Cluster
+from app.cli.world import outer_key
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.correction import closest_name
@@ -15,12 +17,26 @@ from app.kube.names import is_dns1123_subdomain
 EACH = "*"
 
 
-def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield references to missing objects of the served kinds, with a suggestion.
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A reference to an object of a served kind that is not among the files."""
 
-    The customize hook asks for references by name, or for all objects of a namespace if they may be found by another
-    way, such as a preset: then only a name that is nearly there, or there elsewhere, is doubted. A name that is not in
-    the spec is a default, and a value that cannot be an object's name, such as a repository ID, is not a reference.
+    kind: str
+    name: str
+    path: Path
+    places: list[str]
+    """Namespaces in which it may be; empty for a kind without namespaces."""
+    certain: bool
+    """True if only an object of this name will do."""
+    held: Mapping[str, Json]
+    """The objects of the kind among the files."""
+
+
+def missing(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[Missing]:
+    """Yield the references of a spec to objects of the served kinds that the cluster does not have.
+
+    A name that is not in the spec is a default, and a value that cannot be an object's name, such as a repository ID,
+    is not a reference.
     """
     namespaces: dict[tuple[str, str], list[str]] = defaultdict(list)
     certain: set[tuple[str, str]] = set()
@@ -32,18 +48,25 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[
     excluded = {"", *(child.key for child in kind.resource.children)}
     for (target, name), places in namespaces.items():
         held = {} if target in excluded else cluster.objects.of_kind(target)
-        if all((target, inner) in cluster.installed for inner in held) or any(
-            (f"{place}/{name}" if place else name) in held for place in places
-        ):
+        path = place(document, target.partition(".")[0], name) if is_dns1123_subdomain(name) else None
+        is_held = any((f"{place}/{name}" if place else name) in held for place in places)
+        if target not in excluded and path is not None and not is_held:
+            yield Missing(target.partition(".")[0], name, path, places, (target, name) in certain, held)
+
+
+def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield references to missing objects of kinds of which the files have others, with a suggestion.
+
+    The customize hook asks for references by name, or for all objects of a namespace if they may be found by another
+    way, such as a preset: then only a name that is nearly there, or there elsewhere, is doubted.
+    """
+    for reference in missing(kind, document, cluster):
+        name, places, held = reference.name, reference.places, reference.held
+        if all((outer_key(item), inner) in cluster.installed for inner, item in held.items()):
             continue
-        if not is_dns1123_subdomain(name):
-            continue
-        near, elsewhere = closest_name(name, _names_in(held, places)), _namespaces_of(name, held)
-        if not (near or elsewhere or (target, name) in certain):
-            continue
-        path = place(document, target.partition(".")[0], name)
-        if path is not None:
-            yield path, _words(target.partition(".")[0], name, places, list(held), near)
+        near = closest_name(name, _names_in(held, places))
+        if near or _namespaces_of(name, held) or reference.certain:
+            yield reference.path, _words(reference.kind, name, places, list(held), near)
 
 
 def _strings(value: object, field: Sequence[str], path: Path) -> Iterator[tuple[Path, str]]:

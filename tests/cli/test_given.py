@@ -31,6 +31,15 @@ def test_what_is_not_read_is_not_said(command: Command) -> None:
     assert "BackendRuntime" not in command("validate", file).err.split("taken as given")[-1].split("(")[0]
 
 
+@pytest.mark.parametrize("name", ["validate", "explain", "render", "fit"])
+def test_every_command_names_what_is_missing(command: Command, name: str) -> None:
+    """A Model may be in the cluster, so that alone is no finding."""
+    model, playground = llmaz()
+    missing = f"not among the files: OpenModel {model['metadata']['name']}"
+    assert missing in command(name, command.file("service.yaml", playground)).err
+    assert "not among" not in command(name, command.file("all.yaml", model, playground)).err
+
+
 def test_an_engine_of_the_installation_is_there(command: Command) -> None:
     file = command.file("all.yaml", *llmaz())
     assert "kind: Deployment" in command("render", file).out
