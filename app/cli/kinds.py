@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from app.kube.field import nearest
@@ -69,10 +70,10 @@ def find(api_version: str, kind: str) -> AnyKind | None:
     )
 
 
-def all_kinds() -> list[AnyKind]:
-    """Return the served kinds, in the order of :data:`SERVED`."""
+def all_kinds() -> Iterator[AnyKind]:
+    """Yield the served kinds, in the order of :data:`SERVED`. A family is imported with its first kind."""
     loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())
-    return [kind for kind in loaded if kind is not None]
+    return (kind for kind in loaded if kind is not None)
 
 
 def find_version(api_version: str, kind: str) -> AnyKind | None:
