@@ -27,6 +27,7 @@ LAYOUT = {
     "cli/validate.py",
     "cli/yamlproblems.py",
     "cli/origins.py",
+    "cli/files.py",
     "cli/simulate.py",
     "simulation.py",
 }
