@@ -18,12 +18,10 @@ from app.kserve.llminferenceservice import types
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
-from app.kserve.references import References, adapter_names, references
+from app.kserve.references import References, references
 from app.kserve.spec.template.language import OPEN
 from app.kube import objects, resource
-from app.kube.base import Json
 from app.kube.conditions import since
-from app.kube.merge import find
 from app.settings import Settings
 
 # Gateway API and its inference extension.
@@ -124,17 +122,51 @@ class ServiceAccount(objects.RelatedMeta):
 # Services that share requests with this one.
 
 
-class Peer(objects.RelatedMeta):
-    """Another service, whose spec is plain JSON."""
+class PeerRouteSpec(objects.Observed):
+    group: str | None = None
+    weight: int | None = None
 
-    spec: Json = msgspec.field(default_factory=dict)
+
+class PeerPool(objects.Observed):
+    ref: objects.Named = msgspec.field(default_factory=objects.Named)
+
+
+class PeerScheduler(objects.Observed):
+    pool: PeerPool = msgspec.field(default_factory=PeerPool)
+
+
+class PeerRouter(objects.Observed):
+    route: PeerRouteSpec = msgspec.field(default_factory=PeerRouteSpec)
+    scheduler: PeerScheduler | None = None
+
+
+class PeerLoRA(objects.Observed):
+    adapters: Any = None
+
+
+class PeerModel(objects.Observed):
+    name: str = ""
+    lora: PeerLoRA = msgspec.field(default_factory=PeerLoRA)
+
+
+class PeerSpec(objects.Observed):
+    model: PeerModel = msgspec.field(default_factory=PeerModel)
+    router: PeerRouter = msgspec.field(default_factory=PeerRouter)
+
+
+class Peer(objects.RelatedMeta):
+    """Another service of the same route group."""
+
+    spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
     status: objects.ConditionsStatus = msgspec.field(default_factory=objects.ConditionsStatus)
 
     @property
     def models(self) -> frozenset[str]:
         """Model names that requests may use."""
-        base = find(self.spec, ("model", "name")) or self.metadata.name
-        return frozenset((base, *adapter_names(self.spec)))
+        listed = self.spec.model.lora.adapters
+        entries = listed if isinstance(listed, list) else []
+        names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")]
+        return frozenset((self.spec.model.name or self.metadata.name, *names))
 
 
 # The hook's view.

@@ -8,12 +8,10 @@ from app.kserve.gatewayapi import ROOT_PATH
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
 from app.kserve.llminferenceservice.types import ConditionType, Reason
 from app.kserve.names import Names
-from app.kserve.references import references
 from app.kserve.results import ConditionState
 from app.kserve.spec.complete import replaced_as_a_whole
 from app.kube.base import Json
 from app.kube.conditions import is_true
-from app.kube.merge import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,8 @@ def group_of(
     present = {backend.name for rule in rules or () for backend in rule.backend_refs or ()}
     members, divergent = [service], []
     for peer in peers:
-        name, route = peer.metadata.name, find(peer.spec, ("router", "route")) or {}
-        if name == service.name or route.get("group") != group or peer.metadata.deletion_timestamp:
+        name, route = peer.metadata.name, peer.spec.router.route
+        if name == service.name or route.group != group or peer.metadata.deletion_timestamp:
             continue
         backend = _backend(peer)
         conditions = peer.status.conditions
@@ -69,7 +67,7 @@ def group_of(
         if peer.models != models:
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend["name"] in present):
-            members.append(Member(name, 0 if stopped else route.get("weight") or 0, backend, stopped))
+            members.append(Member(name, 0 if stopped else route.weight or 0, backend, stopped))
     return Group(group, sorted(members, key=lambda member: member.name), sorted(divergent))
 
 
@@ -82,10 +80,10 @@ def service_backend(name: str) -> Json:
 
 
 def _backend(peer: Peer) -> Json:
-    names = Names(peer.metadata.name)
-    if find(peer.spec, ("router", "scheduler")) is None:
+    names, scheduler = Names(peer.metadata.name), peer.spec.router.scheduler
+    if scheduler is None:
         return service_backend(names.workload_service)
-    return pool_backend(next(iter(references(peer.spec).pools), names.pool))
+    return pool_backend(scheduler.pool.ref.name or names.pool)
 
 
 def shared(route: Json, prefix: str, prefixes: Sequence[str], members: Sequence[Member]) -> Json:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.cli.manifests import ManifestError
 from app.kube.base import Json
 from tests.kserve.objects import Cluster, customize, fields, gateway, service
 
@@ -60,6 +61,23 @@ def test_a_member_is_its_pool_or_its_service(spec: Json, backend: str) -> None:
     peer = member("other")
     peer["spec"]["router"] = spec
     assert weights(shared(peer)) == {"demo-inference-pool": 30, backend: 5}
+
+
+@pytest.mark.parametrize("path", [("route",), ("scheduler", "pool", "ref"), ("scheduler", "pool", "ref", "name")])
+@pytest.mark.parametrize("value", ["x", 5, [None], {"a": 1}])
+def test_a_peer_that_no_api_server_sends_is_refused_or_ignored(path: tuple[str, ...], value: object) -> None:
+    """The hook never fails for the form of another object."""
+    peer = member("other")
+    router: Any = value
+    for name in reversed(path):
+        router = {name: router}
+    peer["spec"]["router"] = {"route": {"group": "chat"}, **router}
+    try:
+        cluster = shared(peer)
+    except ManifestError as refused:
+        assert "not a v2 hook request" in str(refused)
+    else:
+        assert weights(cluster)["demo-inference-pool"] == 30
 
 
 def test_a_member_that_is_not_ready_waits() -> None:
