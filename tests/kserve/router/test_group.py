@@ -63,21 +63,17 @@ def test_a_member_is_its_pool_or_its_service(spec: Json, backend: str) -> None:
     assert weights(shared(peer)) == {"demo-inference-pool": 30, backend: 5}
 
 
+@pytest.mark.parametrize("value", [5, [None], True])
 @pytest.mark.parametrize("path", [("route",), ("scheduler", "pool", "ref"), ("scheduler", "pool", "ref", "name")])
-@pytest.mark.parametrize("value", ["x", 5, [None], {"a": 1}])
-def test_a_peer_that_no_api_server_sends_is_refused_or_ignored(path: tuple[str, ...], value: object) -> None:
+def test_a_peer_that_no_api_server_sends_is_refused(path: tuple[str, ...], value: object) -> None:
     """The hook never fails for the form of another object."""
-    peer = member("other")
     router: Any = value
     for name in reversed(path):
         router = {name: router}
+    peer = member("other")
     peer["spec"]["router"] = {"route": {"group": "chat"}, **router}
-    try:
-        cluster = shared(peer)
-    except ManifestError as refused:
-        assert "not a v2 hook request" in str(refused)
-    else:
-        assert weights(cluster)["demo-inference-pool"] == 30
+    with pytest.raises(ManifestError, match="not a v2 hook request"):
+        shared(peer)
 
 
 def test_a_member_that_is_not_ready_waits() -> None:
