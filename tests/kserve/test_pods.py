@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.kserve.spec import presets
+from app.kserve.spec.presets.edition import LATENCY_PREDICTOR
 from app.kube.base import Json
 from app.kube.field import Path
 from app.workload import podrules, wholepod
@@ -257,7 +258,7 @@ def test_the_presets_obey_every_rule(edition: Mapping[str, Json]) -> None:
         for side in (preset, preset.get("prefill") or {}, (preset.get("router") or {}).get("scheduler") or {}):
             for key in ("template", "worker"):
                 pod, path = side.get(key) or {}, Path(suffix).child(key)
-                if suffix == presets.LATENCY_PREDICTOR and pod:
+                if suffix == LATENCY_PREDICTOR and pod:
                     pod = {**pod, "containers": pod["containers"][1:]}  # the first container is the scheduler preset's
                 found += [*podrules.check(podrules.POD, pod, path), *wholepod.amounts(pod, path)]
                 found += wholepod.missing(pod, path, {})

@@ -25,6 +25,7 @@ from app.kserve.spec.find import ConfigFinder, choose_presets
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
+from app.kserve.spec.presets.edition import ROUTE
 from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.tracing import traced
@@ -215,7 +216,7 @@ def _config(inputs: CombineInputs, name: str) -> Layer:
 def _preset(inputs: CombineInputs, suffix: str) -> Layer:
     """A preset under the name that was pinned; the route's always under its present one."""
     name = inputs.prefix + suffix
-    if suffix in presets.PINNED and suffix != presets.ROUTE:
+    if suffix in presets.PINNED and suffix != ROUTE:
         name = inputs.pins.get(PIN_PREFIX + suffix) or name
     layer = inputs.finder.config(name)
     if layer is None:

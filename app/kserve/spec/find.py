@@ -13,9 +13,9 @@ from app.hooks.reader import read_related
 from app.kserve.constants import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.conversion import with_criticality
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
-from app.kserve.spec import presets
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
 from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, document_of, plugins
+from app.kserve.spec.presets import PINNED, edition
 from app.kube import field
 from app.kube.base import Json
 from app.kube.merge import find
@@ -91,7 +91,7 @@ def _layer(source: str, spec: object, raw: bytes) -> Layer:
 
 def pinned(previous: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Return ``status.annotations``: preset names that this service keeps when a release renames its presets."""
-    missing = (suffix for suffix in presets.PINNED if not previous.get(PIN_PREFIX + suffix))
+    missing = (suffix for suffix in PINNED if not previous.get(PIN_PREFIX + suffix))
     return {**previous, **{PIN_PREFIX + suffix: prefix + suffix for suffix in missing}}
 
 
@@ -99,20 +99,16 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
     """Suffixes of the presets that a service of these specs gets, in merge order (KS-2.3)."""
     chosen = []
     if _any(specs, "router", "scheduler") is not None and not _any(specs, "router", "scheduler", "pool", "ref", "name"):
-        chosen.append(presets.SCHEDULER)
+        chosen.append(edition.SCHEDULER)
         if any(_predicts_latency(spec) for spec in specs):
-            chosen.append(presets.LATENCY_PREDICTOR)
+            chosen.append(edition.LATENCY_PREDICTOR)
     if _any(specs, "router", "route") is not None and not _any(specs, "router", "route", "http", "refs"):
-        chosen.append(presets.ROUTE)
+        chosen.append(edition.ROUTE)
     if _any(specs, "tracing") is not None:
-        chosen.append(presets.TRACING)
+        chosen.append(edition.TRACING)
     if _any(specs, "prefill") is None:
-        return chosen + _workload_preset(specs, "config-llm-")
-    return (
-        chosen
-        + _workload_preset(specs, "config-llm-prefill-", "prefill")
-        + _workload_preset(specs, "config-llm-decode-")
-    )
+        return chosen + _workload_preset(specs, edition.ONLY)
+    return chosen + _workload_preset(specs, edition.PREFILL, "prefill") + _workload_preset(specs, edition.DECODE)
 
 
 def _predicts_latency(spec: Json) -> bool:
@@ -123,11 +119,11 @@ def _predicts_latency(spec: Json) -> bool:
 def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str]:
     """Return the preset of one workload at ``base``; None if no parallelism is set for a worker."""
     if _any(specs, *base, "worker") is None:
-        form = "template"
+        form = edition.SINGLE_NODE
     elif _any(specs, *base, "parallelism", "data") or _any(specs, *base, "parallelism", "dataLocal"):
-        form = "worker-data-parallel"
+        form = edition.DATA_PARALLEL
     elif _any(specs, *base, "parallelism", "pipeline"):
-        form = "worker-pipeline-parallel"
+        form = edition.PIPELINE
     else:
         return []
     return [prefix + form]

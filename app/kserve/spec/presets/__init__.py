@@ -9,16 +9,13 @@ from typing import Any
 
 from app.kserve.spec.merge import Layer
 from app.kserve.spec.presets import v017, v020
+from app.kserve.spec.presets.edition import LATENCY_PREDICTOR, PIPELINE, TRACING
 from app.kserve.spec.template.language import OPEN, Template
 from app.kube.base import Json
 
-SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "config-llm-tracing"
-LATENCY_PREDICTOR = "config-llm-scheduler-latency-predictor"
-_PIPELINE = "worker-pipeline-parallel"
-
 SUFFIXES = tuple(v020.PRESETS)
 """The names of the presets without the configured prefix (``kserve-``), the same in every edition."""
-PINNED = tuple(s for s in SUFFIXES if s not in (TRACING, LATENCY_PREDICTOR) and not s.endswith(_PIPELINE))
+PINNED = tuple(s for s in SUFFIXES if s not in (TRACING, LATENCY_PREDICTOR) and not s.endswith(PIPELINE))
 """Names that ``status.annotations`` keeps: the eight that KServe keeps there, too."""
 
 
@@ -56,5 +53,5 @@ def pipelines(chosen: Mapping[str, Layer]) -> set[str]:
     return {
         "prefill" if "prefill" in suffix else ""
         for suffix, layer in chosen.items()
-        if suffix.endswith(_PIPELINE) and any(layer.spec == edition[suffix] for edition in EDITIONS.values())
+        if suffix.endswith(PIPELINE) and any(layer.spec == edition[suffix] for edition in EDITIONS.values())
     }

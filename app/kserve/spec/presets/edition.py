@@ -8,6 +8,13 @@ from app.kserve.spec.presets.latency import latency_predictor
 from app.kserve.spec.presets.parts import DECODE_PORT
 from app.kube.base import Json
 
+ONLY, DECODE, PREFILL = "config-llm-", "config-llm-decode-", "config-llm-prefill-"
+"""Beginnings of the names of presets for the only workload, the decode and the prefill one."""
+SINGLE_NODE, DATA_PARALLEL, PIPELINE = "template", "worker-data-parallel", "worker-pipeline-parallel"
+"""Ends of those names: the form of the workload."""
+SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "config-llm-tracing"
+LATENCY_PREDICTOR = "config-llm-scheduler-latency-predictor"
+
 WORKER_ENV: Json = {"name": "VLLM_RANDOMIZE_DP_DUMMY_INPUTS", "value": "1"}
 """Variable of the workers of a data-parallel decode workload."""
 _TRACING: Json = {
@@ -36,21 +43,21 @@ class Target:
 
 
 _TARGETS = {
-    "config-llm-": Target(PUBLIC_PORT, ".Spec"),
-    "config-llm-decode-": Target(DECODE_PORT, ".Spec", routed=True),
-    "config-llm-prefill-": Target(PUBLIC_PORT, ".Spec.Prefill"),
+    ONLY: Target(PUBLIC_PORT, ".Spec"),
+    DECODE: Target(DECODE_PORT, ".Spec", routed=True),
+    PREFILL: Target(PUBLIC_PORT, ".Spec.Prefill"),
 }
 
 
 def edition(forms: Mapping[str, Callable[[Target], Json]], scheduler: Json, route: Json) -> Mapping[str, Json]:
     """Return the presets of an edition; ``forms`` build the parts of a workload, by the end of the names."""
     workloads = {prefix + form: build(target) for form, build in forms.items() for prefix, target in _TARGETS.items()}
-    prefill = {name: {"prefill": spec} for name, spec in workloads.items() if name.startswith("config-llm-prefill-")}
+    prefill = {name: {"prefill": spec} for name, spec in workloads.items() if name.startswith(PREFILL)}
     return {
         **workloads,
         **prefill,
-        "config-llm-scheduler": {"router": {"scheduler": scheduler}},
-        "config-llm-router-route": {"router": {"route": {"http": {"spec": route}}}},
-        "config-llm-tracing": _TRACING,
-        "config-llm-scheduler-latency-predictor": latency_predictor(),
+        SCHEDULER: {"router": {"scheduler": scheduler}},
+        ROUTE: {"router": {"route": {"http": {"spec": route}}}},
+        TRACING: _TRACING,
+        LATENCY_PREDICTOR: latency_predictor(),
     }

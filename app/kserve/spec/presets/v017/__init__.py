@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from app import images
-from app.kserve.constants import MAIN, PUBLIC_PORT
+from app.kserve.constants import MAIN, MODEL_PATH, PUBLIC_PORT
+from app.kserve.spec.presets import edition as names
 from app.kserve.spec.presets import parts
 from app.kserve.spec.presets import router as shared
 from app.kserve.spec.presets.edition import WORKER_ENV, Target, edition
@@ -43,7 +44,7 @@ def _pod(server: Json, sidecar: Json | None = None) -> Json:
 def _single_node(target: Target) -> Json:
     """Build a server that fits one pod."""
     served = ["--served-model-name", "{{ .Spec.Model.Name }}", "--port", str(target.port)]
-    server = {**_server(target.port, ["vllm", "serve", "/mnt/models", *served]), **_probes(target.port, 10)}
+    server = {**_server(target.port, ["vllm", "serve", MODEL_PATH, *served]), **_probes(target.port, 10)}
     return {"template": _pod(server, _sidecar(read_only=False) if target.routed else None)}
 
 
@@ -113,7 +114,7 @@ def _scheduler() -> Json:
 
 
 PRESETS = edition(
-    {"template": _single_node, "worker-data-parallel": _data_parallel, "worker-pipeline-parallel": _pipeline},
+    {names.SINGLE_NODE: _single_node, names.DATA_PARALLEL: _data_parallel, names.PIPELINE: _pipeline},
     _scheduler(),
     _route(),
 )

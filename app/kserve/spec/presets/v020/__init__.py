@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from app import images
-from app.kserve.constants import MAIN, MODEL_ROUTING, POOL_GROUP, PUBLIC_PORT
+from app.kserve.constants import MAIN, MODEL_PATH, MODEL_ROUTING, PICKER_VERSION, POOL_GROUP, PUBLIC_PORT, TOKENIZER
+from app.kserve.spec.presets import edition as names
 from app.kserve.spec.presets import parts
 from app.kserve.spec.presets import router as shared
 from app.kserve.spec.presets.edition import WORKER_ENV, Target, edition
@@ -157,7 +158,7 @@ def _scheduler() -> Json:
     volumes: list[Json] = [
         {"name": name, "emptyDir": {}} for name in (_SOCKET["name"], "tokenizer-tmp", "tokenizer-cache")
     ]
-    version = {"app.kubernetes.io/version": images.ENDPOINT_PICKER.rpartition(":v")[2]}
+    version = {PICKER_VERSION: images.ENDPOINT_PICKER.rpartition(":v")[2]}
     pod = shared.picker_pod(picker, _tokenizer(), volumes=volumes, grace_seconds=_GRACE_SECONDS)
     return {"pool": {"spec": shared.POOL_SPEC}, "annotations": version, "template": pod}
 
@@ -169,10 +170,10 @@ def _tokenizer() -> Json:
         return {"httpGet": {"path": "/healthz", "port": 8082}, "timeoutSeconds": 5, **numbers}
 
     return parts.container(
-        "tokenizer",
+        TOKENIZER,
         images.TOKENIZER,
-        workingDir="/mnt/models",
-        env=[{"name": "TOKENIZERS_DIR", "value": "/mnt/models"}],
+        workingDir=MODEL_PATH,
+        env=[{"name": "TOKENIZERS_DIR", "value": MODEL_PATH}],
         ports=[{"name": "health", "containerPort": 8082, "protocol": "TCP"}],
         livenessProbe=probe(periodSeconds=15, failureThreshold=3),
         readinessProbe=probe(periodSeconds=10, failureThreshold=3),
@@ -188,7 +189,7 @@ def _tokenizer() -> Json:
 
 
 PRESETS = edition(
-    {"template": _single_node, "worker-data-parallel": _data_parallel, "worker-pipeline-parallel": _pipeline},
+    {names.SINGLE_NODE: _single_node, names.DATA_PARALLEL: _data_parallel, names.PIPELINE: _pipeline},
     _scheduler(),
     _route(),
 )
