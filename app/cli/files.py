@@ -21,6 +21,7 @@ KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
 TEMPLATES = "templates"
 GITIGNORE = ".gitignore"
 MAX_KINDS = 5
+"""Kinds that the message about files without served objects names."""
 HELM_TEMPLATE, PATCH, EXCLUDED = "Helm template", "kustomize patch", "excluded file"
 HIDDEN, VENDORED_FILE = "hidden file", "vendored file"
 """Reasons to pass over a file, as nouns that can be counted."""

@@ -14,6 +14,8 @@ from app.kube.embedded_types import TYPES, EmbeddedField
 from app.kube.field import nearest
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
+_NO_MEMBERS = Members()
+
 
 @cache
 def members(type_name: str) -> Members:
@@ -70,7 +72,7 @@ class TypeCheck:
 
     def _list(self, items: object, type_name: str, path: field.Path) -> None:
         if not isinstance(items, list):
-            self._wrong_type(items, "array", path, Members() if type_name in _PLAIN else members(type_name))
+            self._wrong_type(items, "array", path, _NO_MEMBERS if type_name in _PLAIN else members(type_name))
         elif type_name in _SCALARS:
             for position, item in enumerate(items):
                 self._scalar(item, type_name, path, position)
@@ -98,7 +100,7 @@ class TypeCheck:
         else:
             self.errors.append(field.invalid(value_path, value, fault))
 
-    def _wrong_type(self, value: object, wanted: str, path: field.Path, inner: Members = Members()) -> None:  # noqa: B008
+    def _wrong_type(self, value: object, wanted: str, path: field.Path, inner: Members = _NO_MEMBERS) -> None:
         if not self.full:
             self.errors.append(wrong_type(path, value, wanted, inner))
 

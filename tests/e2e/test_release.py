@@ -127,7 +127,7 @@ def _wait_for_rest(chats: Sequence[Chat]) -> None:
 
 def _wait_for_all(chats: Sequence[Chat], ready: Callable[[Chat], bool], what: str) -> None:
     for chat in chats:
-        wait_until(lambda chat=chat: ready(chat), f"{chat.update.kind}: {what}")  # type: ignore[misc]
+        wait_until(lambda chat=chat: ready(chat), f"{chat.update.kind}: {what}")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
 
 
 def test_pods_stay_until_the_user_changes_them(

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 def forget() -> None:
     """Clear the memo, as in a new process."""
-    MEMO.__init__()  # type: ignore[misc]  # on purpose
+    MEMO.__init__()  # type: ignore[misc]  # empties the one that other modules imported
 
 
 @pytest.fixture(autouse=True)
