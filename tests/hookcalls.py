@@ -20,7 +20,7 @@ from app.cli import apply, world
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.template import INPUTS
 from app.kube.base import Json
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.settings import Settings
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -71,7 +71,7 @@ def customize(
 
 def admit(kind: Kind[Any, Any], document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:
     """Return admission's verdict on an object; with ``old``, on an update."""
-    metadata = msgspec.convert(document["metadata"], ObjectMeta)
+    metadata = msgspec.convert(document["metadata"], ObservedMeta)
     return judge(kind, metadata, _reviewed(document), None if old is None else _reviewed(old), settings or Settings())
 
 

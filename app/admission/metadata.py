@@ -11,12 +11,12 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import METADATA, SMALL, MetadataParts, excessive
 from app.limits import MAX_ERRORS
 
 
-def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
+def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObservedMeta, list[field.Error]]:
     """Return the typed metadata and its errors. The API server has checked it, other callers have not.
 
     Metacontroller's own keys are refused only on a new object without a controller: a child of one of our kinds, such
@@ -27,7 +27,7 @@ def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObjectMe
         errors = list(excessive(msgspec.json.decode(text, type=MetadataParts))) if len(text) > SMALL else []
         if errors:
             return _identity(text), errors
-        metadata = msgspec.json.decode(text, type=ObjectMeta)
+        metadata = msgspec.json.decode(text, type=ObservedMeta)
     except msgspec.DecodeError:
         return _repaired(text)
     reserved = created and not any(owner.controller for owner in metadata.owner_references or ())
@@ -41,18 +41,18 @@ class _Identity(msgspec.Struct, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-def _identity(text: bytes) -> ObjectMeta:
+def _identity(text: bytes) -> ObservedMeta:
     """Decode only the fields that an answer needs, of metadata that is too large."""
     try:
         identity = msgspec.json.decode(text, type=_Identity)
     except msgspec.DecodeError:
-        return ObjectMeta()
-    return ObjectMeta(
+        return ObservedMeta()
+    return ObservedMeta(
         identity.name, identity.generate_name, identity.namespace, deletion_timestamp=identity.deletion_timestamp
     )
 
 
-def _validate(metadata: ObjectMeta, *, reserved: bool) -> Iterator[field.Error]:
+def _validate(metadata: ObservedMeta, *, reserved: bool) -> Iterator[field.Error]:
     if not metadata.name and not metadata.generate_name:
         yield field.required(METADATA.child("name"), "name or generateName is required")
     if metadata.labels:
@@ -68,17 +68,17 @@ def _validate(metadata: ObjectMeta, *, reserved: bool) -> Iterator[field.Error]:
         yield field.too_long(path, ANNOTATIONS_MAX)
 
 
-def _repaired(text: bytes) -> tuple[ObjectMeta, list[field.Error]]:
+def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
     """Return the valid part of metadata with wrong types, and an error for each of them."""
     try:
         parts = msgspec.json.decode(text, type=MetadataParts)
     except msgspec.DecodeError:
         kinds: dict[bytes, object] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
-        return ObjectMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
+        return ObservedMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
     document = {key: orjson.loads(bytes(value)) for key, value in _members(parts)}
     errors = list(islice(_wrong_types(document), MAX_ERRORS))
     name, namespace = document.get("name"), document.get("namespace")
-    metadata = ObjectMeta(
+    metadata = ObservedMeta(
         name=name if isinstance(name, str) else "", namespace=namespace if isinstance(namespace, str) else ""
     )
     return metadata, errors or [wrong_type(METADATA, document, "object")]

@@ -15,11 +15,11 @@ from app.errors import ProtocolError
 from app.hooks import response
 from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
-from app.hooks.reader import ReadFault, Reading
+from app.hooks.reader import ReadFault, SpecReading
 from app.kube import field
 from app.kube.decode import SPEC, decode_rest
 from app.kube.modelfields import check_embedded
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.resource import AnyResource, Resource
 from app.limits import MAX_SHOWN_ERRORS
 from app.settings import Settings
@@ -78,14 +78,14 @@ def _answer_object(
     return protocol.allow(request.uid, verdict.warnings)
 
 
-def _metadata(reviewed: protocol.ReviewedObject, *, created: bool = True) -> tuple[ObjectMeta, list[field.Error]]:
+def _metadata(reviewed: protocol.ReviewedObject, *, created: bool = True) -> tuple[ObservedMeta, list[field.Error]]:
     try:
         return decode_metadata(reviewed.metadata, created=created)
     except orjson.JSONDecodeError:
         raise ProtocolError("metadata is not valid JSON") from None
 
 
-def _mismatch(request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, metadata: ObjectMeta) -> str:
+def _mismatch(request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, metadata: ObservedMeta) -> str:
     """Return the difference between request and object, or an empty string."""
     if reviewed.kind and reviewed.kind != request.kind.kind:
         return "request.kind and object.kind differ"
@@ -98,7 +98,7 @@ def _mismatch(request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObj
 
 def judge(
     kind: AnyKind,
-    metadata: ObjectMeta,
+    metadata: ObservedMeta,
     reviewed: protocol.ReviewedObject,
     old: protocol.ReviewedObject | None,
     settings: Settings,
@@ -126,11 +126,11 @@ class _Old:
         self._document = document
 
     @cached_property
-    def metadata(self) -> ObjectMeta:
+    def metadata(self) -> ObservedMeta:
         return _metadata(self._document)[0]
 
     @cached_property
-    def reading(self) -> Reading[Any]:
+    def reading(self) -> SpecReading[Any]:
         return _read(self._kind, self._document)
 
     @property
@@ -141,7 +141,7 @@ class _Old:
         return Resource(self.metadata, self.reading.spec, self._kind.resource.status())
 
 
-def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> Reading[Any]:
+def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> SpecReading[Any]:
     """Read a spec. Raises :class:`ProtocolError` if it is not valid JSON."""
     reading = kind.read(reviewed.spec)
     if reading.fault is ReadFault.JSON:
@@ -150,7 +150,7 @@ def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> Reading[Any]:
 
 
 def _judge(
-    kind: AnyKind, metadata: ObjectMeta, reading: Reading[Any], old: AnyResource | None, settings: Settings
+    kind: AnyKind, metadata: ObservedMeta, reading: SpecReading[Any], old: AnyResource | None, settings: Settings
 ) -> Verdict:
     errors, warnings = [*reading.errors], reading.warnings
     if reading.spec is None:
@@ -170,7 +170,7 @@ def _judge(
 
 
 def _rest(
-    kind: AnyKind, metadata: ObjectMeta, reading: Reading[Any], settings: Settings
+    kind: AnyKind, metadata: ObservedMeta, reading: SpecReading[Any], settings: Settings
 ) -> tuple[list[field.Error], list[field.Advice]]:
     """Apply the rules to the part of a spec that the schema accepts, and list its unknown fields."""
     if reading.document is None or len(reading.errors) >= MAX_SHOWN_ERRORS:

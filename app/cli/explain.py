@@ -25,7 +25,7 @@ from app.cli import CommandError, fit, options, printing
 from app.cli import live as on_cluster
 from app.cli.files import collect, nothing_served
 from app.cli.live import ObjectSource
-from app.cli.manifests import Manifest, ManifestError, Reading, parse
+from app.cli.manifests import Manifest, ManifestError, ManifestFiles, parse
 from app.cli.offline import holding, in_cluster, request_of, served, settle, tell_assumptions
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
@@ -66,7 +66,7 @@ def command(
     """Print one explanation per served object; 1 if a file cannot be read, 2 if there is no such object."""
     others = collect(world.related, world.exclude)
     if live:
-        reading = Reading()
+        reading = ManifestFiles()
         explained = [from_cluster(on_cluster.LiveCluster(context), files, world.namespace, world.without)]
     else:
         reading = collect(files or ("-",), world.exclude)

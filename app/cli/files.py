@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from app.cli.manifests import NOT_AN_OBJECT, Manifest, ManifestError, Reading, looks_like_manifest, values
+from app.cli.manifests import NOT_AN_OBJECT, Manifest, ManifestError, ManifestFiles, looks_like_manifest, values
 from app.limits import MAX_FILE_BYTES, MAX_IGNORE_FILE_BYTES
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -27,12 +27,12 @@ HIDDEN, VENDORED_FILE = "hidden file", "vendored file"
 """Reasons to pass over a file, as nouns that can be counted."""
 
 
-def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> Reading:
+def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> ManifestFiles:
     """Read everything in files, directories (recursively) and ``-`` (standard input). A bad file is a finding.
 
     Raises :class:`ManifestError` for an argument that does not exist.
     """
-    reading, arguments = Reading(), list(arguments)
+    reading, arguments = ManifestFiles(), list(arguments)
     patches = _patches_above(path for path in map(Path, arguments) if path.is_file())
     for argument in arguments:
         path = Path(argument)
@@ -52,7 +52,7 @@ def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> Reading:
     return reading
 
 
-def nothing_served(reading: Reading) -> str:
+def nothing_served(reading: ManifestFiles) -> str:
     """Return why there is nothing to check, and what to do about it."""
     kinds = sorted({manifest.kind for manifest in reading.manifests if manifest.kind})
     if kinds:
@@ -77,7 +77,7 @@ def read(arguments: Iterable[str]) -> list[Manifest]:
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def _load(reading: Reading, stream: BinaryIO, file: str, *, whole: bool = False) -> None:
+def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = False) -> None:
     """Decode a file and add its objects."""
     content = stream.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:

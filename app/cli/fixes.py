@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import yaml
 
 from app.cli.findings import Finding
-from app.cli.manifests import Manifest, Reading
+from app.cli.manifests import Manifest, ManifestFiles
 
 Entry = tuple[yaml.Node | None, yaml.Node]
 """A field's key and its value; an item of a list has no key."""
@@ -63,7 +63,7 @@ def fixes(finding: Finding, entry: Entry | None, lines: Sequence[str]) -> list[F
     return [_replace(finding, entry[1], text) for text in _texts(finding.message, entry)]
 
 
-def entries_of(reading: Reading) -> dict[str, Positions]:
+def entries_of(reading: ManifestFiles) -> dict[str, Positions]:
     """Return the fields and items of every file by their position."""
     places: dict[str, Positions] = {}
     for manifest in reading.manifests:

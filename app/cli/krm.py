@@ -13,7 +13,7 @@ import orjson
 from app.cli import CommandError, options
 from app.cli.files import collect
 from app.cli.findings import Finding
-from app.cli.manifests import Reading
+from app.cli.manifests import ManifestFiles
 from app.cli.offline import served
 from app.cli.render import answers_of
 from app.cli.validate import all_findings
@@ -28,7 +28,7 @@ LIST = "ResourceList"
 @options.offline
 def command(*, world: options.World) -> int:
     """Read the list from standard input and write it to standard output."""
-    reading = Reading()
+    reading = ManifestFiles()
     try:
         text = sys.stdin.buffer.read().decode()
         reading.add(text, "<stdin>", whole=True)

@@ -100,7 +100,7 @@ def _is_named(item: yaml.Node, name: str | int) -> bool:
 
 
 @dataclass
-class Reading:
+class ManifestFiles:
     """The contents of files: objects, findings about the files, and counts of skipped documents and files."""
 
     manifests: list[Manifest] = dataclass_field(default_factory=list)

@@ -246,12 +246,12 @@ def _condition(type_: str, reason: str = "Simulated") -> Json:
     return {"type": type_, "status": "True", "reason": reason, "message": "", "lastTransitionTime": _TIME}
 
 
-class _Metadata(msgspec.Struct):
+class _TemplateMetadata(msgspec.Struct):
     labels: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class _Template(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: _TemplateMetadata = msgspec.field(default_factory=_TemplateMetadata)
 
 
 class _WorkloadSpec(msgspec.Struct):

@@ -25,7 +25,7 @@ from app.cli.files import collect, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
-from app.cli.manifests import Manifest, ManifestError, Reading
+from app.cli.manifests import Manifest, ManifestError, ManifestFiles
 from app.cli.offline import findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
 from app.cli.options import DEFAULT_NAMESPACE
 from app.cli.podfit import pods_fit
@@ -82,7 +82,7 @@ def command(
     return 0
 
 
-def _corrected(files: Sequence[str], related: list[Manifest], world: options.World) -> Reading:
+def _corrected(files: Sequence[str], related: list[Manifest], world: options.World) -> ManifestFiles:
     """Write the corrections of errors into the files until none leaves no choice; return the files as they are then."""
     reading = collect(files, world.exclude)
     previous: dict[Finding, Fix] = {}
@@ -103,7 +103,7 @@ MAX_ROUNDS = 10
 """Rounds of corrections: one may bring another mistake of the same object to light."""
 
 
-def _corrections(reading: Reading, findings: list[Finding]) -> dict[Finding, Fix]:
+def _corrections(reading: ManifestFiles, findings: list[Finding]) -> dict[Finding, Fix]:
     """Return the only correction of each error that has exactly one."""
     places, corrections = entries_of(reading), {}
     for finding in findings:
@@ -124,14 +124,14 @@ def print_findings(findings: list[Finding], lines: Lines, output: str, checked: 
     click.echo(text, nl=False, color=False if os.environ.get("NO_COLOR") else None)
 
 
-def _summary(checked: int, errors: int, warnings: int, reading: Reading) -> str:
+def _summary(checked: int, errors: int, warnings: int, reading: ManifestFiles) -> str:
     passed = [counted(count, noun) for noun, count in sorted(reading.passed_over.items()) if count]
     left_out = f" (passed over: {', '.join(passed)})" if passed else ""
     return f"{counted(checked, 'object')} checked, {counted(errors, 'error')}, {counted(warnings, 'warning')}{left_out}"
 
 
 def all_findings(
-    reading: Reading,
+    reading: ManifestFiles,
     related: list[Manifest],
     namespace: str = DEFAULT_NAMESPACE,
     without: tuple[str, ...] = (),

@@ -22,13 +22,13 @@ Allowed = Callable[[object, object], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedContainers:
     """A list of planned containers, of which some or all may be absent; their ``fields`` may differ."""
 
     fields: Mapping[str, Rule]
 
 
-Rule = Allowed | Mapping[str, "Rule"] | Named
+Rule = Allowed | Mapping[str, "Rule"] | NamedContainers
 """A field without a rule must equal the plan."""
 
 
@@ -106,7 +106,7 @@ _CONTAINER: Mapping[str, Rule] = {
     "securityContext": {"runAsNonRoot": _any, "readOnlyRootFilesystem": _true},
 }
 _POD: Mapping[str, Rule] = {
-    **dict.fromkeys(("containers", "initContainers"), Named(_CONTAINER)),
+    **dict.fromkeys(("containers", "initContainers"), NamedContainers(_CONTAINER)),
     **dict.fromkeys(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
     "volumes": _volumes,
     "terminationGracePeriodSeconds": _any,
@@ -165,7 +165,7 @@ def differences(kept: object, planned: object, rule: Rule | None, path: str = ""
         for key in sorted({**(kept or {}), **(planned or {})}):
             values = (kept or {}).get(key), (planned or {}).get(key)
             yield from differences(*values, rule.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(rule, Named) and kept is not None and planned is not None:
+    elif isinstance(rule, NamedContainers) and kept is not None and planned is not None:
         containers, plans = _by_name(kept), _by_name(planned)
         if not isinstance(kept, list) or not containers.keys() <= plans.keys() or not 0 < len(kept) == len(containers):
             yield Difference(path, allowed=False)
@@ -177,7 +177,9 @@ def differences(kept: object, planned: object, rule: Rule | None, path: str = ""
             else:
                 yield Difference(place, allowed=True)
     else:
-        yield Difference(path, kept is None if isinstance(rule, Named) else callable(rule) and rule(kept, planned))
+        yield Difference(
+            path, kept is None if isinstance(rule, NamedContainers) else callable(rule) and rule(kept, planned)
+        )
 
 
 def part_to_keep(running: object, planned: object, rule: Rule | None, *, sendable: bool) -> Any:
@@ -191,7 +193,7 @@ def part_to_keep(running: object, planned: object, rule: Rule | None, *, sendabl
         items = running.items() if isinstance(running, dict) else ()
         parts = {key: part_to_keep(value, plan.get(key), rule.get(key), sendable=sendable) for key, value in items}
         return {key: part for key, part in parts.items() if part is not None} or None
-    if isinstance(rule, Named):
+    if isinstance(rule, NamedContainers):
         containers, plans = _by_name(running), _by_name(planned)
         fields = {"name": _part, **rule.fields}
         names = [name for name in containers if name in plans]

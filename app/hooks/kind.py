@@ -26,14 +26,14 @@ from app.hooks.protocol import (
     SyncResponse,
     check_envelope,
 )
-from app.hooks.reader import ReadFault, Reading, read
+from app.hooks.reader import ReadFault, SpecReading, read
 from app.hooks.template import inputs, keep_templates, noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
 from app.kube.fit import Fit
 from app.kube.names import ANNOTATIONS_MAX
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.origin import Origin
 from app.kube.rawchecks import check_text
 from app.kube.resource import AnyResource, CustomResource, Resource
@@ -128,7 +128,7 @@ class Kind(Generic[SpecT, StatusT]):
             status = self.resource.status()
         return cast("StatusT", status)
 
-    def read(self, spec: bytes | Raw) -> Reading[SpecT]:
+    def read(self, spec: bytes | Raw) -> SpecReading[SpecT]:
         """Decode a spec of this kind and check it against the schema."""
         return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
 
@@ -231,7 +231,7 @@ def _checked(kind: AnyKind, parent: Parent, settings: Settings) -> tuple[AnyReso
 Validated = tuple[KubeModel | None, list[fields.Error]]
 
 
-def _validated(kind: AnyKind, text: bytes, metadata: ObjectMeta, settings: Settings) -> Validated:
+def _validated(kind: AnyKind, text: bytes, metadata: ObservedMeta, settings: Settings) -> Validated:
     """Decode and validate a spec. The result depends on the arguments only, so it may be cached."""
     reading = kind.read(text)
     if reading.fault is ReadFault.JSON:

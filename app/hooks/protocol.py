@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.kube.base import Json
-from app.kube.objects import ObjectMeta, Observed, ObservedObject
+from app.kube.objects import Observed, ObservedMeta, ObservedObject
 
 ChildrenT = TypeVar("ChildrenT", bound=msgspec.Struct)
 RelatedT = TypeVar("RelatedT", bound=msgspec.Struct)
@@ -26,7 +26,7 @@ class Parent(Observed):
 
     api_version: str = ""
     kind: str = ""
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    metadata: ObservedMeta = msgspec.field(default_factory=ObservedMeta)
     spec: Raw = ABSENT
     status: Raw = ABSENT
 

@@ -37,7 +37,7 @@ class ReadFault(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[ModelT]):
+class SpecReading(Generic[ModelT]):
     """A decoded spec and the errors of its schema. Never changed, because it may be cached."""
 
     type: type[ModelT]
@@ -58,36 +58,36 @@ class Reading(Generic[ModelT]):
         return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN_FIELDS), *self.doubts]
 
 
-def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> Reading[ModelT]:
+def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecReading[ModelT]:
     """Read a spec. ``null`` counts as absent: an error if the spec is ``needed``, else an empty spec."""
     text = bytes(raw)
     if text == b"null":
         if needed:
-            return Reading(type_, errors=[required(SPEC)])
+            return SpecReading(type_, errors=[required(SPEC)])
         text = b"{}"
     try:
         if errors := excess(text, SPEC):
-            return Reading(type_, errors=errors)
+            return SpecReading(type_, errors=errors)
         if depth_exceeds(text):
-            return Reading(type_, errors=[_too_deep(text)], fault=ReadFault.DEPTH)
+            return SpecReading(type_, errors=[_too_deep(text)], fault=ReadFault.DEPTH)
         document = orjson.loads(text)
     except (orjson.JSONDecodeError, msgspec.DecodeError) as error:  # half a surrogate, 1e400: not skipped any more
-        return Reading(type_, errors=[invalid(SPEC, "…", f"not valid JSON: {error}")], fault=ReadFault.JSON)
+        return SpecReading(type_, errors=[invalid(SPEC, "…", f"not valid JSON: {error}")], fault=ReadFault.JSON)
     spec, errors = decode_document(document, type_)
     wrong, doubts = ([], []) if spec is None else check_embedded(spec, SPEC)
     errors += wrong
     if may_have_controls(text):
         errors += islice(control_characters(document, SPEC), MAX_ERRORS)
-    return Reading(type_, document, spec, errors, fits=spec is not None and not wrong, doubts=doubts, text=text)
+    return SpecReading(type_, document, spec, errors, fits=spec is not None and not wrong, doubts=doubts, text=text)
 
 
-def read_related(raw: bytes | Raw, type_: type[ModelT]) -> Reading[ModelT]:
+def read_related(raw: bytes | Raw, type_: type[ModelT]) -> SpecReading[ModelT]:
     """As :func:`read`, for related objects. Valid ones are cached, because many workloads name the same few."""
     text = bytes(raw)
     return remembered((type_, text), partial(read, text, type_, needed=False), _is_sound)
 
 
-def _is_sound(reading: Reading[Any]) -> bool:
+def _is_sound(reading: SpecReading[Any]) -> bool:
     return reading.spec is not None and not reading.errors
 
 

@@ -65,7 +65,7 @@ def _to_v1alpha1(spec: Json, annotations: Json) -> Json:
     """Convert a spec of v1alpha2. Annotations are added and removed in place."""
     spec = _replace(spec, "model", lambda model: _older_model(model, annotations))
     spec = _replace(spec, _POOL, lambda pool: _older_pool(pool, annotations))
-    spec = _normalize(spec, v1alpha1.LLMInferenceServiceSpec, fill=False)
+    spec = _normalize(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1, fill=False)
     return _without(spec, "model") if spec.get("model") == {"uri": ""} else spec
 
 

@@ -17,7 +17,7 @@ from app.kube.base import Json
 from app.kube.field import Advice, advice
 from app.kube.merge import find, replaced
 from app.kube.names import is_dns1123_subdomain
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.podspec import with_container
 
 _PREFIX = "serving.kserve.io/exp-dra-"
@@ -47,7 +47,7 @@ class DeviceRequest:
 # Rules.
 
 
-def check(metadata: ObjectMeta) -> Iterator[field.Error]:
+def check(metadata: ObservedMeta) -> Iterator[field.Error]:
     annotations = metadata.annotations or {}
     if not _annotation_keys(metadata):
         return
@@ -62,7 +62,7 @@ def check(metadata: ObjectMeta) -> Iterator[field.Error]:
         yield field.invalid(_ANNOTATIONS.key(_SELECTOR), annotations[_SELECTOR], "must be a CEL expression")
 
 
-def device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
+def device_advice(metadata: ObservedMeta) -> Iterator[Advice]:
     """Say what the annotations need in the cluster, and which have no meaning."""
     if device_request(metadata) is not None:
         text = f"needs Kubernetes 1.34 or newer and the component {COMPONENT}; without them no devices are claimed"
@@ -73,14 +73,14 @@ def device_advice(metadata: ObjectMeta) -> Iterator[Advice]:
             yield field.no_effect(_ANNOTATIONS.key(key), f"use {', '.join(supported)}")
 
 
-def _annotation_keys(metadata: ObjectMeta) -> list[str]:
+def _annotation_keys(metadata: ObservedMeta) -> list[str]:
     return sorted(key for key in metadata.annotations or {} if key.startswith(_PREFIX))
 
 
 # Claims.
 
 
-def device_request(metadata: ObjectMeta) -> DeviceRequest | None:
+def device_request(metadata: ObservedMeta) -> DeviceRequest | None:
     """Return the devices that the annotations ask for, if they are valid."""
     if not _annotation_keys(metadata) or any(check(metadata)):
         return None

@@ -21,7 +21,7 @@ from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.inputs import template_inputs
-from app.kserve.llminferenceservice.observed import Children, Related, customize
+from app.kserve.llminferenceservice.observed import LLMChildren, LLMRelated, customize
 from app.kserve.llminferenceservice.plan import cross_object_warnings, explain
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import checks as config_checks
@@ -159,18 +159,18 @@ _CONFIG = CustomResource(
 )
 
 LLM_INFERENCE_SERVICE = replace(
-    _SERVICE, older=(replace(_SERVICE, version=_OLDER, stored=False, spec=v1alpha1.LLMInferenceServiceSpec),)
+    _SERVICE, older=(replace(_SERVICE, version=_OLDER, stored=False, spec=v1alpha1.LLMInferenceServiceSpecV1Alpha1),)
 )
 LLM_INFERENCE_SERVICE_CONFIG = replace(
-    _CONFIG, older=(replace(_CONFIG, version=_OLDER, stored=False, spec=config_v1alpha1.LLMInferenceServiceConfigSpec),)
+    _CONFIG, older=(replace(_CONFIG, version=_OLDER, stored=False, spec=config_v1alpha1.ConfigSpecV1Alpha1),)
 )
 
 _KINDS: tuple[Kind[Any, Any], ...] = (
     Kind(
         resource=LLM_INFERENCE_SERVICE,
         hooks=Hooks(
-            children=Children,
-            related=Related,
+            children=LLMChildren,
+            related=LLMRelated,
             sync=service.sync,
             invalid=service.invalid,
             invalid_children=service.kept_templates,
@@ -184,7 +184,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
         resource=LLM_INFERENCE_SERVICE_CONFIG,
         hooks=Hooks(
             children=NoObjects,
-            related=config.Related,
+            related=config.ConfigRelated,
             sync=config.sync,
             invalid=config.invalid,
             customize=config.customize,

@@ -128,7 +128,7 @@ class ServicePort(Desired):
     node_port: int | None = None
 
 
-class ServiceSpec(Desired):
+class CoreServiceSpec(Desired):
     """``clusterIP`` is absent: the cluster chooses addresses."""
 
     selector: dict[str, str] | None = None
@@ -140,7 +140,7 @@ class Service(Desired, tag_field="kind", tag="Service"):
     """Core ``v1``, updated in place."""
 
     metadata: ObjectMeta
-    spec: ServiceSpec
+    spec: CoreServiceSpec
     api_version: str = msgspec.field(default_factory=lambda: "v1")
 
 

@@ -39,7 +39,7 @@ class OwnerReference(Observed):
     api_version: str = ""
 
 
-class ObjectMeta(Observed):
+class ObservedMeta(Observed):
     """Metadata of a parent or a related object."""
 
     name: str = ""
@@ -128,13 +128,13 @@ class ReplicasSpec(Observed):
     replicas: int | None = None
 
 
-class LabelSelector(Observed):
+class ObservedSelector(Observed):
     """Only ``matchLabels``: no selector made here has expressions."""
 
     match_labels: dict[str, str] | None = None
 
 
-class TemplateMeta(Observed):
+class ObservedTemplateMeta(Observed):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
@@ -158,7 +158,7 @@ class PodPart(Observed):
 
 
 class ObservedTemplate(Observed):
-    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+    metadata: ObservedTemplateMeta = msgspec.field(default_factory=ObservedTemplateMeta)
     spec: PodPart = msgspec.field(default_factory=PodPart)
 
 
@@ -169,10 +169,10 @@ class DeploymentStrategy(Observed):
     rolling_update: dict[str, int | str] | None = None
 
 
-class DeploymentSpec(ReplicasSpec):
+class ObservedDeploymentSpec(ReplicasSpec):
     """The spec in the cluster, with the API server's defaults."""
 
-    selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
+    selector: ObservedSelector = msgspec.field(default_factory=ObservedSelector)
     strategy: DeploymentStrategy = msgspec.field(default_factory=DeploymentStrategy)
     template: ObservedTemplate = msgspec.field(default_factory=ObservedTemplate)
 
@@ -201,7 +201,7 @@ class ObservedDeployment(ObservedWorkload):
         self.spec = _DEPLOYMENT_SPEC.decode(self.raw_spec)
 
 
-_DEPLOYMENT_SPEC: Decoder[DeploymentSpec] = Decoder(DeploymentSpec)
+_DEPLOYMENT_SPEC: Decoder[ObservedDeploymentSpec] = Decoder(ObservedDeploymentSpec)
 
 
 class AutoscalerStatus(Observed):
@@ -228,7 +228,7 @@ class GroupStatus(Observed):
     conditions: list[Condition] | None = None
 
 
-class SubGroupPolicy(Observed):
+class ObservedSubGroupPolicy(Observed):
     sub_group_policy_type: str = "LeaderWorker"
     sub_group_size: int | None = None
 
@@ -237,7 +237,7 @@ class LeaderWorkerTemplate(Observed):
     """The pods of a group. Their number and their subgroups can never change."""
 
     size: int | None = None
-    sub_group_policy: SubGroupPolicy | None = None
+    sub_group_policy: ObservedSubGroupPolicy | None = None
     leader_template: ObservedTemplate | None = None
     worker_template: ObservedTemplate | None = None
 
@@ -327,7 +327,7 @@ class ReadinessGate(Observed):
     condition_type: str = ""
 
 
-class PodSpec(Observed):
+class ObservedPodSpec(Observed):
     """The fields of a pod's spec that can keep it from being ready while its containers are."""
 
     node_name: str = ""
@@ -359,14 +359,14 @@ class ObservedPod(Observed):
     """A related pod, which only affects the status."""
 
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
-    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    spec: ObservedPodSpec = msgspec.field(default_factory=ObservedPodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
 class RelatedMeta(Observed):
     """A related object of which only the existence and the metadata matter."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    metadata: ObservedMeta = msgspec.field(default_factory=ObservedMeta)
 
 
 class ObservedConfigMap(RelatedMeta):

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from app.kube.base import KubeModel
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 
 SpecT = TypeVar("SpecT", bound=KubeModel | None)
 StatusT = TypeVar("StatusT", bound=msgspec.Struct)
@@ -19,7 +19,7 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 class Resource(Generic[SpecT, StatusT]):
     """A decoded custom resource. ``status`` is the one last written, empty if absent or unreadable."""
 
-    metadata: ObjectMeta
+    metadata: ObservedMeta
     spec: SpecT
     status: StatusT
 

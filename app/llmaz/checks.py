@@ -6,7 +6,7 @@ from dataclasses import replace
 from app.kube import field
 from app.kube.field import Advice, advice
 from app.kube.names import is_dns1035_label, is_dns1123_label
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import METADATA
 from app.llmaz.names import NAME_ADVISED, NAME_MAX, SKIP_LOADER, load_balancer
 from app.llmaz.quantities import Resources
@@ -14,13 +14,13 @@ from app.llmaz.quantities import Resources
 NAME = METADATA.child("name")
 
 
-def model_name(metadata: ObjectMeta) -> Iterator[field.Error]:
+def model_name(metadata: ObservedMeta) -> Iterator[field.Error]:
     """Validate the name of an OpenModel, which becomes a label value and part of paths."""
     if metadata.name and not is_dns1123_label(metadata.name):
         yield _not_a_label(metadata.name)
 
 
-def workload_name(metadata: ObjectMeta) -> Iterator[field.Error]:
+def workload_name(metadata: ObservedMeta) -> Iterator[field.Error]:
     """Validate the name of a Playground or Service, which also names core Services, with and without ``-lb``."""
     name = metadata.name
     if not name:
@@ -42,7 +42,7 @@ def _not_a_label(name: str) -> field.Error:
     return field.invalid(NAME, name, message)
 
 
-def workload_warnings(metadata: ObjectMeta) -> Iterator[Advice]:
+def workload_warnings(metadata: ObservedMeta) -> Iterator[Advice]:
     """Warn of names too long for the suffixes of controllers, and of unknown values of the loader's annotation."""
     if NAME_ADVISED < len(metadata.name) <= NAME_MAX:
         yield advice(

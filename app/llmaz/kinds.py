@@ -145,8 +145,8 @@ KINDS = (
     Kind(
         resource=PLAYGROUND,
         hooks=Hooks(
-            children=playground_observed.Children,
-            related=playground_observed.Related,
+            children=playground_observed.PlaygroundChildren,
+            related=playground_observed.PlaygroundRelated,
             sync=playground_sync.sync,
             invalid=invalid,
             invalid_children=kept_children,
@@ -159,8 +159,8 @@ KINDS = (
     Kind(
         resource=SERVICE,
         hooks=Hooks(
-            children=service_observed.Children,
-            related=service_observed.Related,
+            children=service_observed.ServiceChildren,
+            related=service_observed.ServiceRelated,
             sync=service_sync.sync,
             invalid=invalid,
             invalid_children=kept_children,

@@ -2,7 +2,7 @@
 
 from app import images
 from app.kube.names import LABEL_MAX
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.resource import LEADER_WORKER_SETS
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
@@ -54,7 +54,7 @@ NAME_ADVISED = 50
 """Longer names leave no room for the number of a group and the hash in a label of its pods."""
 
 
-def skips_loader(metadata: ObjectMeta) -> bool:
+def skips_loader(metadata: ObservedMeta) -> bool:
     """Return whether pods have no loader, for the value ``true`` only (LZ-1.3, LZ-2.6, LZ-N32)."""
     return (metadata.annotations or {}).get(SKIP_LOADER) == "true"
 

@@ -21,7 +21,7 @@ from app.workload.rollout import ROLLING_OUT
 from app.workload.waiting import CHANGE_REFUSED, absent_causes, change_causes, outstanding
 
 
-class ConditionType(StrEnum):
+class LlmazCondition(StrEnum):
     """The condition types of the family's kinds; definitions have ``Ready`` alone."""
 
     AVAILABLE = "Available"
@@ -73,9 +73,9 @@ class Validity:
     def invalid(self, resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:
         conditions = Conditions(resource.status.conditions, None, now)
         if errors:
-            conditions.set(ConditionType.READY, False, INVALID_SPEC, field.aggregate(errors))
+            conditions.set(LlmazCondition.READY, False, INVALID_SPEC, field.aggregate(errors))
         else:
-            conditions.set(ConditionType.READY, True, VALID, self.usable)
+            conditions.set(LlmazCondition.READY, True, VALID, self.usable)
         return msgspec.structs.replace(resource.status, conditions=conditions.list())
 
 
@@ -92,8 +92,8 @@ def aborted(previous: ScaledStatus, cause: Cause, now: datetime, *, replicas: in
 def _stopped(previous: ScaledStatus, reason: str, message: str, now: datetime) -> ScaledStatus:
     """Build the status while children, and the fields copied from them, stay unchanged (LZ-5.4)."""
     conditions = Conditions(previous.conditions, None, now)
-    conditions.set(ConditionType.PROGRESSING, False, ABORT_PROCESSING, message)
-    conditions.set(ConditionType.READY, False, reason, message)
+    conditions.set(LlmazCondition.PROGRESSING, False, ABORT_PROCESSING, message)
+    conditions.set(LlmazCondition.READY, False, reason, message)
     return msgspec.structs.replace(previous, conditions=conditions.list())
 
 
@@ -120,6 +120,6 @@ def outstanding_causes(
     if not missing:
         return []
     return [
-        *absent_causes(missing.absent, since(previous, ConditionType.READY, "False", _ABSENT), now),
-        *change_causes(missing.pending, since(previous, ConditionType.READY, "False", _CHANGING), now),
+        *absent_causes(missing.absent, since(previous, LlmazCondition.READY, "False", _ABSENT), now),
+        *change_causes(missing.pending, since(previous, LlmazCondition.READY, "False", _CHANGING), now),
     ]

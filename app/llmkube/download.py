@@ -13,7 +13,7 @@ from importlib import resources
 
 from app.kube.base import Json
 from app.kube.desired import Container, VolumeMount
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.stored import clean
 from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
@@ -84,7 +84,7 @@ def download(model: ModelSpec, source: Source, namespace: str, name: str, settin
     )
 
 
-def is_by_pods(model: ObjectMeta, source: Source) -> bool:
+def is_by_pods(model: ObservedMeta, source: Source) -> bool:
     """Return whether the user leaves a Model's download to the pods: the Model has no Job and no claim."""
     return source.is_remote and (model.annotations or {}).get(names.DOWNLOAD) == names.BY_PODS
 

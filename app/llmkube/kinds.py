@@ -116,8 +116,8 @@ KINDS = (
     Kind(
         resource=MODEL,
         hooks=Hooks(
-            children=model_observed.Children,
-            related=model_observed.Related,
+            children=model_observed.ModelChildren,
+            related=model_observed.ModelRelated,
             sync=model.sync,
             invalid=model_status.invalid,
             customize=model_observed.customize,
@@ -132,8 +132,8 @@ KINDS = (
     Kind(
         resource=INFERENCE_SERVICE,
         hooks=Hooks(
-            children=inferenceservice_observed.Children,
-            related=inferenceservice_observed.Related,
+            children=inferenceservice_observed.InferenceChildren,
+            related=inferenceservice_observed.InferenceRelated,
             sync=inferenceservice.sync,
             invalid=invalid,
             invalid_children=inferenceservice.invalid_children,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
-from app.cli.manifests import Manifest, Reading
+from app.cli.manifests import Manifest, ManifestFiles
 from app.cli.offline import identity
 from app.settings import Settings, unknown_variables, variable_name
 from app.studio.models import Document
@@ -20,9 +20,9 @@ class Unknown(Refused):
     """The requested object does not exist."""
 
 
-def read(documents: Iterable[Document]) -> Reading:
+def read(documents: Iterable[Document]) -> ManifestFiles:
     """Read the documents; one that cannot be read becomes a finding."""
-    reading = Reading()
+    reading = ManifestFiles()
     for document in documents:
         reading.add(document.text, document.name, whole=True)
     return reading

@@ -13,7 +13,7 @@ from app.admission.review import judge
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.hooks.reader import ReadFault, read, read_related, read_yaml
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.limits import MAX_DEPTH, MAX_DOCUMENT_DEPTH, MAX_SPEC_BYTES, MAX_SPEC_VALUES, MAX_STRING_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, name_of
@@ -123,6 +123,6 @@ def test_reading_anything_ends_soon(raw: bytes) -> None:
 def test_everybody_finds_the_same(kind: Kind[Any, Any], bad: str) -> None:
     """A spec that admission refuses is also refused as a related object."""
     raw = orjson.dumps({**VALID[name_of(kind)], "other": bad})
-    verdict = judge(kind, ObjectMeta(name="x"), ReviewedObject(spec=msgspec.Raw(raw)), None, SETTINGS)
+    verdict = judge(kind, ObservedMeta(name="x"), ReviewedObject(spec=msgspec.Raw(raw)), None, SETTINGS)
     related = read_related(raw, kind.resource.spec)
     assert [str(error) for error in verdict.errors] == [str(error) for error in related.errors] != []

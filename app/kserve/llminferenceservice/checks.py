@@ -38,7 +38,7 @@ from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.merge import find, merge
 from app.kube.names import is_dns1035_label, validate_labels
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.podspec import container_named
 from app.kube.rules import violations
 from app.limits import MAX_BASES
@@ -64,7 +64,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
     errors += [*merged.check(spec, based=bool(spec.base_refs)), *_route(service.spec), *_pool(spec)]
     errors += [*_bases(spec), *merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
-    if not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):  # as in KServe v0.20
+    if not isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1):  # as in KServe v0.20
         errors += devices.check(service.metadata)
     if old is not None:
         errors += _unchanged(old.spec, spec)
@@ -111,7 +111,7 @@ def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[fi
 # Names and models.
 
 
-def _name(metadata: ObjectMeta) -> Iterator[field.Error]:
+def _name(metadata: ObservedMeta) -> Iterator[field.Error]:
     name = metadata.name
     if name and not is_dns1035_label(name):
         yield field.invalid(
@@ -195,7 +195,11 @@ def _conflicting(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     They exclude each other in v1alpha1; from ``v1alpha2`` on they may name the same Gateways, in any order.
     """
     parents, refs = _gateways(spec)
-    if parents and refs and (isinstance(spec, v1alpha1.LLMInferenceServiceSpec) or Counter(parents) != Counter(refs)):
+    if (
+        parents
+        and refs
+        and (isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1) or Counter(parents) != Counter(refs))
+    ):
         detail = (
             "parentRefs and gateway.refs are mutually exclusive: remove parentRefs, the route attaches to gateway.refs"
         )
@@ -205,7 +209,7 @@ def _conflicting(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Gateways that are named twice; in v1alpha1 that is an error."""
     parents, refs = _gateways(spec)
-    if parents and Counter(parents) == Counter(refs) and not isinstance(spec, v1alpha1.LLMInferenceServiceSpec):
+    if parents and Counter(parents) == Counter(refs) and not isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1):
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
 
 
@@ -218,7 +222,7 @@ def _gateways(spec: types.LLMInferenceServiceSpec) -> tuple[list[Place], list[Pl
     return _places(parents, listeners=listeners), _places(refs, listeners=listeners)
 
 
-def _places(references: Sequence[ParentReference | types.GatewayReference] | None, *, listeners: bool) -> list[Place]:
+def _places(references: Sequence[ParentReference | types.ListenerReference] | None, *, listeners: bool) -> list[Place]:
     return [(r.namespace or "", r.name or "", (r.section_name or "") if listeners else "") for r in references or ()]
 
 
@@ -287,7 +291,7 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield field.no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
-def _token_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
     from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
     if not from_hub or (metadata.annotations or {}).get(_CREDENTIALS.storage_secret_name_annotation):
@@ -306,7 +310,7 @@ def _has_model(pod: Json | None) -> bool:
     return bool(main.get("command")) or any(path in (MODEL_PATH, posixpath.dirname(MODEL_PATH)) for path in mounted)
 
 
-def _criticality_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _criticality_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
     for path, word in _criticalities(metadata, spec):
         if word not in get_args(v1alpha1.Criticality):
@@ -320,13 +324,13 @@ def _criticality_advice(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpe
             yield advice(path, f"counts for requests that name the InferenceObjective in {OBJECTIVE_HEADER}; {detail}")
 
 
-def _criticalities(metadata: ObjectMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[field.Path, str]]:
+def _criticalities(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[field.Path, str]]:
     """Those of the model and of its adapters, each at its field or annotation."""
     model, notes = spec.model, metadata.annotations or {}
     places = {
         key: field.Path("metadata").child("annotations").key(key) for key in (MODEL_CRITICALITY, LORA_CRITICALITIES)
     }
-    if isinstance(model, v1alpha1.ModelSpec) and model.criticality is not None:
+    if isinstance(model, v1alpha1.ModelSpecV1Alpha1) and model.criticality is not None:
         yield SPEC.child("model", "criticality"), model.criticality
     if notes.get(MODEL_CRITICALITY):
         yield places[MODEL_CRITICALITY], notes[MODEL_CRITICALITY]

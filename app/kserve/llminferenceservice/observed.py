@@ -80,7 +80,7 @@ class ObservedRoute(objects.ObservedObject):
 
 
 class ObservedPoolSpec(objects.Observed):
-    selector: objects.LabelSelector = msgspec.field(default_factory=objects.LabelSelector)
+    selector: objects.ObservedSelector = msgspec.field(default_factory=objects.ObservedSelector)
 
 
 class ObservedPool(objects.ObservedObject):
@@ -177,7 +177,7 @@ def _kind(name: str) -> Any:
     return msgspec.field(name=name, default=None)
 
 
-class Children(msgspec.Struct):
+class LLMChildren(msgspec.Struct):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
     deployments: ByName[objects.ObservedDeployment] = _kind("Deployment.apps/v1")
@@ -198,7 +198,7 @@ class Children(msgspec.Struct):
     objectives: ByName[objects.ObservedObject] = _kind(f"InferenceObjective.{constants.OBJECTIVE_API}")
 
 
-class Related(msgspec.Struct):
+class LLMRelated(msgspec.Struct):
     """Related objects by kind; ``None`` where they were not asked for."""
 
     configs: ByName[Parent] = _kind(f"LLMInferenceServiceConfig.{V1ALPHA2}")
@@ -222,17 +222,17 @@ class Related(msgspec.Struct):
 # Context of a reconciliation.
 
 Service = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
-Request = SyncRequest[Children, Related]
+Request = SyncRequest[LLMChildren, LLMRelated]
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileContext:
     """Everything but the spec that a reconciliation depends on."""
 
-    metadata: objects.ObjectMeta
+    metadata: objects.ObservedMeta
     names: Names
-    children: Children
-    related: Related
+    children: LLMChildren
+    related: LLMRelated
     operator: OperatorConfig
     was_ready: bool = False
     """Report whether the last status was Ready, at the present generation."""
@@ -279,7 +279,7 @@ def reconcile_context(service: Service, request: Request, settings: Settings) ->
     config_map = get(related.config_maps, constants.OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
     metadata, status = service.metadata, service.status
-    ready = since(status.conditions, types.ConditionType.READY, "True") is not None
+    ready = since(status.conditions, types.LLMCondition.READY, "True") is not None
     ready = ready and status.observed_generation == metadata.generation
     return ReconcileContext(metadata, Names(metadata.name), request.children, related, operator, ready)
 

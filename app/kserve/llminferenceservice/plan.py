@@ -26,7 +26,7 @@ from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.merge import find
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.origin import Origin, item_key, leaves
 from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
@@ -85,7 +85,7 @@ def _adapters(service: Service, spec: EffectiveSpec) -> Iterator[field.Error]:
         yield from lora.check(spec, service.metadata.name, final=True)
 
 
-def is_stopped(metadata: ObjectMeta) -> bool:
+def is_stopped(metadata: ObservedMeta) -> bool:
     """Report whether the stop annotation is set (KS-6.7)."""
     return (metadata.annotations or {}).get(STOP, "").lower() == "true"
 

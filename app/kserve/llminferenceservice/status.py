@@ -31,16 +31,16 @@ from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
 _ADVISORY = (
-    types.ConditionType.CRITICALITY_APPLIED,
-    types.ConditionType.GROUP_READY,
-    types.ConditionType.GROUP_DEGRADED,
-    types.ConditionType.FEATURES_APPLIED,
+    types.LLMCondition.CRITICALITY_APPLIED,
+    types.LLMCondition.GROUP_READY,
+    types.LLMCondition.GROUP_DEGRADED,
+    types.LLMCondition.FEATURES_APPLIED,
 )
 """Conditions that decide nothing, and that a stopped service has not."""
 _NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 _SIDECARS = {PRECISE: "tokenizer", "token-producer": "tokenizer", PREDICTED_LATENCY: "latency predictor"}
 """Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
-_STOPPED = fails(types.Reason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
+_STOPPED = fails(types.LLMReason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
 
 
 def status(
@@ -49,7 +49,7 @@ def status(
     """Build the status after a sync; ``previous`` has transition times and the conditions of phases not reached."""
     ledger = ConditionLedger(previous.conditions, now)
     if outcome.presets is not None:
-        ledger.set(types.ConditionType.PRESETS_COMBINED, outcome.presets)
+        ledger.set(types.LLMCondition.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
         ledger.set_all((*types.WORKLOAD_CONDITIONS, *types.ROUTER_CONDITIONS), _STOPPED)
         for condition in (*types.SCALING_CONDITIONS, *_ADVISORY):
@@ -58,10 +58,10 @@ def status(
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
     if outcome.features is not None:
-        ledger.set(types.ConditionType.FEATURES_APPLIED, outcome.features)
+        ledger.set(types.LLMCondition.FEATURES_APPLIED, outcome.features)
     elif outcome.router is not None:
-        ledger.remove(types.ConditionType.FEATURES_APPLIED)
-    ledger.set(types.ConditionType.READY, _ready(ledger, outcome, absent))
+        ledger.remove(types.LLMCondition.FEATURES_APPLIED)
+    ledger.set(types.LLMCondition.READY, _ready(ledger, outcome, absent))
     url, addresses, workloads, router = previous.url, previous.addresses, previous.workloads, previous.router
     if outcome.stopped:
         url, addresses, workloads, router = "", [], None, None
@@ -88,11 +88,11 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 
     That is the workload's condition for a model address that cannot be fetched (KS-7.5), else ``PresetsCombined``.
     """
-    state = fails(types.Reason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
+    state = fails(types.LLMReason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
     if any(error.path != MODEL_URI for error in errors):
-        return Outcome(pins, fails(types.Reason.COMBINE_BASE_ERROR, state.message), None, None, state)
-    condition = types.ConditionType.WORKER_WORKLOAD_READY if multi_node else types.ConditionType.MAIN_WORKLOAD_READY
-    reason = types.Reason.RECONCILE_MULTI_NODE_ERROR if multi_node else types.Reason.RECONCILE_SINGLE_NODE_ERROR
+        return Outcome(pins, fails(types.LLMReason.COMBINE_BASE_ERROR, state.message), None, None, state)
+    condition = types.LLMCondition.WORKER_WORKLOAD_READY if multi_node else types.LLMCondition.MAIN_WORKLOAD_READY
+    reason = types.LLMReason.RECONCILE_MULTI_NODE_ERROR if multi_node else types.LLMReason.RECONCILE_SINGLE_NODE_ERROR
     workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
     return Outcome(pins, None, workloads, None, state)
 
@@ -101,17 +101,17 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
     scheduler = spec.scheduler
     config = scheduler.config if scheduler is not None else None
-    reported = [(types.Reason.TLS_NOT_SUPPORTED, NO_TLS)] if context.operator.ingress.tls else []
+    reported = [(types.LLMReason.TLS_NOT_SUPPORTED, NO_TLS)] if context.operator.ingress.tls else []
     if context.children.claim_templates is None and device_request(context.metadata) is not None:
-        reported.append((types.Reason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
+        reported.append((types.LLMReason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
     if scheduler is not None and config is not None:
         problems = _plugins_without_server(config.inline, scheduler.template)
-        reported += [(types.Reason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
+        reported += [(types.LLMReason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
         if _tokenizer_lacks_files(spec):
-            reported.append((types.Reason.PLUGIN_SERVER_MISSING, _NO_FILES))
+            reported.append((types.LLMReason.PLUGIN_SERVER_MISSING, _NO_FILES))
     workloads = [workload for workload in (spec, spec.prefill) if workload is not None]
     if any(kvcache.lacks_flag(side.kv_cache_offloading, side.template, side.worker) for side in workloads):
-        reported.append((types.Reason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
+        reported.append((types.LLMReason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
 
 
@@ -147,14 +147,14 @@ def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
             elif not result.failed:
                 ledger.remove(condition)
     if result is not None and result.failed:  # a stale condition of the previous topology may still be False; ignore it
-        ledger.set(types.ConditionType.WORKLOADS_READY, next(iter(result.states.values())))
+        ledger.set(types.LLMCondition.WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
         ledger.set(
-            types.ConditionType.WORKLOADS_READY,
+            types.LLMCondition.WORKLOADS_READY,
             ledger.first_false((*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS)),
         )
     else:
-        ledger.set_unknown(types.ConditionType.WORKLOADS_READY)
+        ledger.set_unknown(types.LLMCondition.WORKLOADS_READY)
 
 
 def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
@@ -165,19 +165,19 @@ def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
         else:
             ledger.set(condition, state)
     if result is not None or outcome.stopped:
-        ledger.set(types.ConditionType.ROUTER_READY, ledger.first_false(types.ROUTER_CONDITIONS))
+        ledger.set(types.LLMCondition.ROUTER_READY, ledger.first_false(types.ROUTER_CONDITIONS))
     else:
-        ledger.set_unknown(types.ConditionType.ROUTER_READY)
+        ledger.set_unknown(types.LLMCondition.ROUTER_READY)
 
 
 def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) -> list[Cause]:
     """Report children that are missing or unchanged; ``ChildrenCreated`` has the time since when."""
     if not outcome.outstanding:
-        ledger.remove(types.ConditionType.CHILDREN_CREATED)
+        ledger.remove(types.LLMCondition.CHILDREN_CREATED)
         return []
-    waited = since(ledger.conditions(), types.ConditionType.CHILDREN_CREATED, "False")
+    waited = since(ledger.conditions(), types.LLMCondition.CHILDREN_CREATED, "False")
     causes = waiting_causes(outcome.outstanding, waited, now)
-    ledger.set(types.ConditionType.CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
+    ledger.set(types.LLMCondition.CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
     return causes
 
 
@@ -189,11 +189,13 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
     early = outcome.error or outcome.presets
     error = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
-        return fails(types.Reason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
+        return fails(types.LLMReason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
-    conflict = next((cause for cause in absent if cause.reason in (types.Reason.NAME_CONFLICT, CHANGE_REFUSED)), None)
-    order = [types.ConditionType.ROUTER_READY, types.ConditionType.WORKLOADS_READY]
+    conflict = next(
+        (cause for cause in absent if cause.reason in (types.LLMReason.NAME_CONFLICT, CHANGE_REFUSED)), None
+    )
+    order = [types.LLMCondition.ROUTER_READY, types.LLMCondition.WORKLOADS_READY]
     if outcome.workloads is not None and outcome.workloads.failed:
         order.reverse()
     deciding = next((f for type_ in order if (f := ledger.false(type_)) is not None), None)

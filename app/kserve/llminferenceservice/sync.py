@@ -13,7 +13,7 @@ from app.hooks.protocol import SyncResponse
 from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
 from app.kserve.llminferenceservice.status import features_state, refused, status
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, Reason
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMReason
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
 from app.kserve.results import CONDITION_TRUE, Outcome, fails
@@ -39,17 +39,17 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     try:
         context = reconcile_context(service, request, settings)
     except OperatorConfigError as error:
-        state = fails(Reason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
+        state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
     try:
         effective = effective_spec(service, request, context, settings)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
-        state = fails(Reason.CONFIG_NOT_FOUND if missing else Reason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
+        state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, state, None, None), kept_templates(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = [
-        Cause(Stage.SPEC, conflict, Reason.CONTRADICTION) for conflict in parallelism_conflicts(effective.document)
+        Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in parallelism_conflicts(effective.document)
     ]
     workloads = replace(workloads, causes=[*workloads.causes, *conflicts])
     if workloads.failed:
@@ -82,7 +82,7 @@ def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
     except OperatorConfigError:
         return replace(stopped, presets=None)
     except CombineError as error:
-        return replace(stopped, presets=fails(Reason.STOPPED, str(error)))
+        return replace(stopped, presets=fails(LLMReason.STOPPED, str(error)))
     return replace(stopped, applied=effective.applied)
 
 

@@ -374,7 +374,7 @@ class ObjectReference(KubeModel):
     """Namespace of the object; the service's own when not set."""
 
 
-class GatewayReference(ObjectReference):
+class ListenerReference(ObjectReference):
     """A Gateway of any namespace, or one listener of it."""
 
     section_name: gatewayapi.SectionName | None = Field(None, description="Name of the listener; all when not set.")
@@ -399,7 +399,7 @@ class RouteSpec(KubeModel):
 
 
 class GatewaySpec(KubeModel):
-    refs: Annotated[list[GatewayReference] | None, defaulted("they replace parentRefs of the route")] = None
+    refs: Annotated[list[ListenerReference] | None, defaulted("they replace parentRefs of the route")] = None
     """Existing Gateways; the managed route attaches to them instead of the default one."""
 
 
@@ -567,7 +567,7 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 # Status.
 
 
-class ConditionType(StrEnum):
+class LLMCondition(StrEnum):
     """Types of conditions. KServe has all of them (KS-6) except those marked as ours."""
 
     READY = "Ready"
@@ -599,26 +599,26 @@ class ConditionType(StrEnum):
 
 
 WORKLOAD_CONDITIONS = (
-    ConditionType.MAIN_WORKLOAD_READY,
-    ConditionType.WORKER_WORKLOAD_READY,
-    ConditionType.PREFILL_WORKLOAD_READY,
-    ConditionType.PREFILL_WORKER_WORKLOAD_READY,
+    LLMCondition.MAIN_WORKLOAD_READY,
+    LLMCondition.WORKER_WORKLOAD_READY,
+    LLMCondition.PREFILL_WORKLOAD_READY,
+    LLMCondition.PREFILL_WORKER_WORKLOAD_READY,
 )
 """In the order in which the first false one decides ``WorkloadsReady`` (KS-6.3)."""
-SCALING_CONDITIONS = (ConditionType.SCALING_READY, ConditionType.PREFILL_SCALING_READY)
+SCALING_CONDITIONS = (LLMCondition.SCALING_READY, LLMCondition.PREFILL_SCALING_READY)
 """After those, where a workload has ``scaling``; a service that is stopped has none of them (KS-5.4)."""
 ROUTER_CONDITIONS = (
-    ConditionType.GATEWAYS_READY,
-    ConditionType.HTTP_ROUTES_READY,
-    ConditionType.INFERENCE_POOL_READY,
-    ConditionType.SCHEDULER_WORKLOAD_READY,
+    LLMCondition.GATEWAYS_READY,
+    LLMCondition.HTTP_ROUTES_READY,
+    LLMCondition.INFERENCE_POOL_READY,
+    LLMCondition.SCHEDULER_WORKLOAD_READY,
 )
 """In the order in which the first false one decides ``RouterReady``."""
-TOP_LEVEL = (ConditionType.READY, ConditionType.WORKLOADS_READY, ConditionType.ROUTER_READY)
+TOP_LEVEL = (LLMCondition.READY, LLMCondition.WORKLOADS_READY, LLMCondition.ROUTER_READY)
 """Without severity; every other condition has severity ``Info``."""
 
 
-class Reason(StrEnum):
+class LLMReason(StrEnum):
     """Reasons of conditions, as KServe has them (KS-6.8) or in its style."""
 
     MEMBER_DIVERGENCE = "MemberDivergence"

@@ -13,7 +13,7 @@ Criticality = Literal["Critical", "Standard", "Sheddable"]
 CRITICALITY = honoured("with router.scheduler, and where InferenceObjectives and their component are installed")
 
 
-class ModelSpec(types.LLMModelSpec):
+class ModelSpecV1Alpha1(types.LLMModelSpec):
     criticality: Annotated[Criticality | None, CRITICALITY] = None
     """Importance of requests: an InferenceObjective, where the cluster has the kind."""
 
@@ -24,7 +24,7 @@ class ExtensionReference(types.EndpointPickerIdentity):
     port_number: Annotated[PortNumber | None, DEFAULTED] = Field(None, description="Port; 9002 when not set.")
 
 
-class InferencePoolSpec(KubeModel):
+class InferencePoolSpecV1Alpha1(KubeModel):
     """Content of the managed InferencePool, in the form of its v1alpha2."""
 
     selector: Annotated[dict[str, types.LabelText], types.MATCH_LABELS] = Field(
@@ -34,6 +34,6 @@ class InferencePoolSpec(KubeModel):
     extension_ref: ExtensionReference = Field(description="The endpoint picker.")
 
 
-@with_types({"model": ModelSpec | None, "router.scheduler.pool.spec": InferencePoolSpec | None})
-class LLMInferenceServiceSpec(types.LLMInferenceServiceSpec):
+@with_types({"model": ModelSpecV1Alpha1 | None, "router.scheduler.pool.spec": InferencePoolSpecV1Alpha1 | None})
+class LLMInferenceServiceSpecV1Alpha1(types.LLMInferenceServiceSpec):
     """A model, the pods that serve it, and the way there."""

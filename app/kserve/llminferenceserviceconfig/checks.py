@@ -17,7 +17,7 @@ from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.resource import Resource
 from app.kube.rules import violations
 from app.settings import Settings
@@ -27,7 +27,7 @@ Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 # The fixed service that a config is rendered against when it is stored (KS-2.6): templates may rely on all of it.
 
 _CONTAINER = {"name": "kserve-container"}
-_SAMPLE_METADATA = ObjectMeta(
+_SAMPLE_METADATA = ObservedMeta(
     name="test-llm-preset",
     namespace="test-llm-preset-test",
     annotations={MODEL_URI: "llama"},

@@ -7,7 +7,7 @@ import msgspec
 
 from app.hooks.protocol import ByName, NoObjects, RelatedRule, SyncRequest, SyncResponse, sorted_values
 from app.kserve.constants import API_VERSION
-from app.kserve.llminferenceservice.types import ConditionType
+from app.kserve.llminferenceservice.types import LLMCondition
 from app.kserve.llminferenceserviceconfig import types
 from app.kserve.results import ConditionLedger, ConditionState
 from app.kube import field
@@ -29,13 +29,13 @@ class ConfigUser(RelatedMeta):
     spec: _ServiceSpec = msgspec.field(default_factory=_ServiceSpec)
 
 
-class Related(msgspec.Struct):
+class ConfigRelated(msgspec.Struct):
     """Services of the config's namespace; ``None`` where they are not watched."""
 
     services: ByName[ConfigUser] = msgspec.field(name=f"LLMInferenceService.{API_VERSION}", default=None)
 
 
-Request = SyncRequest[NoObjects, Related]
+Request = SyncRequest[NoObjects, ConfigRelated]
 
 
 def customize(config: Config, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
@@ -51,7 +51,7 @@ def customize(config: Config, declared: frozenset[str], settings: Settings) -> l
 
 def sync(config: Config, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """Report a valid config as ready: it has been validated, templates included."""
-    rendered = ConditionState(True, types.Reason.RENDERED)
+    rendered = ConditionState(True, types.ConfigReason.RENDERED)
     status = _status(config.status, config.metadata.generation, now, rendered)
     return SyncResponse(_with_users(status, request, now), [])
 
@@ -70,7 +70,7 @@ def invalid(
     now: datetime,
 ) -> types.LLMInferenceServiceConfigStatus:
     """Report the errors of a config; the services that refer to it stay as they were."""
-    wrong = ConditionState(False, types.Reason.INVALID_SPEC, field.aggregate(errors))
+    wrong = ConditionState(False, types.ConfigReason.INVALID_SPEC, field.aggregate(errors))
     return _status(config.status, config.metadata.generation, now, wrong)
 
 
@@ -78,7 +78,7 @@ def _status(
     previous: types.LLMInferenceServiceConfigStatus, generation: int | None, now: datetime, ready: ConditionState
 ) -> types.LLMInferenceServiceConfigStatus:
     ledger = ConditionLedger(previous.conditions, now)
-    ledger.set(ConditionType.READY, ready)
+    ledger.set(LLMCondition.READY, ready)
     return msgspec.structs.replace(previous, conditions=ledger.conditions(), observed_generation=generation)
 
 
@@ -103,10 +103,10 @@ def _with_users(
 
 def _in_use(users: Sequence[types.ServiceReference], *, is_deleted: bool) -> ConditionState:
     if not users:
-        return ConditionState(False, types.Reason.NOT_IN_USE, "no LLMInferenceService refers to the config")
+        return ConditionState(False, types.ConfigReason.NOT_IN_USE, "no LLMInferenceService refers to the config")
     names = ", ".join(f"{user.namespace}/{user.name}" for user in users[:MAX_SERVICES_NAMED])
     others = f" and {len(users) - MAX_SERVICES_NAMED} more" if len(users) > MAX_SERVICES_NAMED else ""
     if is_deleted:
         message = f"deletion waits for {names}{others}: remove their baseRefs"
-        return ConditionState(True, types.Reason.DELETION_BLOCKED, message)
-    return ConditionState(True, types.Reason.IN_USE, f"used by {names}{others}")
+        return ConditionState(True, types.ConfigReason.DELETION_BLOCKED, message)
+    return ConditionState(True, types.ConfigReason.IN_USE, f"used by {names}{others}")

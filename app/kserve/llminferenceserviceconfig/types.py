@@ -110,7 +110,7 @@ class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
     """LLMInferenceServiceConfigs below this spec, the last one strongest."""
 
 
-class Reason(StrEnum):
+class ConfigReason(StrEnum):
     INVALID_SPEC = "InvalidSpec"
     """The spec breaks a rule, or one of its templates does not render."""
     RENDERED = "Rendered"

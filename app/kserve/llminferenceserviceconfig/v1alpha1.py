@@ -11,7 +11,7 @@ from app.kserve.llminferenceserviceconfig import types
 from app.kube.base import with_types
 
 
-class ConfigModelSpec(types.ConfigModelSpec):
+class ConfigModelSpecV1Alpha1(types.ConfigModelSpec):
     criticality: Annotated[v1alpha1.Criticality | None, v1alpha1.CRITICALITY] = None
     """Importance of requests: an InferenceObjective, where the cluster has the kind."""
 
@@ -30,10 +30,12 @@ class ConfigExtensionReference(v1alpha1.ExtensionReference):
         "extension_ref": ConfigExtensionReference | None,
     }
 )
-class ConfigInferencePoolSpec(v1alpha1.InferencePoolSpec):
+class ConfigInferencePoolSpecV1Alpha1(v1alpha1.InferencePoolSpecV1Alpha1):
     """Content of the managed InferencePool, or a part of it."""
 
 
-@with_types({"model": ConfigModelSpec | None, "router.scheduler.pool.spec": ConfigInferencePoolSpec | None})
-class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceConfigSpec):
+@with_types(
+    {"model": ConfigModelSpecV1Alpha1 | None, "router.scheduler.pool.spec": ConfigInferencePoolSpecV1Alpha1 | None}
+)
+class ConfigSpecV1Alpha1(types.LLMInferenceServiceConfigSpec):
     """Part of a service's spec, to be combined with others."""

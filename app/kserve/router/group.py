@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.kserve.constants import POOL_GROUP, PUBLIC_PORT, STOP
 from app.kserve.gatewayapi import ROOT_PATH
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
-from app.kserve.llminferenceservice.types import ConditionType, Reason
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState
 from app.kserve.spec.complete import replaced_as_a_whole
@@ -42,7 +42,7 @@ class Group:
             return None
         names = ", ".join(self.divergent)
         message = f"{names}: other models are served there, so no requests are sent to it"
-        return ConditionState(True, Reason.MEMBER_DIVERGENCE, message)
+        return ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message)
 
 
 def group_of(
@@ -63,7 +63,7 @@ def group_of(
         backend = _backend(peer)
         conditions = peer.status.conditions
         stopped = (peer.metadata.annotations or {}).get(STOP, "").lower() == "true"
-        holds = [is_true(conditions, type_) for type_ in (ConditionType.WORKLOADS_READY, ConditionType.ROUTER_READY)]
+        holds = [is_true(conditions, type_) for type_ in (LLMCondition.WORKLOADS_READY, LLMCondition.ROUTER_READY)]
         if peer.models != models:
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend["name"] in present):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from app.hooks.protocol import get
 from app.kserve.constants import COMPONENT_WORKLOAD, GATEWAY_GROUP, OBJECTIVE_HEADER, ROLE_BOTH, ROLE_DECODE
 from app.kserve.llminferenceservice.observed import ObservedParentReference, ObservedPool, ObservedRoute, ParentsStatus
-from app.kserve.llminferenceservice.types import ConditionType, Reason
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
@@ -39,22 +39,22 @@ def pool_state(view: RouterView) -> ConditionState | None:
     if scheduler is None:
         return None
     if view.children.pools is None:
-        return fails(Reason.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
+        return fails(LLMReason.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
     if view.pool_ref:
         if view.related.pools is None:  # a preset names it, so it was not asked for
             return CONDITION_TRUE
         pool = get(view.related.pools, view.pool_ref, view.namespace)
         if pool is None:
             text = f"InferencePool {view.namespace}/{view.pool_ref} does not exist"
-            raise RouterError(ConditionType.INFERENCE_POOL_READY, Reason.INFERENCE_POOL_FETCH_ERROR, text)
+            raise RouterError(LLMCondition.INFERENCE_POOL_READY, LLMReason.INFERENCE_POOL_FETCH_ERROR, text)
         return _judged_pool(pool)
     name = view.names.pool
     if scheduler.template is None or view.spec.pool_spec is None:
         text = f"InferencePool {name} cannot be created: the scheduler has no template or no pool.spec"
-        return fails(Reason.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
+        return fails(LLMReason.INFERENCE_POOL_FETCH_ERROR, text, Stage.SPEC)
     managed = get(view.children.pools, name, view.namespace)
     if managed is None:
-        return fails(Reason.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
+        return fails(LLMReason.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
     return _judged_pool(managed)
 
 
@@ -64,19 +64,19 @@ def criticality_state(view: RouterView, settings: Settings) -> ConditionState | 
     if not written:
         return None
     if view.spec.scheduler is None:
-        return fails(Reason.NO_SCHEDULER, f"{_NO_EFFECT}: without router.scheduler no endpoint picker sees requests")
+        return fails(LLMReason.NO_SCHEDULER, f"{_NO_EFFECT}: without router.scheduler no endpoint picker sees requests")
     if view.children.objectives is None:
-        return fails(Reason.KIND_NOT_INSTALLED, f"{_NO_EFFECT}: {INSTALL_OBJECTIVES}")
+        return fails(LLMReason.KIND_NOT_INSTALLED, f"{_NO_EFFECT}: {INSTALL_OBJECTIVES}")
     if strange := sorted({text for text in written.values() if text not in defined}):
         text = f"criticality is one of {', '.join(defined)}, and not {', '.join(strange)}"
-        return fails(Reason.UNKNOWN_CRITICALITY, text)
+        return fails(LLMReason.UNKNOWN_CRITICALITY, text)
     missed = unnamed(view.managed_route, view.objectives) if view.managed_route is not None else []
     if missed:
         text = (
             f"HTTPRoute {view.names.route} does not set {OBJECTIVE_HEADER} to {', '.join(o.name for o in missed)}: its "
             "rules set that header already, or the route is full; clients have to send the header"
         )
-        return fails(Reason.NOT_ROUTED, text)
+        return fails(LLMReason.NOT_ROUTED, text)
     return CONDITION_TRUE
 
 
@@ -85,8 +85,8 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
     if is_pool_ready(pool):
         return CONDITION_TRUE
     if not pool.status.parents:
-        return fails(Reason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
-    return fails(Reason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, 'Accepted')}")
+        return fails(LLMReason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
+    return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, 'Accepted')}")
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
@@ -102,7 +102,7 @@ def stranger_causes(view: RouterView) -> list[Cause]:
         return []
     name = pool.metadata.name
     text = f"InferencePool {name} does not select the service's pods: set {', '.join(missing)} in spec.labels"
-    return [Cause(Stage.SPEC, text, Reason.INFERENCE_POOL_NOT_READY)]
+    return [Cause(Stage.SPEC, text, LLMReason.INFERENCE_POOL_NOT_READY)]
 
 
 def gateways_state(view: RouterView) -> ConditionState | None:
@@ -111,19 +111,19 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     if not references:
         return None
     if view.children.routes is None:
-        return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
+        return fails(LLMReason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     references += [parent for route in view.referenced_routes() for parent in route.spec.parent_refs or ()]
     gateways = [(reference, view.gateway(reference)) for reference in references]
     missing = [reference for reference, gateway in gateways if gateway is None]
     if missing:
         text = f"{view.gateway_text(missing)} does not exist"
-        raise RouterError(ConditionType.GATEWAYS_READY, Reason.GATEWAY_FETCH_ERROR, text)
+        raise RouterError(LLMCondition.GATEWAYS_READY, LLMReason.GATEWAY_FETCH_ERROR, text)
     waiting = [
         ref for ref, gateway in gateways if gateway is not None and not is_true(gateway.status.conditions, "Programmed")
     ]
     if not waiting:
         return CONDITION_TRUE
-    return fails(Reason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
+    return fails(LLMReason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
 
 
 def routes_state(view: RouterView) -> ConditionState | None:
@@ -131,7 +131,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
     if view.spec.http is None:
         return None
     if view.children.routes is None:
-        return fails(Reason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
+        return fails(LLMReason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     routes: dict[str, ObservedRoute | None] = {
         name: get(view.related.routes, name, view.namespace)
         for name in view.route_refs
@@ -143,7 +143,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
     if not waiting:
         return CONDITION_TRUE
     text = "; ".join(_route_problem(name, route) for name, route in waiting.items())
-    return fails(Reason.HTTP_ROUTES_NOT_READY, text)
+    return fails(LLMReason.HTTP_ROUTES_NOT_READY, text)
 
 
 def _route_problem(name: str, route: ObservedRoute | None) -> str:
@@ -182,12 +182,12 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
     if (
         progressing is not None
         and progressing.status == "False"
-        and progressing.reason == Reason.PROGRESS_DEADLINE_EXCEEDED
+        and progressing.reason == LLMReason.PROGRESS_DEADLINE_EXCEEDED
     ):
         return by_condition(progressing)
     available = find(conditions, "Available")
     if available is None:
-        return fails(Reason.PROGRESSING, "the endpoint picker is being rolled out")
+        return fails(LLMReason.PROGRESSING, "the endpoint picker is being rolled out")
     return CONDITION_TRUE if available.status == "True" else by_condition(available)
 
 

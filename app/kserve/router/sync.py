@@ -13,7 +13,7 @@ from app.hooks.kept import keep_child
 from app.hooks.protocol import get
 from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import ConditionType, Reason, ServedModel, ServiceAddress
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ServedModel, ServiceAddress
 from app.kserve.names import Names
 from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fails
 from app.kserve.router import scheduler, status
@@ -128,7 +128,7 @@ def _schedule(work: _Work) -> None:
     view = work.view
     requested = view.spec.picker
     if requested is None:
-        work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = None
+        work.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
     pod, picker = scheduler.with_tokenizer(view.spec, requested, view.context, observed)
@@ -159,7 +159,7 @@ def _schedule(work: _Work) -> None:
     state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
-    work.states[ConditionType.SCHEDULER_WORKLOAD_READY] = state
+    work.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = state
     if observed is not None:
         work.causes += deployment_causes(observed)
 
@@ -174,7 +174,7 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
     account = plan.account.account
     if account and not plan.account.managed and view.context.account(account) is None:
         text = f"ServiceAccount {view.namespace}/{account}, which the scheduler's template names, does not exist"
-        raise RouterError(ConditionType.SCHEDULER_WORKLOAD_READY, Reason.SCHEDULER_RECONCILE_ERROR, text)
+        raise RouterError(LLMCondition.SCHEDULER_WORKLOAD_READY, LLMReason.SCHEDULER_RECONCILE_ERROR, text)
 
 
 def _objectives(spec: EffectiveSpec, context: ReconcileContext, settings: Settings) -> list[Objective]:
@@ -187,7 +187,7 @@ def _prioritize(work: _Work) -> None:
     view = work.view
     for objective in view.objectives:
         work.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
-    work.states[ConditionType.CRITICALITY_APPLIED] = status.criticality_state(view, work.settings)
+    work.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view, work.settings)
 
 
 def _expose(work: _Work) -> None:
@@ -213,7 +213,7 @@ def _expose(work: _Work) -> None:
     try:
         addresses = {address.url: address for spec in specs for address in discover(spec, view.namespace, context)}
     except URLError as error:
-        raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
+        raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
     if not addresses:
         _within(work)
         return
@@ -244,8 +244,8 @@ def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
 def _judge(work: _Work) -> None:
     view = work.view
     work.causes += status.stranger_causes(view)
-    work.states[ConditionType.INFERENCE_POOL_READY] = status.pool_state(view)
-    work.states[ConditionType.GATEWAYS_READY] = status.gateways_state(view)
-    work.states[ConditionType.HTTP_ROUTES_READY] = status.routes_state(view)
-    work.states[ConditionType.GROUP_READY] = CONDITION_TRUE if view.group is not None else None
-    work.states[ConditionType.GROUP_DEGRADED] = view.group.degraded if view.group is not None else None
+    work.states[LLMCondition.INFERENCE_POOL_READY] = status.pool_state(view)
+    work.states[LLMCondition.GATEWAYS_READY] = status.gateways_state(view)
+    work.states[LLMCondition.HTTP_ROUTES_READY] = status.routes_state(view)
+    work.states[LLMCondition.GROUP_READY] = CONDITION_TRUE if view.group is not None else None
+    work.states[LLMCondition.GROUP_DEGRADED] = view.group.degraded if view.group is not None else None

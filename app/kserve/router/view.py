@@ -10,15 +10,15 @@ from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
 from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
-    Children,
+    LLMChildren,
+    LLMRelated,
     ObservedGateway,
     ObservedParentReference,
     ObservedRoute,
     ObservedRouteSpec,
     ReconcileContext,
-    Related,
 )
-from app.kserve.llminferenceservice.types import ConditionType, Reason
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
@@ -54,11 +54,11 @@ class RouterView:
         return self.context.names
 
     @property
-    def children(self) -> Children:
+    def children(self) -> LLMChildren:
         return self.context.children
 
     @property
-    def related(self) -> Related:
+    def related(self) -> LLMRelated:
         return self.context.related
 
     @property
@@ -125,7 +125,7 @@ class RouterView:
             return as_observed(route)
         except msgspec.ValidationError as error:
             text = f"HTTPRoute {self.names.route} cannot be created: {error}"
-            raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
+            raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
 
     def referenced_routes(self) -> list[ObservedRoute]:
         routes = (get(self.related.routes, name, self.namespace) for name in self.route_refs)
@@ -190,21 +190,21 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
     """
     if view.children.routes is None:
         return
-    _require_gateways(view, view.gateway_refs, ConditionType.GATEWAYS_READY)
-    states[ConditionType.GATEWAYS_READY] = None
+    _require_gateways(view, view.gateway_refs, LLMCondition.GATEWAYS_READY)
+    states[LLMCondition.GATEWAYS_READY] = None
     missing = [name for name in view.route_refs if get(view.related.routes, name, view.namespace) is None]
     if missing and view.related.routes is not None:  # those of a preset are not asked for, and nothing waits for them
         text = ", ".join(f"HTTPRoute {view.namespace}/{name}" for name in missing)
-        raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.REFS_INVALID, f"{text} does not exist")
-    states[ConditionType.HTTP_ROUTES_READY] = None
+        raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.REFS_INVALID, f"{text} does not exist")
+    states[LLMCondition.HTTP_ROUTES_READY] = None
     managed = view.managed_spec
     if managed is not None:
-        _require_gateways(view, managed.parent_refs or (), ConditionType.HTTP_ROUTES_READY)
+        _require_gateways(view, managed.parent_refs or (), LLMCondition.HTTP_ROUTES_READY)
     for route in view.referenced_routes():
         if not route.spec.parent_refs:
             text = f"HTTPRoute {view.namespace}/{route.metadata.name} has no parentRefs, so no Gateway serves it"
-            raise RouterError(ConditionType.HTTP_ROUTES_READY, Reason.REFS_INVALID, text)
-        _require_gateways(view, route.spec.parent_refs, ConditionType.HTTP_ROUTES_READY)
+            raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.REFS_INVALID, text)
+        _require_gateways(view, route.spec.parent_refs, LLMCondition.HTTP_ROUTES_READY)
 
 
 def _require_gateways(view: RouterView, references: Iterable[ObservedParentReference], condition: str) -> None:
@@ -212,4 +212,4 @@ def _require_gateways(view: RouterView, references: Iterable[ObservedParentRefer
         return
     missing = [reference for reference in references if view.gateway(reference) is None]
     if missing:
-        raise RouterError(condition, Reason.REFS_INVALID, f"{view.gateway_text(missing)} does not exist")
+        raise RouterError(condition, LLMReason.REFS_INVALID, f"{view.gateway_text(missing)} does not exist")

@@ -33,7 +33,7 @@ from app.kube import field
 from app.kube.base import Json, with_types
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, merge, replaced
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.limits import MAX_COMBINED_BYTES
 
 # The type: what goes into children is plain JSON, rendered already.
@@ -111,7 +111,7 @@ class Effective:
 class CombineInputs:
     """Inputs of one service's effective spec."""
 
-    metadata: ObjectMeta
+    metadata: ObservedMeta
     spec_layer: Layer
     """The user's spec as a document (:func:`app.kserve.spec.merge.document`)."""
     pins: Mapping[str, str]

@@ -19,7 +19,7 @@ from app.kserve.spec.presets import PINNED, edition
 from app.kube import field
 from app.kube.base import Json
 from app.kube.merge import find
-from app.kube.objects import ObjectMeta, ObservedConfigMap
+from app.kube.objects import ObservedConfigMap, ObservedMeta
 
 DIRECTIVE = b'"$patch"'
 """Only a spec with this in it can have merge directives."""
@@ -76,7 +76,7 @@ def layer(source: str, raw: bytes) -> Layer:
     return _layer(source, orjson.loads(raw), raw)
 
 
-def annotated(layer: Layer, metadata: ObjectMeta) -> Layer:
+def annotated(layer: Layer, metadata: ObservedMeta) -> Layer:
     """The layer with what v1alpha2 keeps in its object's annotations."""
     spec = with_criticality(layer.spec, metadata.annotations)
     return layer if spec is layer.spec else replace(layer, spec=spec)

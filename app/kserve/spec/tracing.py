@@ -6,7 +6,7 @@ from app.kserve.arguments import has_flag, passes_arguments, word
 from app.kserve.constants import MAIN
 from app.kube.base import Json
 from app.kube.merge import find, replaced
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
 _SERVERS = {
@@ -18,7 +18,7 @@ _SERVERS = {
 _PICKER = ("router", "scheduler", "template")
 
 
-def traced(document: Json, metadata: ObjectMeta) -> Json:
+def traced(document: Json, metadata: ObservedMeta) -> Json:
     """The spec whose servers send traces; as it is where it has no ``tracing``.
 
     Without an endpoint only the endpoint picker traces.
@@ -53,7 +53,7 @@ def _container(container: Json, picker: bool, flags: Sequence[tuple[str, str]], 
     return {**container, **({"args": args} if args else {}), "env": [*present, *added]}
 
 
-def _variables(tracing: Json, service: str, metadata: ObjectMeta) -> list[Json]:
+def _variables(tracing: Json, service: str, metadata: ObservedMeta) -> list[Json]:
     """In an order that never changes; the last one refers to two before it."""
 
     def field(name: str, path: str) -> Json:

@@ -9,7 +9,7 @@ from app.hooks.kept import kept_selector
 from app.hooks.protocol import get
 from app.kserve import constants, lora, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import ConditionType, Reason, WorkloadSpec
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
 from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
@@ -18,7 +18,7 @@ from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, 
 from app.kserve.workload.inherited import Labels, Propagated, laid_over, propagated, replicas, selector, with_account
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
-from app.kube.objects import ObservedTemplate, TemplateMeta
+from app.kube.objects import ObservedTemplate, ObservedTemplateMeta
 from app.kube.podspec import each_name_once, with_container
 from app.workload.cause import Cause
 
@@ -115,8 +115,8 @@ def workload_plan(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadPla
 def _blamed(spec: EffectiveSpec) -> tuple[str, str]:
     """Condition and reason of what stops the workloads of that topology."""
     if spec.worker is not None:
-        return ConditionType.WORKER_WORKLOAD_READY, Reason.RECONCILE_MULTI_NODE_ERROR
-    return ConditionType.MAIN_WORKLOAD_READY, Reason.RECONCILE_SINGLE_NODE_ERROR
+        return LLMCondition.WORKER_WORKLOAD_READY, LLMReason.RECONCILE_MULTI_NODE_ERROR
+    return LLMCondition.MAIN_WORKLOAD_READY, LLMReason.RECONCILE_SINGLE_NODE_ERROR
 
 
 class _Planner:
@@ -185,7 +185,7 @@ class _Planner:
         labels = laid_over(base, self._passed.labels)
         observed = self._context.deployment(side.name)
         live = observed.spec.template if observed is not None else None
-        running = live.metadata if live is not None else TemplateMeta()
+        running = live.metadata if live is not None else ObservedTemplateMeta()
         pods = laid_over(labels, side.labels(running.labels))
         annotations = laid_over(self._passed.annotations, side.annotations(running.annotations))
         template = self._routed(side.spec.template or {})
@@ -215,7 +215,7 @@ class _Planner:
             if account:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
-            meta = running.metadata if running is not None else TemplateMeta()
+            meta = running.metadata if running is not None else ObservedTemplateMeta()
             labels = laid_over(labels, self._passed.labels, side.labels(meta.labels))
             annotations = laid_over(self._passed.group_annotations, side.annotations(meta.annotations))
             return self._pod(shaped, labels, annotations, named, running)

@@ -11,7 +11,7 @@ from app.hooks.protocol import get
 from app.kserve import constants
 from app.kserve.child import child, metadata
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import ConditionType, KEDASpec, Reason, WVASpec
+from app.kserve.llminferenceservice.types import KEDASpec, LLMCondition, LLMReason, WVASpec
 from app.kserve.names import Names, component_labels
 from app.kserve.operator import AUTOSCALING_KEY, Prometheus
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
@@ -61,7 +61,7 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
         return None
     alone = side.spec.worker is None
     return ScalingPlan(
-        condition=ConditionType.PREFILL_SCALING_READY if prefill else ConditionType.SCALING_READY,
+        condition=LLMCondition.PREFILL_SCALING_READY if prefill else LLMCondition.SCALING_READY,
         variant=names.autoscaler("va", prefill=prefill),
         scaler=names.autoscaler("hpa" if scaling.wva.keda is None else "keda", prefill=prefill),
         target={
@@ -177,13 +177,13 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
         return _NO_SCALED_OBJECTS if keda else _NO_AUTOSCALERS
     if keda and context.operator.autoscaling.problem:
         text = f"ConfigMap {constants.OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {context.operator.autoscaling.problem}"
-        return fails(Reason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
+        return fails(LLMReason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
     observed = get(declared, plan.scaler, context.metadata.namespace)
     conditions = observed.status.conditions if observed is not None else None
     relevant = [c for type_ in (("Ready",) if keda else CONDITIONS) if (c := find(conditions, type_)) is not None]
     decided = [condition for condition in relevant if condition.status in ("True", "False")]
     if not decided:
-        return fails(Reason.SCALED_OBJECT_PROGRESSING if keda else Reason.HPA_PROGRESSING)
+        return fails(LLMReason.SCALED_OBJECT_PROGRESSING if keda else LLMReason.HPA_PROGRESSING)
     failing = next((condition for condition in decided if condition.status == "False"), None)
     if failing is None:
         return CONDITION_TRUE
@@ -199,12 +199,12 @@ INSTALL_VARIANTS = (
     "install the workload variant autoscaler and the kustomize component workload-variant-autoscaler"
 )
 _NO_SCALED_OBJECTS = fails(
-    Reason.KIND_NOT_INSTALLED,
+    LLMReason.KIND_NOT_INSTALLED,
     "scaling.wva.keda needs ScaledObjects: install KEDA and the kustomize component keda",
     Stage.SPEC,
 )
 _NO_AUTOSCALERS = fails(
-    Reason.KIND_NOT_INSTALLED,
+    LLMReason.KIND_NOT_INSTALLED,
     "scaling.wva.hpa needs HorizontalPodAutoscalers, which are not declared to Metacontroller: apply the manifests in "
     "metacontroller/ of this release",
     Stage.SPEC,

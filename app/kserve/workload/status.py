@@ -3,7 +3,7 @@
 from app.hooks.protocol import get
 from app.kserve.constants import LEADER_WORKER_SET_API
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import Reason, WorkloadIdentity, Workloads, WorkloadSpec
+from app.kserve.llminferenceservice.types import LLMReason, WorkloadIdentity, Workloads, WorkloadSpec
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.conditions import find
@@ -16,19 +16,21 @@ def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool =
     """Of a main or prefill Deployment, which must have seen its latest change (KS-6.2)."""
     available = find(deployment.status.conditions, "Available") if deployment is not None else None
     if deployment is None or available is None:
-        return fails(Reason.PROGRESSING)
+        return fails(LLMReason.PROGRESSING)
     if available.status != "True":
         return by_condition(available)
     progress = rollout(deployment, was_ready=was_ready)
     if not progress.up_to_date:
-        return fails(Reason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out")
+        return fails(
+            LLMReason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out"
+        )
     return _rolled_out("Deployment", deployment.metadata.name, progress)
 
 
 def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> ConditionState:
     available = find(workload.status.conditions, "Available") if workload is not None else None
     if workload is None or available is None:
-        return fails(Reason.PROGRESSING, "the LeaderWorkerSet is not available yet")
+        return fails(LLMReason.PROGRESSING, "the LeaderWorkerSet is not available yet")
     if available.status != "True":
         return by_condition(available)
     return _rolled_out("LeaderWorkerSet", workload.metadata.name, group_rollout(workload))

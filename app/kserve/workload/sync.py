@@ -7,7 +7,7 @@ from app.hooks.protocol import get, sorted_values
 from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
 from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import ConditionType, Reason
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.results import ConditionState, WorkloadResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.cabundle import ca_bundle_causes, ca_bundle_children
@@ -66,12 +66,12 @@ def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str,
     states: dict[str, ConditionState] = {}
     for one_ in plan.deployments:
         main = one_.name == names.main
-        condition = ConditionType.MAIN_WORKLOAD_READY if main else ConditionType.PREFILL_WORKLOAD_READY
+        condition = LLMCondition.MAIN_WORKLOAD_READY if main else LLMCondition.PREFILL_WORKLOAD_READY
         deployed = current(context.deployment(one_.name), one_.selector)
         states[condition] = deployment_state(deployed, was_ready=context.was_ready)
     for group in plan.groups:
         main = group.name == names.multi_node
-        condition = ConditionType.WORKER_WORKLOAD_READY if main else ConditionType.PREFILL_WORKER_WORKLOAD_READY
+        condition = LLMCondition.WORKER_WORKLOAD_READY if main else LLMCondition.PREFILL_WORKER_WORKLOAD_READY
         groups = context.children.leader_worker_sets
         observed = get(groups, group.name, context.metadata.namespace)
         states[condition] = _NO_GROUPS if groups is None else leader_worker_set_state(observed)
@@ -101,7 +101,7 @@ def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> list[list
 
 
 _NO_GROUPS = fails(
-    Reason.KIND_NOT_INSTALLED,
+    LLMReason.KIND_NOT_INSTALLED,
     "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
     Stage.SPEC,
 )

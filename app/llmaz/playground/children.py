@@ -4,14 +4,14 @@ from app.kube import desired
 from app.kube.base import Json
 from app.llmaz.claims import main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
-from app.llmaz.playground.plan import Plan
+from app.llmaz.playground.plan import PlaygroundPlan
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 GRACE_SECONDS = 130
 """Grace period in which a pod finishes its requests."""
 
 
-def service(plan: Plan) -> Json:
+def service(plan: PlaygroundPlan) -> Json:
     metadata: Json = {"name": plan.name, "namespace": plan.namespace}
     if plan.skip_annotation is not None:
         metadata["annotations"] = {SKIP_LOADER: plan.skip_annotation}
@@ -28,7 +28,7 @@ def service(plan: Plan) -> Json:
     }
 
 
-def _claims(plan: Plan) -> Json:
+def _claims(plan: PlaygroundPlan) -> Json:
     """Return the models in the user's order, each name once, because Metacontroller merges the list by name.
 
     Only a model that is its own draft is listed twice, and one copy of its files serves both roles.
@@ -43,7 +43,7 @@ def _claims(plan: Plan) -> Json:
     return claims
 
 
-def _pod(plan: Plan) -> Json:
+def _pod(plan: PlaygroundPlan) -> Json:
     spec: Json = {"terminationGracePeriodSeconds": GRACE_SECONDS, "containers": [_runner(plan)]}
     if plan.shared_memory is not None:
         memory = {"medium": "Memory", "sizeLimit": plan.shared_memory}
@@ -51,7 +51,7 @@ def _pod(plan: Plan) -> Json:
     return spec
 
 
-def _runner(plan: Plan) -> Json:
+def _runner(plan: PlaygroundPlan) -> Json:
     container = {
         "name": RUNNER,
         "image": plan.image,
@@ -66,7 +66,7 @@ def _runner(plan: Plan) -> Json:
     return {key: value for key, value in container.items() if value} | plan.runtime.handlers
 
 
-def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(plan: PlaygroundPlan) -> desired.HorizontalPodAutoscaler | None:
     if plan.scaling is None:
         return None
     metadata = desired.ObjectMeta(name=plan.name, namespace=plan.namespace)

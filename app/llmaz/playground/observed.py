@@ -27,14 +27,14 @@ class ObservedInferenceService(ObservedWorkload):
 _SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 
 
-class Children(msgspec.Struct):
+class PlaygroundChildren(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
     services: ByName[ObservedInferenceService] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
     autoscalers: ByName[ObservedAutoscaler] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
 
 
-class Related(msgspec.Struct):
+class PlaygroundRelated(msgspec.Struct):
     """Related objects, as the customize hook requests them."""
 
     models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
@@ -42,7 +42,7 @@ class Related(msgspec.Struct):
     services: ByName[RelatedMeta] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
 
 
-Request = SyncRequest[Children, Related]
+Request = SyncRequest[PlaygroundChildren, PlaygroundRelated]
 
 
 def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> Json:

@@ -17,8 +17,8 @@ from app.llmaz.backendruntime.types import (
 from app.llmaz.claims import ModelReference, speculative
 from app.llmaz.names import INFERENCE_API, SKIP_LOADER, skips_loader
 from app.llmaz.openmodel.types import Flavor
-from app.llmaz.playground.observed import Related
-from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec, Reason
+from app.llmaz.playground.observed import PlaygroundRelated
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.quantities import Resources, below
 from app.llmaz.references import ClaimedModel, LoadedRuntime
 from app.llmaz.scaling import metrics
@@ -31,7 +31,7 @@ _NO_CONFIG = BackendRuntimeConfig()
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlaygroundPlan:
     name: str
     namespace: str
     skip_annotation: str | None
@@ -51,7 +51,7 @@ class Plan:
     """Warnings that stop nothing."""
 
 
-def plan(playground: Playground, related: Related, settings: Settings) -> Plan | Cause:
+def plan(playground: Playground, related: PlaygroundRelated, settings: Settings) -> PlaygroundPlan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = playground.spec, playground.metadata
     claimed_models = references.models(related.models, spec.claims.names)
@@ -69,7 +69,7 @@ def plan(playground: Playground, related: Related, settings: Settings) -> Plan |
 
 def _decide(
     playground: Playground, claimed_models: list[ClaimedModel], engine: LoadedRuntime, *, skip: bool
-) -> Plan | Cause:
+) -> PlaygroundPlan | Cause:
     """Build the plan of a Playground whose models and engine exist."""
     spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
     claims, config = spec.claims, spec.backend_runtime_config or _NO_CONFIG
@@ -86,10 +86,10 @@ def _decide(
         args = arguments.render(templates, {**params, **_values(claimed_models, skip=skip)})
     except arguments.ArgumentError as error:
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
-        return Cause(Stage.SPEC, text, Reason.ARGUMENT_NOT_RENDERABLE)
+        return Cause(Stage.SPEC, text, PlaygroundReason.ARGUMENT_NOT_RENDERABLE)
     version = runtime.version if config.version is None else config.version
     scaling = _scaling(metadata.name, spec.elastic_config, (base, preset(runtime, inferred)))
-    return Plan(
+    return PlaygroundPlan(
         name=metadata.name,
         namespace=metadata.namespace,
         skip_annotation=(metadata.annotations or {}).get(SKIP_LOADER),
@@ -114,7 +114,7 @@ def _decide(
 def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
     names = ", ".join(config.name for config in runtime.recommended_configs or ()) or "none"
     text = f"BackendRuntime {backend} has no preset {name}; its presets are: {names}"
-    return Cause(Stage.SPEC, text, Reason.PRESET_NOT_FOUND)
+    return Cause(Stage.SPEC, text, PlaygroundReason.PRESET_NOT_FOUND)
 
 
 def _values(models: list[ClaimedModel], *, skip: bool) -> dict[str, str]:

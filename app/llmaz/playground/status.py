@@ -4,8 +4,8 @@ from datetime import datetime
 
 from app.kube.conditions import Conditions, find, is_true
 from app.llmaz.playground.observed import ObservedInferenceService
-from app.llmaz.playground.types import Reason
-from app.llmaz.status import ConditionType, ScaledStatus, with_notes
+from app.llmaz.playground.types import PlaygroundReason
+from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 
@@ -27,7 +27,9 @@ def build_status(
     counts once the Service is ready.
     """
     conditions = Conditions(previous.conditions, None, now)
-    _upstream(conditions, available=service is not None and is_true(service.status.conditions, ConditionType.AVAILABLE))
+    _upstream(
+        conditions, available=service is not None and is_true(service.status.conditions, LlmazCondition.AVAILABLE)
+    )
     _ready(conditions, service, outstanding, scaling, notes)
     return ScaledStatus(
         conditions=conditions.list(),
@@ -38,18 +40,18 @@ def build_status(
 
 def _upstream(conditions: Conditions, *, available: bool) -> None:
     """Set upstream's two conditions; unlike upstream's, Progressing becomes false when the Service is available."""
-    progressing, before = conditions.get(ConditionType.PROGRESSING), conditions.get(ConditionType.AVAILABLE)
+    progressing, before = conditions.get(LlmazCondition.PROGRESSING), conditions.get(LlmazCondition.AVAILABLE)
     if available:
-        conditions.set(ConditionType.AVAILABLE, True, Reason.PLAYGROUND_READY, _AVAILABLE)
+        conditions.set(LlmazCondition.AVAILABLE, True, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
         if progressing is not None:
-            conditions.set(ConditionType.PROGRESSING, False, Reason.PLAYGROUND_READY, _AVAILABLE)
+            conditions.set(LlmazCondition.PROGRESSING, False, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
         return
     if (progressing is None and before is None) or (progressing is not None and progressing.status == "False"):
-        conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, _WAITING)
+        conditions.set(LlmazCondition.PROGRESSING, True, PlaygroundReason.PENDING, _WAITING)
     if before is not None:
-        conditions.set(ConditionType.PROGRESSING, True, Reason.PLAYGROUND_IN_PROGRESS, _WAITING)
+        conditions.set(LlmazCondition.PROGRESSING, True, PlaygroundReason.PLAYGROUND_IN_PROGRESS, _WAITING)
         message = "the inference Service is no longer available"
-        conditions.set(ConditionType.AVAILABLE, False, Reason.PLAYGROUND_NOT_READY, message)
+        conditions.set(LlmazCondition.AVAILABLE, False, PlaygroundReason.PLAYGROUND_NOT_READY, message)
 
 
 def _ready(
@@ -60,23 +62,25 @@ def _ready(
     notes: list[str],
 ) -> None:
     """Copy the Service's ``Ready``, unless the Service is about to change, or children are missing or do not work."""
-    reported = find(service.status.conditions if service else None, ConditionType.READY)
+    reported = find(service.status.conditions if service else None, LlmazCondition.READY)
     causes = outstanding or _not_reported(service)
     if scaling is not None and reported is not None and reported.status == "True":
         causes = [*causes, scaling]
     if causes:
-        conditions.set(ConditionType.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
+        conditions.set(LlmazCondition.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
         return
     if reported is None:  # the Go operator wrote the status
-        ready = conditions.is_true(ConditionType.AVAILABLE)
-        reason = Reason.PLAYGROUND_READY if ready else Reason.PLAYGROUND_NOT_READY
-        conditions.set(ConditionType.READY, ready, reason, with_notes("" if ready else _WAITING, notes))
+        ready = conditions.is_true(LlmazCondition.AVAILABLE)
+        reason = PlaygroundReason.PLAYGROUND_READY if ready else PlaygroundReason.PLAYGROUND_NOT_READY
+        conditions.set(LlmazCondition.READY, ready, reason, with_notes("" if ready else _WAITING, notes))
         return
     if reported.status == "True":
-        conditions.set(ConditionType.READY, True, Reason.PLAYGROUND_READY, with_notes(reported.message, notes))
+        conditions.set(
+            LlmazCondition.READY, True, PlaygroundReason.PLAYGROUND_READY, with_notes(reported.message, notes)
+        )
         return
-    why, message = reported.reason or Reason.PLAYGROUND_NOT_READY, reported.message or _WAITING
-    conditions.set(ConditionType.READY, False, why, with_notes(message, notes))
+    why, message = reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, reported.message or _WAITING
+    conditions.set(LlmazCondition.READY, False, why, with_notes(message, notes))
 
 
 def _not_reported(service: ObservedInferenceService | None) -> list[Cause]:
@@ -87,4 +91,4 @@ def _not_reported(service: ObservedInferenceService | None) -> list[Cause]:
     if observed is None or generation is None or observed >= generation:
         return []
     text = f"Service {service.metadata.name} has not reported its status since it was changed"
-    return [Cause(Stage.STARTING, text, Reason.SERVICE_NOT_REPORTED)]
+    return [Cause(Stage.STARTING, text, PlaygroundReason.SERVICE_NOT_REPORTED)]

@@ -6,9 +6,9 @@ from app.hooks.kept import as_json
 from app.hooks.protocol import SyncResponse, get
 from app.llmaz.playground import status
 from app.llmaz.playground.children import horizontal_pod_autoscaler, service
-from app.llmaz.playground.observed import Children, Related, Request
+from app.llmaz.playground.observed import PlaygroundChildren, PlaygroundRelated, Request
 from app.llmaz.playground.plan import plan
-from app.llmaz.playground.types import Playground, Reason
+from app.llmaz.playground.types import Playground, PlaygroundReason
 from app.llmaz.status import aborted, kept_children, outstanding_causes
 from app.settings import Settings
 from app.workload.autoscaler import scaling_state
@@ -36,7 +36,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     )
 
 
-def _conflict(playground: Playground, children: Children, related: Related) -> Cause | None:
+def _conflict(playground: Playground, children: PlaygroundChildren, related: PlaygroundRelated) -> Cause | None:
     """Return a cause if another object, or none, controls the Service of this name (row 1)."""
     metadata = playground.metadata
     if get(children.services, metadata.name, metadata.namespace) is not None:
@@ -45,4 +45,4 @@ def _conflict(playground: Playground, children: Children, related: Related) -> C
     if other is None or any(o.controller and o.uid == metadata.uid for o in other.metadata.owner_references or ()):
         return None
     text = f"Service {metadata.name} exists and does not belong to this Playground; delete it, or rename the Playground"
-    return Cause(Stage.SPEC, text, Reason.SERVICE_CONFLICT)
+    return Cause(Stage.SPEC, text, PlaygroundReason.SERVICE_CONFLICT)

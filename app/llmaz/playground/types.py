@@ -87,7 +87,7 @@ class PlaygroundSpec(KubeModel):
         return (self.backend_runtime_config or BackendRuntimeConfig()).backend_name
 
 
-class Reason(StrEnum):
+class PlaygroundReason(StrEnum):
     """Why a Playground's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and the Service's."""
 
     PENDING = "Pending"

@@ -276,7 +276,7 @@ def _amounts(amounts: Json | None) -> dict[str, str]:
     return {name: amount for name, amount in canonical if isinstance(amount, str)}
 
 
-_OF_THE_CLUSTER = (types.Reason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
+_OF_THE_CLUSTER = (types.ServiceReason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
 """Reasons that depend on the cluster, not on the files."""
 
 

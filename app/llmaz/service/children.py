@@ -3,11 +3,11 @@
 from app.kube import desired
 from app.kube.base import Json
 from app.llmaz.names import ACTIVATOR_MODEL, LWS_API, PORT, PORT_NAME, load_balancer
-from app.llmaz.service.plan import Plan
+from app.llmaz.service.plan import ServicePlan
 from app.llmaz.service.types import RollingUpdateConfiguration, is_nothing, percent
 
 
-def deployment(plan: Plan, template: Json, selector: dict[str, str]) -> Json:
+def deployment(plan: ServicePlan, template: Json, selector: dict[str, str]) -> Json:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -21,7 +21,7 @@ def deployment(plan: Plan, template: Json, selector: dict[str, str]) -> Json:
     }
 
 
-def _rolling_update(plan: Plan) -> Json:
+def _rolling_update(plan: ServicePlan) -> Json:
     """Return the rolling update, by default without surge, because an additional pod needs a free GPU.
 
     A service without replicas may have 0 for both, which a Deployment never accepts.
@@ -31,7 +31,7 @@ def _rolling_update(plan: Plan) -> Json:
     return {"maxUnavailable": 1 if stuck else config.max_unavailable, "maxSurge": config.max_surge}
 
 
-def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
+def leader_worker_set(plan: ServicePlan, worker: Json, leader: Json | None) -> Json:
     group: Json = {
         "size": plan.size,
         # LeaderWorkerSet rewrites Default, the old name of None, so it would always differ.
@@ -57,7 +57,7 @@ def leader_worker_set(plan: Plan, worker: Json, leader: Json | None) -> Json:
     }
 
 
-def _rollout(plan: Plan) -> Json:
+def _rollout(plan: ServicePlan) -> Json:
     rollout: Json = {"type": plan.rollout.type}
     config = plan.rollout.rolling_update_configuration
     if config is not None:
@@ -74,14 +74,14 @@ def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
     return isinstance(share, str) and replicas > 0 and is_nothing(config.max_surge) and percent(share) * replicas < 100
 
 
-def load_balancing_service(plan: Plan, selector: dict[str, str]) -> desired.Service:
+def load_balancing_service(plan: ServicePlan, selector: dict[str, str]) -> desired.Service:
     return desired.Service(
         metadata=desired.ObjectMeta(
             name=load_balancer(plan.name),
             namespace=plan.namespace,
             annotations={ACTIVATOR_MODEL: plan.models[0].name},
         ),
-        spec=desired.ServiceSpec(
+        spec=desired.CoreServiceSpec(
             selector=selector,
             ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)],
         ),

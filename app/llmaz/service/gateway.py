@@ -8,34 +8,34 @@ from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
 from app.llmaz import names
 from app.llmaz.references import ClaimedModel
-from app.llmaz.service.observed import Children, Related
-from app.llmaz.service.plan import Plan
+from app.llmaz.service.observed import ServiceChildren, ServiceRelated
+from app.llmaz.service.plan import ServicePlan
 from app.settings import Settings
 
 MODEL_HEADER = "x-ai-eg-model"
 """Header in which the gateway puts the ``model`` of a request's body."""
 
 
-def objects(plan: Plan, children: Children, settings: Settings) -> list[Json]:
+def objects(plan: ServicePlan, children: ServiceChildren, settings: Settings) -> list[Json]:
     """Build backend and route; none without the component ``envoy-ai-gateway``."""
     if children.backends is None or children.ai_backends is None or children.routes is None:
         return []
     return [_backend(plan, settings), _ai_service_backend(plan), _route(plan, settings)]
 
 
-def _backend(plan: Plan, settings: Settings) -> Json:
+def _backend(plan: ServicePlan, settings: Settings) -> Json:
     host = f"{names.load_balancer(plan.name)}.{plan.namespace}.svc.{settings.cluster_domain}"
     return _object(plan, names.ENVOY_API, "Backend", {"endpoints": [{"fqdn": {"hostname": host, "port": names.PORT}}]})
 
 
-def _ai_service_backend(plan: Plan) -> Json:
+def _ai_service_backend(plan: ServicePlan) -> Json:
     backend = {"group": names.ENVOY_GROUP, "kind": "Backend", "name": names.gateway_objects(plan.name)}
     return _object(
         plan, names.AI_GATEWAY_API, "AIServiceBackend", {"schema": {"name": "OpenAI"}, "backendRef": backend}
     )
 
 
-def _route(plan: Plan, settings: Settings) -> Json:
+def _route(plan: ServicePlan, settings: Settings) -> Json:
     """Build the route, with the API server's defaults: a list of rules is replaced as a whole (MC-3.2)."""
     namespace, _, name = settings.llmaz_gateway.partition("/")
     gateway = {"group": names.GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
@@ -51,7 +51,7 @@ def _route(plan: Plan, settings: Settings) -> Json:
     return _object(plan, names.AI_GATEWAY_API, "AIGatewayRoute", {"parentRefs": [gateway], "rules": [rule]})
 
 
-def _backend_ref(plan: Plan, model: ClaimedModel) -> Json:
+def _backend_ref(plan: ServicePlan, model: ClaimedModel) -> Json:
     """Refer to the backend, with the engine's name of a model of ollama."""
     reference: Json = {"name": names.gateway_objects(plan.name), "priority": 0, "weight": 1}
     if model.served_name != model.name:
@@ -59,13 +59,13 @@ def _backend_ref(plan: Plan, model: ClaimedModel) -> Json:
     return reference
 
 
-def _object(plan: Plan, api_version: str, kind: str, spec: Json) -> Json:
+def _object(plan: ServicePlan, api_version: str, kind: str, spec: Json) -> Json:
     labels = {names.MODEL_NAME: plan.models[0].name}
     metadata = {"name": names.gateway_objects(plan.name), "namespace": plan.namespace, "labels": labels}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def notes(plan: Plan, children: Children, related: Related) -> Iterator[str]:
+def notes(plan: ServicePlan, children: ServiceChildren, related: ServiceRelated) -> Iterator[str]:
     """Return why requests by the model's name may not reach a Service that works."""
     for group in (children.ai_backends, children.routes):
         observed = get(group, names.gateway_objects(plan.name), plan.namespace)

@@ -22,7 +22,7 @@ LWS_PLURAL = "leaderworkersets.leaderworkerset.x-k8s.io"
 ROUTE_PLURAL = "aigatewayroutes.aigateway.envoyproxy.io"
 
 
-class Children(msgspec.Struct):
+class ServiceChildren(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
     deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
@@ -37,7 +37,7 @@ class Children(msgspec.Struct):
     routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{names.AI_GATEWAY_API}", default=None)
 
 
-class Related(msgspec.Struct):
+class ServiceRelated(msgspec.Struct):
     """Related objects, as the customize hook requests them."""
 
     models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{names.MODEL_API}", default=None)
@@ -46,7 +46,7 @@ class Related(msgspec.Struct):
     routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{names.AI_GATEWAY_API}", default=None)
 
 
-Request = SyncRequest[Children, Related]
+Request = SyncRequest[ServiceChildren, ServiceRelated]
 
 
 def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:

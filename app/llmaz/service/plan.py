@@ -11,8 +11,8 @@ from app.llmaz import flavors, references
 from app.llmaz.flavors import Nodes
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE, deployment_selector, leader_selector, skips_loader
 from app.llmaz.references import ClaimedModel, Obstacle
-from app.llmaz.service.observed import Children, Related
-from app.llmaz.service.types import Reason, RolloutStrategy, Service, SubGroupPolicy, WorkloadTemplate
+from app.llmaz.service.observed import ServiceChildren, ServiceRelated
+from app.llmaz.service.types import RolloutStrategy, Service, ServiceReason, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
@@ -36,7 +36,7 @@ class GlobalConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ServicePlan:
     name: str
     namespace: str
     replicas: int
@@ -66,7 +66,9 @@ class Plan:
     """Warnings that stop nothing."""
 
 
-def plan(service: Service, children: Children, related: Related, settings: Settings) -> Plan | Cause:
+def plan(
+    service: Service, children: ServiceChildren, related: ServiceRelated, settings: Settings
+) -> ServicePlan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = service.spec, service.metadata
     models = references.models(related.models, spec.claims.names)
@@ -116,14 +118,14 @@ def _decide(
     config: GlobalConfig,
     observed: ObservedLeaderWorkerSet | None,
     settings: Settings,
-) -> Plan:
+) -> ServicePlan:
     spec, metadata = service.spec, service.metadata
     template, workload = spec.workload_template, _workload(spec.workload_template, observed)
     claimed, offered = spec.claims.inference_flavors or [], models[0].flavors
     chosen = flavors.chosen(offered, claimed)
     skip = skips_loader(metadata)
     size = _size(template, observed)
-    return Plan(
+    return ServicePlan(
         name=metadata.name,
         namespace=metadata.namespace,
         replicas=spec.replicas,
@@ -160,7 +162,7 @@ def _required(name: str) -> Cause:
         f"Service {name} has several pods per replica and needs a LeaderWorkerSet; install LeaderWorkerSet and the "
         "component leaderworkerset, or use size 1 without a leaderTemplate"
     )
-    return Cause(Stage.SPEC, text, Reason.LEADER_WORKER_SET_REQUIRED)
+    return Cause(Stage.SPEC, text, ServiceReason.LEADER_WORKER_SET_REQUIRED)
 
 
 def _size(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> int:

@@ -10,23 +10,23 @@ from app.kube.podspec import stored
 from app.llmaz import names
 from app.llmaz.flavors import add_affinity
 from app.llmaz.references import ClaimedModel
-from app.llmaz.service.plan import Plan
+from app.llmaz.service.plan import ServicePlan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 
-def worker(plan: Plan) -> Json:
+def worker(plan: ServicePlan) -> Json:
     """Build the template of worker pods; without a leader template they have the model's labels."""
     return _template(plan, plan.template.worker_template, labelled=plan.template.leader_template is None)
 
 
-def leader(plan: Plan) -> Json | None:
+def leader(plan: ServicePlan) -> Json | None:
     """Build the template of leader pods, or ``None`` if they are like the workers."""
     leaders = plan.template.leader_template
     return None if leaders is None else _template(plan, leaders, labelled=True)
 
 
-def single(plan: Plan) -> Json:
+def single(plan: ServicePlan) -> Json:
     template = worker(plan)
     template["metadata"]["labels"] |= plan.selector
     for container in [*template["spec"].get("initContainers", ()), *template["spec"].get("containers", ())]:
@@ -34,7 +34,7 @@ def single(plan: Plan) -> Json:
     return template
 
 
-def _template(plan: Plan, spelled: Json, *, labelled: bool) -> Json:
+def _template(plan: ServicePlan, spelled: Json, *, labelled: bool) -> Json:
     template = stored(spelled)
     if not template.get("metadata", True):
         del template["metadata"]
@@ -73,7 +73,7 @@ def _add_credentials(spec: Json, models: Iterable[ClaimedModel]) -> None:
         runner["env"] = env
 
 
-def _add_loaders(spec: Json, plan: Plan) -> None:
+def _add_loaders(spec: Json, plan: ServicePlan) -> None:
     first: Json = next(iter(spec.get("containers", ())), {})
     loaders = [
         {"name": names.loader_container(position), **container, "volumeMounts": [_MODELS]}
@@ -87,7 +87,7 @@ def _add_loaders(spec: Json, plan: Plan) -> None:
 _MODELS: Json = {"name": names.MODEL_VOLUME, "mountPath": names.MODELS_DIR}
 
 
-def _add_volumes(spec: Json, plan: Plan) -> None:
+def _add_volumes(spec: Json, plan: ServicePlan) -> None:
     """Add an emptyDir for loaded models, and directories of the node and of images, read-only (LZ-2.5, LZ-T02)."""
     mounted = list(_mounted(plan))
     loads = not plan.skip and not all(_is_mounted(model, plan) for model in plan.models)
@@ -104,11 +104,11 @@ def _add_volumes(spec: Json, plan: Plan) -> None:
         runner["volumeMounts"] = [*runner.get("volumeMounts", ()), *mounts]
 
 
-def _is_mounted(model: ClaimedModel, plan: Plan) -> bool:
+def _is_mounted(model: ClaimedModel, plan: ServicePlan) -> bool:
     return isinstance(model.source, Host) or (isinstance(model.source, Image) and plan.mounts_images)
 
 
-def _mounted(plan: Plan) -> Iterator[tuple[Json, Json]]:
+def _mounted(plan: ServicePlan) -> Iterator[tuple[Json, Json]]:
     """Return the volumes that need no loader, and their mounts; a directory with several models once."""
     directories: set[str] = set()
     for source in (model.source for model in plan.models if _is_mounted(model, plan)):
@@ -120,7 +120,7 @@ def _mounted(plan: Plan) -> Iterator[tuple[Json, Json]]:
             yield {"image": {"reference": source.reference}}, {"mountPath": source.place, **part}
 
 
-def _add_labels(template: Json, plan: Plan) -> None:
+def _add_labels(template: Json, plan: ServicePlan) -> None:
     metadata = template.setdefault("metadata", {})
     main = plan.models[0]
     metadata["labels"] = {**metadata.get("labels", {}), names.MODEL_NAME: main.name, names.MODEL_FAMILY: main.family}
@@ -166,7 +166,7 @@ def _credentials(model: ClaimedModel) -> list[Json]:
     ]
 
 
-def _loader(model: ClaimedModel, plan: Plan, inherited: list[Json]) -> Json | None:
+def _loader(model: ClaimedModel, plan: ServicePlan, inherited: list[Json]) -> Json | None:
     """Build the loader of the model, if it needs one; ``inherited`` is the environment of the first container."""
     source = model.source
     if isinstance(source, Image):

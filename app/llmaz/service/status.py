@@ -7,8 +7,8 @@ from datetime import datetime
 from app.hooks.protocol import sorted_values
 from app.kube.conditions import Conditions
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
-from app.llmaz.service.types import Reason
-from app.llmaz.status import ConditionType, ScaledStatus, with_notes
+from app.llmaz.service.types import ServiceReason
+from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes, ready_message, ready_reason
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
@@ -58,14 +58,14 @@ def build_status(
     conditions = Conditions(previous.conditions, None, now)
     if observed.available:
         available = f"the {observed.kind} is available"
-        conditions.set(ConditionType.AVAILABLE, True, Reason.SERVICE_READY, available)
-        if conditions.get(ConditionType.PROGRESSING) is not None:
-            conditions.set(ConditionType.PROGRESSING, False, Reason.SERVICE_READY, available)
+        conditions.set(LlmazCondition.AVAILABLE, True, ServiceReason.SERVICE_READY, available)
+        if conditions.get(LlmazCondition.PROGRESSING) is not None:
+            conditions.set(LlmazCondition.PROGRESSING, False, ServiceReason.SERVICE_READY, available)
     else:
         waiting = f"waiting for the {observed.kind} to become available"
-        conditions.set(ConditionType.PROGRESSING, True, Reason.SERVICE_IN_PROGRESS, waiting)
-        if conditions.get(ConditionType.AVAILABLE) is not None:
-            conditions.set(ConditionType.AVAILABLE, False, Reason.SERVICE_NOT_READY, waiting)
+        conditions.set(LlmazCondition.PROGRESSING, True, ServiceReason.SERVICE_IN_PROGRESS, waiting)
+        if conditions.get(LlmazCondition.AVAILABLE) is not None:
+            conditions.set(LlmazCondition.AVAILABLE, False, ServiceReason.SERVICE_NOT_READY, waiting)
     _ready(conditions, observed, pods, outstanding, notes)
     return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)
 
@@ -79,10 +79,10 @@ def _ready(
 ) -> None:
     if observed.available and not outstanding:
         progress = f"{observed.rollout.ready} of {observed.rollout.desired} replicas are ready"
-        conditions.set(ConditionType.READY, True, Reason.SERVICE_READY, with_notes(progress, notes))
+        conditions.set(LlmazCondition.READY, True, ServiceReason.SERVICE_READY, with_notes(progress, notes))
         return
     causes = outstanding or [*observed.causes, *pod_causes(sorted_values(pods))]
     if not causes:
         causes = [rolling_out(observed.kind, observed.name, observed.rollout)]
     reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)
-    conditions.set(ConditionType.READY, False, reason, with_notes(ready_message(causes), notes))
+    conditions.set(LlmazCondition.READY, False, reason, with_notes(ready_message(causes), notes))

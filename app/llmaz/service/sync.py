@@ -12,8 +12,8 @@ from app.kube.objects import ObservedDeployment
 from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
 from app.llmaz.service.observed import Request
-from app.llmaz.service.plan import Plan, Workload, plan
-from app.llmaz.service.types import Reason, Service
+from app.llmaz.service.plan import ServicePlan, Workload, plan
+from app.llmaz.service.types import Service, ServiceReason
 from app.llmaz.status import aborted, kept_children, outstanding_causes
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
@@ -54,7 +54,7 @@ def _aborted(service: Service, cause: Cause, request: Request, now: datetime) ->
     return SyncResponse(status=stopped, children=kept_children(request))
 
 
-def _deployment(decided: Plan, observed: ObservedDeployment | None) -> tuple[Json, dict[str, str]]:
+def _deployment(decided: ServicePlan, observed: ObservedDeployment | None) -> tuple[Json, dict[str, str]]:
     """Build the Deployment and return it with its selector, which keeps what cannot change of an observed one."""
     template, running = pods.single(decided), None
     if observed is not None:
@@ -72,7 +72,7 @@ def _conflict(workload: Json) -> Cause | None:
     clash = next(iter(clashes(workload["spec"], field.Path("spec"))), None)
     if clash is None:
         return None
-    return Cause(Stage.SPEC, f"the pod template cannot be used: {clash}", Reason.TEMPLATE_CONFLICT)
+    return Cause(Stage.SPEC, f"the pod template cannot be used: {clash}", ServiceReason.TEMPLATE_CONFLICT)
 
 
 def _outstanding(service: Service, children: list[Json], request: Request, now: datetime) -> list[Cause]:

@@ -96,7 +96,7 @@ class ServiceSpec(KubeModel):
         return self.model_claims or ModelClaims()
 
 
-class Reason(StrEnum):
+class ServiceReason(StrEnum):
     """Why a Service's condition is as it is, beside :class:`app.llmaz.references.Obstacle` and what pods report."""
 
     SERVICE_READY = "ServiceReady"

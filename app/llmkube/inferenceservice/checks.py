@@ -26,7 +26,7 @@ from app.llmkube.download import is_by_pods
 from app.llmkube.inferenceservice import observed
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, Plan, missing_metric, plan
+from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, InferencePlan, missing_metric, plan
 from app.llmkube.inferenceservice.types import (
     Autoscaling,
     GPUSharing,
@@ -423,7 +423,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 
 def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Return the warnings about the service and its Model, if the Model is among the related objects."""
-    related: observed.Related = request.related
+    related: observed.InferenceRelated = request.related
     metadata, spec = service.metadata, service.spec
     model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
     if model is None:
@@ -443,7 +443,11 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
 
 
 def refusals(
-    spec: InferenceServiceSpec, model: ModelSpec, service_plan: Plan, related: observed.Related, settings: Settings
+    spec: InferenceServiceSpec,
+    model: ModelSpec,
+    service_plan: InferencePlan,
+    related: observed.InferenceRelated,
+    settings: Settings,
 ) -> Iterator[Cause]:
     """Yield the causes of phase Failed without pods: GPUs that cannot be requested, a missing claim."""
     if problem := sharing_problem(model, spec, settings):
@@ -458,7 +462,7 @@ def refusals(
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
 
-def mistakes(spec: InferenceServiceSpec, service_plan: Plan, model: Model) -> Iterator[Cause]:
+def mistakes(spec: InferenceServiceSpec, service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     """Yield the causes for which pods can never run, so that ``Ready`` has them too (LK-6.5)."""
     server = runtime(spec.runtime)
     yield from server.parallelism(spec, service_plan.gpus)
@@ -484,7 +488,9 @@ def mistakes(spec: InferenceServiceSpec, service_plan: Plan, model: Model) -> It
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(spec: InferenceServiceSpec, model: Model, service_plan: Plan, settings: Settings) -> Iterator[Advice]:
+def _with_model(
+    spec: InferenceServiceSpec, model: Model, service_plan: InferencePlan, settings: Settings
+) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     server, count = service_plan.runtime, service_plan.gpus.count
     claim = spec.cache_claim

@@ -3,14 +3,14 @@
 from app.kube import desired
 from app.kube.base import Json
 from app.llmkube import names
-from app.llmkube.inferenceservice.plan import PORT_NAME, Plan
+from app.llmkube.inferenceservice.plan import PORT_NAME, InferencePlan
 
 
-def service(plan: Plan) -> desired.Service:
+def service(plan: InferencePlan) -> desired.Service:
     """Build the Service. It finds the container's port by name, so the two numbers may differ (LK-T-44)."""
     return desired.Service(
         metadata=desired.ObjectMeta(name=plan.service_name, namespace=plan.namespace, labels=plan.selector),
-        spec=desired.ServiceSpec(
+        spec=desired.CoreServiceSpec(
             selector=plan.selector,
             type=plan.service_type,
             ports=[
@@ -22,7 +22,7 @@ def service(plan: Plan) -> desired.Service:
     )
 
 
-def horizontal_pod_autoscaler(plan: Plan) -> desired.HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(plan: InferencePlan) -> desired.HorizontalPodAutoscaler | None:
     if plan.scaling is None:
         return None
     metadata = desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector)
@@ -45,7 +45,7 @@ _RELABELINGS: list[Json] = [
 """Label each series with its service, model and runtime. ``action`` is the API's default: lists replace."""
 
 
-def pod_monitor(plan: Plan) -> Json | None:
+def pod_monitor(plan: InferencePlan) -> Json | None:
     """Build the PodMonitor; ``None`` for a runtime without ``/metrics``. Only clusters that have the kind get one."""
     if not plan.runtime.scraped:
         return None

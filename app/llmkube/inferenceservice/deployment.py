@@ -5,7 +5,7 @@ from app.kube import desired
 from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment
-from app.llmkube.inferenceservice.plan import Plan
+from app.llmkube.inferenceservice.plan import InferencePlan
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""
@@ -14,7 +14,7 @@ ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "
 
 
 def deployment(
-    plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
+    plan: InferencePlan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
 ) -> desired.Deployment | Json | None:
     """Build the Deployment; ``None`` while the observed one has an immutable selector that our pods cannot match.
 
@@ -43,7 +43,9 @@ def deployment(
     )
 
 
-def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None) -> int | None:
+def _start(
+    plan: InferencePlan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None
+) -> int | None:
     """Return the initial replicas of an autoscaled service, or its autoscaler's last choice (LK-D.7); else ``None``."""
     if plan.scaling is None:
         return None
@@ -51,7 +53,7 @@ def _start(plan: Plan, observed: ObservedDeployment | None, autoscaler: Observed
     return min(max(chosen or plan.replicas, plan.scaling.min_replicas or 1), plan.scaling.max_replicas)
 
 
-def selectable(plan: Plan, observed: ObservedDeployment | None) -> bool:
+def selectable(plan: InferencePlan, observed: ObservedDeployment | None) -> bool:
     return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
 
 

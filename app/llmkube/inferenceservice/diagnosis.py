@@ -8,7 +8,7 @@ from app.kube.conditions import Conditions
 from app.kube.objects import ContainerStatus, ObservedPod
 from app.limits import MAX_QUOTE_CHARACTERS
 from app.llmkube import names
-from app.llmkube.inferenceservice.types import ConditionType, DriverReason, TransferReason
+from app.llmkube.inferenceservice.types import DriverReason, InferenceCondition, TransferReason
 from app.workload.cause import bounded, one_line
 
 _CURL = re.compile(r"\(curl (\d+)|curl: \((\d+)\)")
@@ -80,9 +80,11 @@ def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: 
     finished = any(s.state.terminated is not None and s.state.terminated.exit_code == 0 for s in statuses)
     if finding is not None:
         message = f"the model cannot be downloaded: {finding.line}"
-        conditions.set(ConditionType.MODEL_TRANSFER_HEALTHY, False, finding.reason, message)
-    elif (ready or finished) and conditions.get(ConditionType.MODEL_TRANSFER_HEALTHY) is not None:
-        conditions.set(ConditionType.MODEL_TRANSFER_HEALTHY, True, TransferReason.SUCCEEDED, "the model is downloaded")
+        conditions.set(InferenceCondition.MODEL_TRANSFER_HEALTHY, False, finding.reason, message)
+    elif (ready or finished) and conditions.get(InferenceCondition.MODEL_TRANSFER_HEALTHY) is not None:
+        conditions.set(
+            InferenceCondition.MODEL_TRANSFER_HEALTHY, True, TransferReason.SUCCEEDED, "the model is downloaded"
+        )
 
 
 def set_driver(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
@@ -91,9 +93,11 @@ def set_driver(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bo
     finding = next(filter(None, (_find(text, _driver_reason) for text in _outputs(statuses))), None)
     if finding is not None:
         message = f"the node's GPU driver is too old for the image: {finding.line}"
-        conditions.set(ConditionType.DRIVER_COMPATIBLE, False, finding.reason, message)
-    elif (ready or any(s.started for s in statuses)) and conditions.get(ConditionType.DRIVER_COMPATIBLE) is not None:
-        conditions.set(ConditionType.DRIVER_COMPATIBLE, True, DriverReason.STARTED, "the server has started")
+        conditions.set(InferenceCondition.DRIVER_COMPATIBLE, False, finding.reason, message)
+    elif (ready or any(s.started for s in statuses)) and conditions.get(
+        InferenceCondition.DRIVER_COMPATIBLE
+    ) is not None:
+        conditions.set(InferenceCondition.DRIVER_COMPATIBLE, True, DriverReason.STARTED, "the server has started")
 
 
 def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:

@@ -24,11 +24,9 @@ from app.kube.resource import Resource
 from app.kube.stored import Decoder
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import replicas_of
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, Phase, Service
-from app.llmkube.inferenceservice.types import Reason as ServiceReason
+from app.llmkube.inferenceservice.types import InferencePhase, InferenceReason, InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
-from app.llmkube.model.types import ConditionType, Model, ModelSpec, ModelStatus, Reason
-from app.llmkube.model.types import Phase as ModelPhase
+from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.source import METAL, SourceClass, recorded_key, source_of
@@ -36,7 +34,7 @@ from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
 
-class Children(msgspec.Struct):
+class InferenceChildren(msgspec.Struct):
     """Observed children; ``pod_monitors`` is ``None`` where that kind is not declared."""
 
     deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
@@ -74,7 +72,7 @@ class ObservedPriorityClass(RelatedMeta):
     value: Int64 = 0
 
 
-class Related(msgspec.Struct):
+class InferenceRelated(msgspec.Struct):
     """Related objects; ``None`` for kinds that customize did not request."""
 
     models: ByName[RelatedResource] = msgspec.field(name="Model.inference.llmkube.dev/v1alpha1", default=None)
@@ -112,7 +110,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     return rules
 
 
-def pods_of(service: str, related: Related) -> list[ObservedPod]:
+def pods_of(service: str, related: InferenceRelated) -> list[ObservedPod]:
     """Return the pods of the service; the rule's label may select others."""
     labels = names.service_labels(service).items()
     return [pod for pod in sorted_values(related.pods) if labels <= (pod.metadata.labels or {}).items()]
@@ -132,7 +130,7 @@ _STATUS: Decoder[ModelStatus] = Decoder(ModelStatus)
 class UnusableModel:
     """Why a service has to wait for its Model; its children stay as they are meanwhile."""
 
-    phase: Phase
+    phase: InferencePhase
     cause: Cause
 
 
@@ -154,7 +152,7 @@ def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
     """Return the Model if it is Ready, else why the service cannot use it."""
     if related is None:
         return UnusableModel(
-            Phase.FAILED, Cause(Stage.MODEL, f"Model {name} does not exist in this namespace", "ModelNotFound")
+            InferencePhase.FAILED, Cause(Stage.MODEL, f"Model {name} does not exist in this namespace", "ModelNotFound")
         )
     if related.metadata.deletion_timestamp:
         return _waits(f"Model {name} is being deleted; running pods are kept", "ModelTerminating")
@@ -178,7 +176,7 @@ class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
 _STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
 
 
-def template_inputs(_service: Service, request: SyncRequest[Any, Related], _settings: Settings) -> Json:
+def template_inputs(_service: Service, request: SyncRequest[Any, InferenceRelated], _settings: Settings) -> Json:
     """Return the Models, the location of their files, and the names of the claims."""
     related = request.related
     stored = {key: _stored(model) for key, model in (related.models or {}).items()}
@@ -193,16 +191,18 @@ def _stored(model: RelatedResource) -> _Stored:
 
 
 def _waits(text: str, reason: str) -> UnusableModel:
-    return UnusableModel(Phase.PENDING, Cause(Stage.MODEL, text, reason))
+    return UnusableModel(InferencePhase.PENDING, Cause(Stage.MODEL, text, reason))
 
 
 def _unready(name: str, status: ModelStatus) -> UnusableModel:
     """Return why the service waits; it fails if the operator's settings leave its Model without a claim (LK-0.3)."""
-    why = find(status.conditions, ConditionType.READY)
+    why = find(status.conditions, ModelCondition.READY)
     words = why.message if why is not None and why.status != "True" else ""
     text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
-    hopeless = why is not None and why.reason == Reason.INVALID_SETTINGS
-    return UnusableModel(Phase.FAILED if hopeless else Phase.PENDING, Cause(Stage.MODEL, text, "ModelNotReady"))
+    hopeless = why is not None and why.reason == ModelReason.INVALID_SETTINGS
+    return UnusableModel(
+        InferencePhase.FAILED if hopeless else InferencePhase.PENDING, Cause(Stage.MODEL, text, "ModelNotReady")
+    )
 
 
 def _outdated(model: Model) -> bool:
@@ -210,7 +210,7 @@ def _outdated(model: Model) -> bool:
 
     A status without a generation, as the Go operator writes it, is trusted.
     """
-    ready = find(model.status.conditions, ConditionType.READY)
+    ready = find(model.status.conditions, ModelCondition.READY)
     generation = ready.observed_generation if ready is not None else None
     if generation is None or generation >= (model.metadata.generation or 0):
         return False
@@ -226,7 +226,7 @@ def _outdated(model: Model) -> bool:
 # is never changed because a Model of that name is missing.
 
 
-def required_draft(spec: InferenceServiceSpec, related: Related, namespace: str) -> UnusableModel | None:
+def required_draft(spec: InferenceServiceSpec, related: InferenceRelated, namespace: str) -> UnusableModel | None:
     """Return why the service has to wait for its draft Model, if the runtime requires one."""
     runtime = runtime_of(spec.runtime)
     name = runtime.draft(spec)
@@ -267,11 +267,11 @@ def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, n
     runtime = runtime_of(spec.runtime)
     name = runtime.draft(spec)
     if not name and (problem := runtime.draft_problem(spec)):
-        return Cause(Stage.MODEL, problem, ServiceReason.SPECULATIVE_INVALID)
+        return Cause(Stage.MODEL, problem, InferenceReason.SPECULATIVE_INVALID)
     if related is not None or not is_dns1123_subdomain(name):
         return None
     text = f"draft Model {name} does not exist in this namespace{note}"
-    return Cause(Stage.MODEL, text, ServiceReason.SPECULATIVE_INVALID)
+    return Cause(Stage.MODEL, text, InferenceReason.SPECULATIVE_INVALID)
 
 
 def _is_mounted(model: Model) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from app.kube import desired
 from app.kube.base import Json
 from app.kube.names import is_dns1123_subdomain
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.kube.stored import clean
@@ -55,7 +55,7 @@ _DEFAULT_CACHE = ModelCache()
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class InferencePlan:
     """The decisions about a service. Empty maps and lists of its pods are ``None``, and left out of the objects."""
 
     name: str
@@ -89,7 +89,7 @@ class Plan:
 
 
 def plan(
-    metadata: ObjectMeta,
+    metadata: ObservedMeta,
     spec: InferenceServiceSpec,
     model: Model,
     draft_model: Model | None,
@@ -97,7 +97,7 @@ def plan(
     settings: Settings,
     *,
     autoscaled: bool = False,
-) -> Plan:
+) -> InferencePlan:
     """Return the decisions for a Model that is Ready and served inside the cluster.
 
     ``operator_claim``: the operator's claim for all Models exists in the namespace.
@@ -108,7 +108,7 @@ def plan(
     main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    return Plan(
+    return InferencePlan(
         name=metadata.name,
         namespace=metadata.namespace,
         service_name=names.service_name(metadata.name),
@@ -210,7 +210,7 @@ def service_port(spec: InferenceServiceSpec) -> int:
     return spec.endpoint.port if spec.endpoint else DEFAULT_SERVICE_PORT
 
 
-def endpoint(metadata: ObjectMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
+def endpoint(metadata: ObservedMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
     host = f"{names.service_name(metadata.name)}.{metadata.namespace}.svc.{settings.cluster_domain}"
     path = (spec.endpoint.path if spec.endpoint else "") or DEFAULT_ENDPOINT_PATH
     return f"http://{host}:{service_port(spec)}{path}"

@@ -15,20 +15,20 @@ import msgspec
 from app.hooks.protocol import get
 from app.kube import field as fields
 from app.kube.conditions import Conditions, find, seconds_since
-from app.kube.objects import ObjectMeta, ObservedPod
+from app.kube.objects import ObservedMeta, ObservedPod
 from app.kube.resource import Resource
 from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
-from app.llmkube.inferenceservice.observed import ObservedSlice, PeerService, Related, UnusableModel
-from app.llmkube.inferenceservice.plan import Plan, missing_metric, replicas_of
+from app.llmkube.inferenceservice.observed import InferenceRelated, ObservedSlice, PeerService, UnusableModel
+from app.llmkube.inferenceservice.plan import InferencePlan, missing_metric, replicas_of
 from app.llmkube.inferenceservice.types import (
     GATEWAY_HINT,
-    ConditionType,
+    InferenceCondition,
+    InferencePhase,
+    InferenceReason,
     InferenceServiceSpec,
     InferenceServiceStatus,
-    Phase,
-    Reason,
     SchedulingStatus,
     Service,
 )
@@ -64,7 +64,7 @@ class StatusInputs:
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    phase: Phase
+    phase: InferencePhase
     ready: int = 0
     desired: int = 0
     replicas: int = 0
@@ -97,10 +97,10 @@ def on_metal(service: Service, heartbeat: Heartbeat, inputs: StatusInputs) -> In
     """Return the status of a service on metal: its replicas are the agent's addresses, and its own status is kept."""
     desired = replicas_of(service.spec)
     phase = _phase(service.spec, heartbeat.ready, desired)
-    scheduling = heartbeat.scheduling if phase is Phase.CREATING else NOT_WAITING
-    if phase is not Phase.READY:
+    scheduling = heartbeat.scheduling if phase is InferencePhase.CREATING else NOT_WAITING
+    if phase is not InferencePhase.READY:
         scheduling = _kept_for_agent(service.status) or scheduling
-    causes = [] if phase is Phase.READY else [_agent_cause(service.spec, scheduling, heartbeat.ready, desired)]
+    causes = [] if phase is InferencePhase.READY else [_agent_cause(service.spec, scheduling, heartbeat.ready, desired)]
     result = PhaseResult(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
     conditions = _conditions(service, inputs)
     _progress(conditions, phase, heartbeat.ready, desired)
@@ -144,10 +144,10 @@ def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInp
     """Return the status of a service in the cluster, whose replicas are the Deployment's pods."""
     ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
-    if phase is Phase.CREATING and observed.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
-        phase = Phase.WAITING_FOR_GPU
-    shown = observed.scheduling if phase in (Phase.CREATING, Phase.WAITING_FOR_GPU) else NOT_WAITING
-    place = observed.queue_position if phase is Phase.WAITING_FOR_GPU else 0
+    if phase is InferencePhase.CREATING and observed.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
+        phase = InferencePhase.WAITING_FOR_GPU
+    shown = observed.scheduling if phase in (InferencePhase.CREATING, InferencePhase.WAITING_FOR_GPU) else NOT_WAITING
+    place = observed.queue_position if phase is InferencePhase.WAITING_FOR_GPU else 0
     causes = _causes(service, phase, observed, desired)
     replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
     result = PhaseResult(phase, ready, desired, observed.rollout.replicas, shown, place, causes, replacing)
@@ -156,7 +156,7 @@ def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInp
     _runtime_conditions(conditions, service.spec)
     _autoscaling(conditions, service.spec)
     _speculation(conditions, service.spec, observed.missing_draft)
-    ready_now = phase is Phase.READY
+    ready_now = phase is InferencePhase.READY
     diagnosis.set_transfer(conditions, observed.pods, ready=ready_now)
     diagnosis.set_driver(conditions, observed.pods, ready=ready_now)
     return _status(service, result, conditions, inputs)
@@ -174,13 +174,13 @@ def invalid(
     """Return the status of an invalid service: nothing is changed, so the observed state of its pods still applies."""
     message = fields.aggregate(errors)
     conditions = Conditions(service.status.conditions, service.metadata.generation, now)
-    conditions.remove(ConditionType.PROGRESSING, ConditionType.GPU_AVAILABLE)
-    conditions.set(ConditionType.DEGRADED, True, Reason.INVALID_SPEC, message)
-    conditions.set(ConditionType.READY, False, Reason.INVALID_SPEC, message)
+    conditions.remove(InferenceCondition.PROGRESSING, InferenceCondition.GPU_AVAILABLE)
+    conditions.set(InferenceCondition.DEGRADED, True, InferenceReason.INVALID_SPEC, message)
+    conditions.set(InferenceCondition.READY, False, InferenceReason.INVALID_SPEC, message)
     agents = _kept_for_agent(service.status) or NOT_WAITING
     status = msgspec.structs.replace(
         service.status,
-        phase=Phase.FAILED,
+        phase=InferencePhase.FAILED,
         queue_position=0,
         scheduling_status=agents.status,
         scheduling_message=agents.message,
@@ -196,30 +196,30 @@ def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
     return rollout.spec_replicas if spec.autoscaling and replicas and rollout.spec_replicas is not None else replicas
 
 
-_AT_REST = (Phase.STOPPED, Phase.SUSPENDED)
+_AT_REST = (InferencePhase.STOPPED, InferencePhase.SUSPENDED)
 
 
-def _phase(spec: InferenceServiceSpec, ready: int, desired: int) -> Phase:
+def _phase(spec: InferenceServiceSpec, ready: int, desired: int) -> InferencePhase:
     """Return the phase by the pods (rows 0 to 3 and 7 of LK-5.3)."""
     if spec.suspend:
-        return Phase.SUSPENDED
+        return InferencePhase.SUSPENDED
     if ready > 0:
-        return Phase.READY if ready == desired else Phase.PROGRESSING
-    return Phase.STOPPED if desired == 0 else Phase.CREATING
+        return InferencePhase.READY if ready == desired else InferencePhase.PROGRESSING
+    return InferencePhase.STOPPED if desired == 0 else InferencePhase.CREATING
 
 
 def _stopped(spec: InferenceServiceSpec) -> Cause:
     if spec.suspend:
-        return Cause(Stage.SPEC, "suspend is true", Reason.SUSPENDED)
-    return Cause(Stage.SPEC, "replicas is 0", Reason.MANUALLY_SCALED_TO_ZERO)
+        return Cause(Stage.SPEC, "suspend is true", InferenceReason.SUSPENDED)
+    return Cause(Stage.SPEC, "replicas is 0", InferenceReason.MANUALLY_SCALED_TO_ZERO)
 
 
-def _causes(service: Service, phase: Phase, observed: ServiceObservation, desired: int) -> list[Cause]:
+def _causes(service: Service, phase: InferencePhase, observed: ServiceObservation, desired: int) -> list[Cause]:
     """Return why a service with pods is not ready; empty if it is. Counts are the last resort."""
     if phase in _AT_REST:
         return [_stopped(service.spec)]
     causes = [*observed.outstanding, *observed.causes]
-    if phase is not Phase.READY:
+    if phase is not InferencePhase.READY:
         return causes or [_count(observed.rollout.ready, desired, "pods")]
     if not observed.rollout.current:
         return causes or [rolling_out("Deployment", service.metadata.name, observed.rollout)]
@@ -240,13 +240,13 @@ def _status(
     if result.causes:
         reason = ready_reason(result.causes, replacing=result.replacing)
         message = ready_message(result.causes)
-        conditions.set(ConditionType.READY, False, reason, message)
+        conditions.set(InferenceCondition.READY, False, reason, message)
     else:
         message = f"{result.ready} of {result.desired} replicas are ready"
-        conditions.set(ConditionType.READY, True, Reason.INFERENCE_READY, message)
+        conditions.set(InferenceCondition.READY, True, InferenceReason.INFERENCE_READY, message)
     suspend = service.spec.suspend
-    reason = Reason.SUSPENDED if suspend else Reason.NOT_SUSPENDED
-    conditions.set(ConditionType.SUSPENDED, suspend, reason, f"suspend is {str(suspend).lower()}")
+    reason = InferenceReason.SUSPENDED if suspend else InferenceReason.NOT_SUSPENDED
+    conditions.set(InferenceCondition.SUSPENDED, suspend, reason, f"suspend is {str(suspend).lower()}")
     _gateway(conditions, service.spec)
     status = InferenceServiceStatus(
         phase=result.phase,
@@ -273,7 +273,7 @@ def _status(
 
 def _progress(
     conditions: Conditions,
-    phase: Phase,
+    phase: InferencePhase,
     ready: int,
     desired: int,
     cause: str = "",
@@ -285,55 +285,59 @@ def _progress(
 
     ``cause`` is why the phase is Failed or Pending. ``waiting_for`` and ``position`` are about the queue for GPUs.
     """
-    if phase is not Phase.WAITING_FOR_GPU:
-        conditions.remove(ConditionType.GPU_AVAILABLE)
-    if phase is not Phase.FAILED:
-        conditions.remove(ConditionType.DEGRADED)
+    if phase is not InferencePhase.WAITING_FOR_GPU:
+        conditions.remove(InferenceCondition.GPU_AVAILABLE)
+    if phase is not InferencePhase.FAILED:
+        conditions.remove(InferenceCondition.DEGRADED)
     _availability(conditions, phase, ready, desired)
     match phase:
-        case Phase.CREATING | Phase.PROGRESSING:
+        case InferencePhase.CREATING | InferencePhase.PROGRESSING:
             message = f"{ready} of {desired} replicas are ready"
-            conditions.set(ConditionType.PROGRESSING, True, Reason.CREATING, message)
-        case Phase.WAITING_FOR_GPU:
+            conditions.set(InferenceCondition.PROGRESSING, True, InferenceReason.CREATING, message)
+        case InferencePhase.WAITING_FOR_GPU:
             place = f"; place {position} in the queue" if position else ""
-            conditions.set(ConditionType.PROGRESSING, True, Reason.WAITING_FOR_GPU, f"waiting for a node{place}")
+            conditions.set(
+                InferenceCondition.PROGRESSING, True, InferenceReason.WAITING_FOR_GPU, f"waiting for a node{place}"
+            )
             message = f"no node has enough free GPUs: {waiting_for}"
-            conditions.set(ConditionType.GPU_AVAILABLE, False, Reason.INSUFFICIENT_GPU, message)
-        case Phase.PENDING:
-            conditions.set(ConditionType.PROGRESSING, True, Reason.PENDING, cause)
-        case Phase.FAILED:
-            conditions.remove(ConditionType.PROGRESSING)
-            conditions.set(ConditionType.DEGRADED, True, Reason.FAILED, cause)
-        case Phase.READY | Phase.STOPPED | Phase.SUSPENDED:
-            conditions.remove(ConditionType.PROGRESSING)
+            conditions.set(InferenceCondition.GPU_AVAILABLE, False, InferenceReason.INSUFFICIENT_GPU, message)
+        case InferencePhase.PENDING:
+            conditions.set(InferenceCondition.PROGRESSING, True, InferenceReason.PENDING, cause)
+        case InferencePhase.FAILED:
+            conditions.remove(InferenceCondition.PROGRESSING)
+            conditions.set(InferenceCondition.DEGRADED, True, InferenceReason.FAILED, cause)
+        case InferencePhase.READY | InferencePhase.STOPPED | InferencePhase.SUSPENDED:
+            conditions.remove(InferenceCondition.PROGRESSING)
 
 
 def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:
     """Write ``GatewayReady``, while ``endpoint.gateway`` is enabled."""
     gateway = spec.endpoint.gateway if spec.endpoint else None
     if gateway is None or not gateway.enabled:
-        conditions.remove(ConditionType.GATEWAY_READY)
+        conditions.remove(InferenceCondition.GATEWAY_READY)
         return
     message = f"endpoint.gateway has no effect: {GATEWAY_HINT}"
-    conditions.set(ConditionType.GATEWAY_READY, False, Reason.GATEWAY_NOT_INSTALLED, message)
+    conditions.set(InferenceCondition.GATEWAY_READY, False, InferenceReason.GATEWAY_NOT_INSTALLED, message)
 
 
-def _availability(conditions: Conditions, phase: Phase, ready: int, desired: int) -> None:
+def _availability(conditions: Conditions, phase: InferencePhase, ready: int, desired: int) -> None:
     """Write ``Available``: true with the phase Ready; afterwards it follows the pods, also while the Model is away."""
-    previous = conditions.get(ConditionType.AVAILABLE)
-    if phase is Phase.FAILED:
-        conditions.remove(ConditionType.AVAILABLE)
-    elif phase is Phase.STOPPED:
-        conditions.set(ConditionType.AVAILABLE, False, Reason.MANUALLY_SCALED_TO_ZERO, "replicas is 0")
-    elif phase is Phase.SUSPENDED:
-        conditions.set(ConditionType.AVAILABLE, False, Reason.SUSPENDED, "suspend is true")
-    elif phase is Phase.READY:
+    previous = conditions.get(InferenceCondition.AVAILABLE)
+    if phase is InferencePhase.FAILED:
+        conditions.remove(InferenceCondition.AVAILABLE)
+    elif phase is InferencePhase.STOPPED:
+        conditions.set(InferenceCondition.AVAILABLE, False, InferenceReason.MANUALLY_SCALED_TO_ZERO, "replicas is 0")
+    elif phase is InferencePhase.SUSPENDED:
+        conditions.set(InferenceCondition.AVAILABLE, False, InferenceReason.SUSPENDED, "suspend is true")
+    elif phase is InferencePhase.READY:
         message = f"{ready} of {desired} replicas are ready"
-        conditions.set(ConditionType.AVAILABLE, True, Reason.INFERENCE_READY, message)
+        conditions.set(InferenceCondition.AVAILABLE, True, InferenceReason.INFERENCE_READY, message)
     elif previous is not None and ready == 0:
-        conditions.set(ConditionType.AVAILABLE, False, Reason.NO_READY_REPLICAS, "no replica is ready")
+        conditions.set(InferenceCondition.AVAILABLE, False, InferenceReason.NO_READY_REPLICAS, "no replica is ready")
     elif previous is not None and previous.status != "True":
-        conditions.set(ConditionType.AVAILABLE, True, Reason.INFERENCE_READY, f"{ready} replicas are ready")
+        conditions.set(
+            InferenceCondition.AVAILABLE, True, InferenceReason.INFERENCE_READY, f"{ready} replicas are ready"
+        )
 
 
 def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> None:
@@ -344,28 +348,31 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
     if problem is not None:
         conditions.set(server.condition, False, *problem)
     elif conditions.get(server.condition) is not None:
-        conditions.set(server.condition, True, Reason.CONFIG_VALID, server.valid)
+        conditions.set(server.condition, True, InferenceReason.CONFIG_VALID, server.valid)
 
 
 def _autoscaling(conditions: Conditions, spec: InferenceServiceSpec) -> None:
     """Write ``ScalingActive`` while ``autoscaling`` lacks a metric."""
     if missing := missing_metric(spec):
         conditions.set(
-            ConditionType.SCALING_ACTIVE, False, Reason.METRIC_REQUIRED, f"spec.autoscaling.metrics: {missing}"
+            InferenceCondition.SCALING_ACTIVE,
+            False,
+            InferenceReason.METRIC_REQUIRED,
+            f"spec.autoscaling.metrics: {missing}",
         )
     else:
-        conditions.remove(ConditionType.SCALING_ACTIVE)
+        conditions.remove(InferenceCondition.SCALING_ACTIVE)
 
 
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
     """Write ``SpeculativeInvalid`` (LK-B-08), which only exists once a draft model was missing."""
-    type_ = ConditionType.SPECULATIVE_INVALID
+    type_ = InferenceCondition.SPECULATIVE_INVALID
     if missing:
-        conditions.set(type_, True, Reason.SPECULATIVE_INVALID, missing.text)
+        conditions.set(type_, True, InferenceReason.SPECULATIVE_INVALID, missing.text)
     elif not draft_name(spec):
         conditions.remove(type_)
     elif conditions.get(type_) is not None:
-        conditions.set(type_, False, Reason.CONFIG_VALID, "the draft model can be used")
+        conditions.set(type_, False, InferenceReason.CONFIG_VALID, "the draft model can be used")
 
 
 # Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).
@@ -387,20 +394,20 @@ def scan(pods: Iterable[ObservedPod], gpus: GPURequest, gpu_resources: tuple[str
     return NOT_WAITING
 
 
-def queue_position(own: ObjectMeta, peers: Iterable[PeerService]) -> int:
+def queue_position(own: ObservedMeta, peers: Iterable[PeerService]) -> int:
     """Return the service's position among those that wait for a GPU, itself included: the oldest first."""
-    waiting = {_place(n.metadata) for n in peers if n.status.phase == Phase.WAITING_FOR_GPU}
+    waiting = {_place(n.metadata) for n in peers if n.status.phase == InferencePhase.WAITING_FOR_GPU}
     return sorted({*waiting, _place(own)}).index(_place(own)) + 1
 
 
-def _place(metadata: ObjectMeta) -> tuple[str, str, str]:
+def _place(metadata: ObservedMeta) -> tuple[str, str, str]:
     return metadata.creation_timestamp or "", metadata.namespace, metadata.name
 
 
 # What can keep pods from being ready, beyond what they say themselves (LK-6.5).
 
 
-def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
+def missing_classes(plan: InferencePlan, related: InferenceRelated) -> Iterator[Cause]:
     """Yield missing classes without which no pod can be created, of the kinds that are observed."""
     priority, runtime_class = plan.pod.priority_class_name, plan.pod.runtime_class_name
     if related.priority_classes is not None and priority not in related.priority_classes:
@@ -409,7 +416,9 @@ def missing_classes(plan: Plan, related: Related) -> Iterator[Cause]:
         yield Cause(Stage.QUOTA, f"RuntimeClass {runtime_class} does not exist", "RuntimeClassNotFound")
 
 
-def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, settings: Settings) -> Iterator[Cause]:
+def multi_attach(
+    plan: InferencePlan, pods: Sequence[ObservedPod], related: InferenceRelated, settings: Settings
+) -> Iterator[Cause]:
     """Yield a cache that only one node can attach, while pods on several need it (LK-T-14).
 
     Only an event tells why such a pod is not started, and hooks have no events; the pods' nodes and the claim's mode
@@ -427,7 +436,7 @@ def multi_attach(plan: Plan, pods: Sequence[ObservedPod], related: Related, sett
         yield Cause(Stage.CLAIM, text, "MultiAttach")
 
 
-def _shareable(claim: str, namespace: str, related: Related, settings: Settings) -> bool:
+def _shareable(claim: str, namespace: str, related: InferenceRelated, settings: Settings) -> bool:
     """Return whether several nodes can mount the claim: by its access modes, else by the setting for new claims."""
     observed = get(related.claims, claim, namespace)
     modes = (observed.spec.access_modes or []) if observed else [settings.llmkube_model_cache_access_mode]

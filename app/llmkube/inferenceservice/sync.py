@@ -16,8 +16,8 @@ from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod
 from app.llmkube.inferenceservice.deployment import deployment, selectable
 from app.llmkube.inferenceservice.gpus import gpu_resources
 from app.llmkube.inferenceservice.observed import (
-    Children,
-    Related,
+    InferenceChildren,
+    InferenceRelated,
     UnusableModel,
     decode,
     draft_cause,
@@ -26,9 +26,9 @@ from app.llmkube.inferenceservice.observed import (
     required_draft,
     usable,
 )
-from app.llmkube.inferenceservice.plan import Plan, endpoint, plan, priority_class, replicas_of
+from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation, StatusInputs
-from app.llmkube.inferenceservice.types import ConditionType, InferenceServiceSpec, Phase, Service
+from app.llmkube.inferenceservice.types import InferenceCondition, InferencePhase, InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import draft_name
@@ -40,7 +40,7 @@ from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
 from app.workload.waiting import RESYNC, outstanding, waiting_causes
 
-Request = SyncRequest[Children, Related]
+Request = SyncRequest[InferenceChildren, InferenceRelated]
 
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -78,7 +78,7 @@ def _in_cluster(
     service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings, autoscaled=autoscaled)
     refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
     if refusal:
-        unusable = UnusableModel(Phase.FAILED, refusal)
+        unusable = UnusableModel(InferencePhase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
     observed = get(children.deployments, metadata.name, metadata.namespace)
     draft_wait = draft_cause(spec, draft, observed)
@@ -124,12 +124,14 @@ def invalid_children(request: Request) -> list[Kept]:
     return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
-def waiting_children(children: Children, spec: InferenceServiceSpec) -> list[Kept]:
+def waiting_children(children: InferenceChildren, spec: InferenceServiceSpec) -> list[Kept]:
     """Return the children of a waiting service: kept, and scaled to 0 if the spec stops it."""
     return keep_or_stop(children, stop=replicas_of(spec) == 0)
 
 
-def _children(service_plan: Plan, observed: ObservedDeployment | None, children: Children) -> list[Json]:
+def _children(
+    service_plan: InferencePlan, observed: ObservedDeployment | None, children: InferenceChildren
+) -> list[Json]:
     candidates = [
         deployment(service_plan, observed, get(children.autoscalers, service_plan.name, service_plan.namespace)),
         service(service_plan),
@@ -153,13 +155,13 @@ def _requested_since(resource: Service) -> str | None:
     It has to be about this generation, with a usable Model and a service that was not ready.
     """
     previous = resource.status
-    ready = find(previous.conditions, ConditionType.READY)
+    ready = find(previous.conditions, InferenceCondition.READY)
     if ready is None or ready.status == "True" or not previous.model_ready:
         return None
     return previous.last_updated if ready.observed_generation == resource.metadata.generation else None
 
 
-def _priority(spec: InferenceServiceSpec, related: Related) -> int:
+def _priority(spec: InferenceServiceSpec, related: InferenceRelated) -> int:
     """Return the value of the pods' PriorityClass; the level's own number if the class is not observed (LK-B-16)."""
     used = get(related.priority_classes, priority_class(spec))
     return names.PRIORITY_VALUES[spec.priority] if used is None else used.value

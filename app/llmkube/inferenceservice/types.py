@@ -506,7 +506,7 @@ class InferenceServiceSpec(KubeModel):
         return self.model_cache.claim_name if self.model_cache else ""
 
 
-class Phase(StrEnum):
+class InferencePhase(StrEnum):
     PENDING = "Pending"
     CREATING = "Creating"
     PROGRESSING = "Progressing"
@@ -519,7 +519,7 @@ class Phase(StrEnum):
     """Nothing changes until a user acts."""
 
 
-class ConditionType(StrEnum):
+class InferenceCondition(StrEnum):
     READY = "Ready"
     """The one condition all families have; while not True its message lists why."""
     AVAILABLE = "Available"
@@ -537,7 +537,7 @@ class ConditionType(StrEnum):
     """Written by the metal agent; only kept."""
 
 
-class Reason(StrEnum):
+class InferenceReason(StrEnum):
     INFERENCE_READY = "InferenceReady"
     NO_READY_REPLICAS = "NoReadyReplicas"
     """Pods were ready and no longer are."""
@@ -608,7 +608,11 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     """The status of a service. Zero values are left out, as upstream does."""
 
     phase: Annotated[
-        str, Meta(description="Where the service is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
+        str,
+        Meta(
+            description="Where the service is in its life.",
+            extra_json_schema={"enum": [str(p) for p in InferencePhase]},
+        ),
     ] = ""
     ready_replicas: Annotated[Int32, Meta(description="Number of ready replicas.")] = 0
     desired_replicas: Annotated[Int32, Meta(description="Number of desired replicas.")] = 0

@@ -9,14 +9,14 @@ from app.kube.quantity import QuantityError, canonical
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import Downloader, DownloadJob, ModelPod, kept_keys, users, variable
-from app.llmkube.model.plan import Plan
+from app.llmkube.model.plan import ModelPlan
 from app.settings import Settings, variable_name
 
 DEFAULT_SIZE = "100Gi"
 SHARED = "ReadWriteMany"
 
 
-def claim(plan: Plan, settings: Settings) -> desired.PersistentVolumeClaim:
+def claim(plan: ModelPlan, settings: Settings) -> desired.PersistentVolumeClaim:
     """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects."""
     return desired.PersistentVolumeClaim(
         metadata=desired.ObjectMeta(name=plan.claim, namespace=plan.namespace, labels=names.claim_labels(plan.name)),
@@ -59,7 +59,7 @@ _GIVE_UP = {
 }
 
 
-def job(plan: Plan, download: Download, attempt: int, keep: str | None, settings: Settings) -> desired.Job:
+def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, settings: Settings) -> desired.Job:
     """Build the Job. It has no TTL: a deleted Job would be recreated, and download again.
 
     ``keep`` lists the cache keys whose files remain, separated by spaces; ``None`` keeps all.
@@ -100,7 +100,7 @@ _KEY = re.compile(r"[0-9a-f]{16}")
 
 
 def keys_to_keep(
-    plan: Plan, before: str, failed: DownloadJob | None, pods: Iterable[ModelPod] | None, settings: Settings
+    plan: ModelPlan, before: str, failed: DownloadJob | None, pods: Iterable[ModelPod] | None, settings: Settings
 ) -> str | None:
     """Return the cache keys whose files a new Job keeps, separated by spaces. ``None`` keeps all files.
 

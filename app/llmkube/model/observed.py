@@ -39,7 +39,7 @@ class Downloader(objects.Observed):
     env: list[Variable] | None = None
 
 
-class MountingSpec(objects.PodSpec):
+class MountingSpec(objects.ObservedPodSpec):
     volumes: list[PodVolume] | None = None
     init_containers: list[Downloader] | None = None
 
@@ -78,12 +78,12 @@ class ObservedStorageClass(msgspec.Struct):
     binding_mode: str = msgspec.field(name="volumeBindingMode", default="")
 
 
-class Children(msgspec.Struct):
+class ModelChildren(msgspec.Struct):
     jobs: ByName[DownloadJob] = msgspec.field(name="Job.batch/v1", default=None)
     claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
 
 
-class Related(msgspec.Struct):
+class ModelRelated(msgspec.Struct):
     claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
     pods: ByName[ModelPod] = msgspec.field(name="Pod.v1", default=None)
     nodes: ByName[ObservedNode] = msgspec.field(name="Node.v1", default=None)
@@ -111,7 +111,7 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
 # Claims, and who uses them.
 
 
-def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObjectMeta) -> bool:
+def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMeta) -> bool:
     """Return whether the claim belongs to an earlier Model of the same name."""
     owners = claim.metadata.owner_references or ()
     return any(

@@ -3,7 +3,7 @@
 import posixpath
 from dataclasses import dataclass
 
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.llmkube import names
 from app.llmkube.download import Download, cache_claim, download, is_by_pods
 from app.llmkube.model.types import GPU, ModelSpec
@@ -12,7 +12,7 @@ from app.settings import Settings, variable_name
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ModelPlan:
     """The decisions about a Model. There is a Job only with ``download``."""
 
     name: str
@@ -43,8 +43,8 @@ class Plan:
 
 
 def plan(
-    metadata: ObjectMeta, spec: ModelSpec, operator_claim: bool, settings: Settings, *, taken: bool = False
-) -> Plan:
+    metadata: ObservedMeta, spec: ModelSpec, operator_claim: bool, settings: Settings, *, taken: bool = False
+) -> ModelPlan:
     """Return the decisions about a Model.
 
     ``operator_claim``: the operator's claim for all Models exists in the namespace. ``taken``: an earlier Model's claim
@@ -56,7 +56,7 @@ def plan(
     second = names.second_claim_name(metadata.name, metadata.uid) if taken else ""
     claim = cache_claim(metadata.name, second, operator_claim, settings) if model_download else ""
     makes_claim = claim in (second, names.claim_name(metadata.name)) and claim != ""
-    return Plan(
+    return ModelPlan(
         name=metadata.name,
         namespace=metadata.namespace,
         source=source,
@@ -77,7 +77,7 @@ def _job(model: str, source: Source, fetched: Download, second_claim: str) -> st
     return names.job_name(model, source.cache_key, "\n".join([source.text, *more]), fetched.sha256, second_claim)
 
 
-def _download(metadata: ObjectMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
+def _download(metadata: ObservedMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
     """Return the download of the Job; ``None`` if pods download: without a cache, or on request (LK-2.9)."""
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
     return fetched if fetched.cached and not is_by_pods(metadata, source) else None

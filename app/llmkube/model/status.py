@@ -10,13 +10,13 @@ import msgspec
 
 from app.kube import field
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
-from app.kube.objects import ObjectMeta, ObservedClaim, ObservedJob, ObservedPod
+from app.kube.objects import ObservedClaim, ObservedJob, ObservedMeta, ObservedPod
 from app.kube.quantity import QuantityError, parse
 from app.kube.resource import Resource
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
 from app.llmkube.model.observed import DownloadJob, ObservedNode, complete, failed_at, refreshed, report, wrong_sha256
-from app.llmkube.model.plan import Plan
-from app.llmkube.model.types import ConditionType, ModelSpec, ModelStatus, Phase, Reason
+from app.llmkube.model.plan import ModelPlan
+from app.llmkube.model.types import ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.source import SourceClass, recorded_key
 from app.workload.cause import Cause, Stage
 from app.workload.pods import failures
@@ -61,69 +61,79 @@ class ModelObservation:
 class PhaseOutcome:
     """The phase of a Model, with reason and message of the condition that belongs to it."""
 
-    phase: Phase
-    reason: Reason
+    phase: ModelPhase
+    reason: ModelReason
     message: str
     causes: tuple[Cause, ...] = ()
     resync: float | None = None
 
 
-def outcome(plan: Plan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     """Return the phase by the class of the source."""
     if observed.problem:
         problem = observed.problem
-        return PhaseOutcome(Phase.FAILED, Reason(problem.reason), problem.text, (problem,))
+        return PhaseOutcome(ModelPhase.FAILED, ModelReason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
         return _claim_outcome(plan, observed)
     if plan.download is not None:
         return _job_outcome(plan, observed, previous, now)
     if plan.source.kind is SourceClass.REPOSITORY:
         message = f"the serving runtime fetches {plan.source.repository} when it starts"
-        return PhaseOutcome(Phase.READY, Reason.RUNTIME_RESOLVED, message)
+        return PhaseOutcome(ModelPhase.READY, ModelReason.RUNTIME_RESOLVED, message)
     if plan.metal and plan.source.kind is SourceClass.LOCAL:
-        return PhaseOutcome(Phase.READY, Reason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
+        return PhaseOutcome(
+            ModelPhase.READY, ModelReason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk"
+        )
     who = (
         "the metal agent fetches the file into its own store"
         if plan.metal
         else "each pod fetches the file when it starts"
     )
-    return PhaseOutcome(Phase.READY, Reason.WORKLOAD_RESOLVED, who)
+    return PhaseOutcome(ModelPhase.READY, ModelReason.WORKLOAD_RESOLVED, who)
 
 
-def _claim_outcome(plan: Plan, observed: ModelObservation) -> PhaseOutcome:
+def _claim_outcome(plan: ModelPlan, observed: ModelObservation) -> PhaseOutcome:
     """Return the outcome of a pvc source. Its claim needs a volume, unless it gets one with its first pod (LK-T-20)."""
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
     if claim is None and cause is not None:
         message = f"PersistentVolumeClaim {name} does not exist in namespace {plan.namespace}"
-        return PhaseOutcome(Phase.FAILED, Reason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
+        return PhaseOutcome(ModelPhase.FAILED, ModelReason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
     if cause is None:
-        return PhaseOutcome(Phase.READY, Reason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
+        return PhaseOutcome(
+            ModelPhase.READY, ModelReason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}"
+        )
     phase = claim.status.phase if claim is not None else ""
     if observed.binds_late and phase in ("", "Pending"):
         message = f"PersistentVolumeClaim {name} gets its volume with the first pod that uses it"
-        return PhaseOutcome(Phase.READY, Reason.PVC_MODEL_READY, message)
+        return PhaseOutcome(ModelPhase.READY, ModelReason.PVC_MODEL_READY, message)
     message = f"PersistentVolumeClaim {name} is {phase or 'new'}, not Bound"
-    return PhaseOutcome(Phase.PENDING, Reason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
+    return PhaseOutcome(ModelPhase.PENDING, ModelReason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
 
 
-def _job_outcome(plan: Plan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def _job_outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     job = observed.job
     if job is None:
         return _unobserved(plan, observed, previous, now)
     if complete(job):
-        return PhaseOutcome(Phase.READY, Reason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
+        return PhaseOutcome(
+            ModelPhase.READY, ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}"
+        )
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
-        reason = Reason.COPY_FAILED if plan.copies else Reason.DOWNLOAD_FAILED
+        reason = ModelReason.COPY_FAILED if plan.copies else ModelReason.DOWNLOAD_FAILED
         if wrong_sha256(job, observed.pods):
-            reason = Reason.INTEGRITY_CHECK_FAILED
+            reason = ModelReason.INTEGRITY_CHECK_FAILED
         wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
-        return PhaseOutcome(Phase.FAILED, reason, ready_message(causes), causes, wait)
+        return PhaseOutcome(ModelPhase.FAILED, reason, ready_message(causes), causes, wait)
     if plan.copies and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
         return PhaseOutcome(
-            Phase.FAILED, Reason.COPY_FAILED, text, (Cause(Stage.MODEL, text, Reason.COPY_FAILED),), WATCH_SECONDS
+            ModelPhase.FAILED,
+            ModelReason.COPY_FAILED,
+            text,
+            (Cause(Stage.MODEL, text, ModelReason.COPY_FAILED),),
+            WATCH_SECONDS,
         )
     doing = "copies" if plan.copies else "downloads"
     running = Cause(Stage.MODEL, f"Job {job.metadata.name} {doing} the file", _started(plan))
@@ -132,30 +142,30 @@ def _job_outcome(plan: Plan, observed: ModelObservation, previous: ModelStatus, 
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 
-def _unobserved(plan: Plan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def _unobserved(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
 
 
-def _missing_claim(plan: Plan, observed: ModelObservation) -> list[str]:
+def _missing_claim(plan: ModelPlan, observed: ModelObservation) -> list[str]:
     return [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
 
 
-def _absent(missing: Sequence[str], plan: Plan, previous: ModelStatus, now: datetime) -> list[Cause]:
-    requested_at = since(previous.conditions, ConditionType.PROGRESSING, "True", (_started(plan),))
+def _absent(missing: Sequence[str], plan: ModelPlan, previous: ModelStatus, now: datetime) -> list[Cause]:
+    requested_at = since(previous.conditions, ModelCondition.PROGRESSING, "True", (_started(plan),))
     return absent_causes(missing, requested_at, now)
 
 
 def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:
     """Return the seconds since the failure of a Job, or since the condition about it if that is later."""
-    noticed = since(previous.conditions, ConditionType.DEGRADED, "True")
+    noticed = since(previous.conditions, ModelCondition.DEGRADED, "True")
     ages = [seconds_since(failed_at(job), now), seconds_since(noticed, now)]
     return min((age for age in ages if age is not None), default=0.0)
 
 
 def retry_due(job: ObservedJob, attempt: int, previous: ModelStatus, now: datetime) -> bool:
     """Return whether a new Job replaces a failed one, once the failure was in the status."""
-    noticed = any(c.type == ConditionType.DEGRADED and c.status == "True" for c in previous.conditions)
+    noticed = any(c.type == ModelCondition.DEGRADED and c.status == "True" for c in previous.conditions)
     return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= pause(attempt)
 
 
@@ -164,12 +174,12 @@ def pause(attempt: int) -> int:
     return min(FIRST_PAUSE << min(attempt - 1, 8), LONGEST_PAUSE)
 
 
-def _busy(plan: Plan) -> Phase:
-    return Phase.COPYING if plan.copies else Phase.DOWNLOADING
+def _busy(plan: ModelPlan) -> ModelPhase:
+    return ModelPhase.COPYING if plan.copies else ModelPhase.DOWNLOADING
 
 
-def _started(plan: Plan) -> Reason:
-    return Reason.COPY_STARTED if plan.copies else Reason.DOWNLOAD_STARTED
+def _started(plan: ModelPlan) -> ModelReason:
+    return ModelReason.COPY_STARTED if plan.copies else ModelReason.DOWNLOAD_STARTED
 
 
 # Causes for which a Job has neither completed nor failed: its claim, its pods, or missing pods.
@@ -214,8 +224,8 @@ def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
 
 
 def status(
-    plan: Plan,
-    metadata: ObjectMeta,
+    plan: ModelPlan,
+    metadata: ObservedMeta,
     observed: ModelObservation,
     outcome: PhaseOutcome,
     previous: ModelStatus,
@@ -224,10 +234,10 @@ def status(
     """Build the status. Foreign conditions and the metadata of the file are kept."""
     key = recorded_key(plan.source, metal=plan.metal)
     base = previous if previous.cache_key == key else ModelStatus()
-    ready = outcome.phase is Phase.READY
+    ready = outcome.phase is ModelPhase.READY
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
     has_path = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
-    has_path = has_path and outcome.reason is not Reason.SOURCE_NOT_ALLOWED
+    has_path = has_path and outcome.reason is not ModelReason.SOURCE_NOT_ALLOWED
     conditions = _conditions(metadata, outcome, () if observed.problem else observed.notes, previous, now)
     fresh = msgspec.structs.replace(
         base,
@@ -246,13 +256,13 @@ def status(
     return stamp(msgspec.structs.replace(fresh, quantization=quantization), previous, now)
 
 
-def _path(plan: Plan) -> str:
+def _path(plan: ModelPlan) -> str:
     if plan.source.kind is SourceClass.PVC:
         return plan.source.mounted_path
     return plan.download.path if plan.download else ""
 
 
-def _size(plan: Plan, kept: ModelStatus) -> str:
+def _size(plan: ModelPlan, kept: ModelStatus) -> str:
     """Return the size, as upstream: empty for a claim, 0 without a Job, else the reported size."""
     if plan.source.kind is SourceClass.PVC:
         return ""
@@ -290,43 +300,43 @@ def human_size(size: int) -> str:
 
 
 def _conditions(
-    metadata: ObjectMeta, outcome: PhaseOutcome, notes: Sequence[str], previous: ModelStatus, now: datetime
+    metadata: ObservedMeta, outcome: PhaseOutcome, notes: Sequence[str], previous: ModelStatus, now: datetime
 ) -> Conditions:
     """Build upstream's three conditions and ``Ready``, which has the notes. Former ones become False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)
     reason, message = outcome.reason, outcome.message
-    if outcome.phase is Phase.READY:
-        for type_ in (ConditionType.PROGRESSING, ConditionType.DEGRADED):
+    if outcome.phase is ModelPhase.READY:
+        for type_ in (ModelCondition.PROGRESSING, ModelCondition.DEGRADED):
             if (old := conditions.get(type_)) and old.status != "False":
-                conditions.set(type_, False, Reason.SUPERSEDED, "the Model is ready")
-        conditions.set(ConditionType.AVAILABLE, True, reason, message)
+                conditions.set(type_, False, ModelReason.SUPERSEDED, "the Model is ready")
+        conditions.set(ModelCondition.AVAILABLE, True, reason, message)
     else:
-        failed = outcome.phase is Phase.FAILED
-        _set_if_present(conditions, ConditionType.AVAILABLE, reason, message)
+        failed = outcome.phase is ModelPhase.FAILED
+        _set_if_present(conditions, ModelCondition.AVAILABLE, reason, message)
         if failed:
-            conditions.set(ConditionType.DEGRADED, True, reason, message)
-            _set_if_present(conditions, ConditionType.PROGRESSING, reason, message)
+            conditions.set(ModelCondition.DEGRADED, True, reason, message)
+            _set_if_present(conditions, ModelCondition.PROGRESSING, reason, message)
         else:
-            conditions.set(ConditionType.PROGRESSING, True, reason, message)
-            _set_if_present(conditions, ConditionType.DEGRADED, reason, message)
+            conditions.set(ModelCondition.PROGRESSING, True, reason, message)
+            _set_if_present(conditions, ModelCondition.DEGRADED, reason, message)
     if metadata.deletion_timestamp:
-        conditions.set(ConditionType.READY, False, Reason.TERMINATING, "the Model is being deleted")
-    elif outcome.phase is Phase.READY:
-        conditions.set(ConditionType.READY, True, reason, "; ".join([message, *notes]))
+        conditions.set(ModelCondition.READY, False, ModelReason.TERMINATING, "the Model is being deleted")
+    elif outcome.phase is ModelPhase.READY:
+        conditions.set(ModelCondition.READY, True, reason, "; ".join([message, *notes]))
     else:
         causes = ordered(outcome.causes)
-        why = reason if outcome.phase is Phase.FAILED else ready_reason(causes)
-        conditions.set(ConditionType.READY, False, why, "; ".join([ready_message(causes), *notes]))
+        why = reason if outcome.phase is ModelPhase.FAILED else ready_reason(causes)
+        conditions.set(ModelCondition.READY, False, why, "; ".join([ready_message(causes), *notes]))
     return conditions
 
 
-def _set_if_present(conditions: Conditions, type_: ConditionType, reason: Reason, message: str) -> None:
+def _set_if_present(conditions: Conditions, type_: ModelCondition, reason: ModelReason, message: str) -> None:
     old = conditions.get(type_)
     if old is not None and old.status != "False":
         conditions.set(type_, False, reason, message)
 
 
-def accelerator_ready(plan: Plan, nodes: Sequence[ObservedNode] | None) -> bool:
+def accelerator_ready(plan: ModelPlan, nodes: Sequence[ObservedNode] | None) -> bool:
     """Return whether a node has the accelerator; true if none is needed, or nodes are not watched (LK-2.8)."""
     if not plan.accelerator_resource or nodes is None:
         return True
@@ -358,18 +368,18 @@ def invalid(
     message = field.aggregate(errors)
     reason = _invalid_reason(errors)
     conditions = Conditions(model.status.conditions, model.metadata.generation, now)
-    for type_ in (ConditionType.AVAILABLE, ConditionType.PROGRESSING):
+    for type_ in (ModelCondition.AVAILABLE, ModelCondition.PROGRESSING):
         _set_if_present(conditions, type_, reason, message)
-    conditions.set(ConditionType.DEGRADED, True, reason, message)
-    conditions.set(ConditionType.READY, False, Reason.INVALID_SPEC, message)
-    changed = msgspec.structs.replace(model.status, phase=Phase.FAILED.value, conditions=conditions.list())
+    conditions.set(ModelCondition.DEGRADED, True, reason, message)
+    conditions.set(ModelCondition.READY, False, ModelReason.INVALID_SPEC, message)
+    changed = msgspec.structs.replace(model.status, phase=ModelPhase.FAILED.value, conditions=conditions.list())
     return stamp(changed, model.status, now)
 
 
-def _invalid_reason(errors: Sequence[field.Error]) -> Reason:
+def _invalid_reason(errors: Sequence[field.Error]) -> ModelReason:
     source = [error for error in errors if str(error.path) == "spec.source"]
     if any(error.type is field.ErrorType.FORBIDDEN for error in source):
-        return Reason.SOURCE_NOT_ALLOWED
+        return ModelReason.SOURCE_NOT_ALLOWED
     if any(str(error.path).startswith(("spec.files", "spec.mmproj")) for error in errors):
-        return Reason.INVALID_FILE_SET
-    return Reason.INVALID_SOURCE if source else Reason.INVALID_SPEC
+        return ModelReason.INVALID_FILE_SET
+    return ModelReason.INVALID_SOURCE if source else ModelReason.INVALID_SPEC

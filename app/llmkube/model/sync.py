@@ -12,9 +12,9 @@ from app.llmkube import names
 from app.llmkube.model import status as judge
 from app.llmkube.model.children import claim, job, keys_to_keep, size_problem
 from app.llmkube.model.observed import (
-    Children,
     DownloadJob,
-    Related,
+    ModelChildren,
+    ModelRelated,
     attempts,
     fetching,
     going,
@@ -22,14 +22,14 @@ from app.llmkube.model.observed import (
     kept_keys,
     pods_of,
 )
-from app.llmkube.model.plan import Plan, operator_claim, plan
+from app.llmkube.model.plan import ModelPlan, operator_claim, plan
 from app.llmkube.model.status import ModelObservation
-from app.llmkube.model.types import Model, ModelStatus, Reason
+from app.llmkube.model.types import Model, ModelReason, ModelStatus
 from app.llmkube.source import SourceClass
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
-Request = SyncRequest[Children, Related]
+Request = SyncRequest[ModelChildren, ModelRelated]
 
 
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -46,7 +46,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     return SyncResponse(status, children, outcome.resync)
 
 
-def _plan(model: Model, shared: bool, children: Children, related: Related, settings: Settings) -> Plan:
+def _plan(model: Model, shared: bool, children: ModelChildren, related: ModelRelated, settings: Settings) -> ModelPlan:
     """Return the plan, with a claim of another name if the plain one is an earlier Model's, or as chosen before."""
     metadata = model.metadata
     default = plan(metadata, model.spec, shared, settings)
@@ -59,7 +59,7 @@ def _plan(model: Model, shared: bool, children: Children, related: Related, sett
 
 
 def _observe(
-    plan: Plan, children: Children, related: Related, previous: ModelStatus, settings: Settings
+    plan: ModelPlan, children: ModelChildren, related: ModelRelated, previous: ModelStatus, settings: Settings
 ) -> ModelObservation:
     attempted = [
         item for item in attempts(sorted_values(children.jobs), plan.job) if not item[1].metadata.deletion_timestamp
@@ -87,7 +87,7 @@ def _observe(
     )
 
 
-def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterator[str]:
+def _notes(plan: ModelPlan, claim: ObservedClaim | None, related: ModelRelated) -> Iterator[str]:
     """Yield notes about the Model's claims, and about a source that a new Model could not have."""
     plain, pods = get(related.claims, names.claim_name(plan.name), plan.namespace), sorted_values(related.pods)
     if plan.second_claim and plain is not None:
@@ -99,18 +99,23 @@ def _notes(plan: Plan, claim: ObservedClaim | None, related: Related) -> Iterato
 
 
 def _problem(
-    plan: Plan, current: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
+    plan: ModelPlan, current: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
 ) -> Cause | None:
     """Return the problem that the operator must solve before children are created. Existing ones are kept."""
     exists = current is not None or previous.cache_key == plan.source.cache_key
     if plan.refused and not exists:
-        return Cause(Stage.MODEL, plan.refused, Reason.SOURCE_NOT_ALLOWED)
+        return Cause(Stage.MODEL, plan.refused, ModelReason.SOURCE_NOT_ALLOWED)
     message = size_problem(settings) if plan.makes_claim and claim is None else ""
-    return Cause(Stage.CLAIM, message, Reason.INVALID_SETTINGS) if message else None
+    return Cause(Stage.CLAIM, message, ModelReason.INVALID_SETTINGS) if message else None
 
 
 def _job(
-    plan: Plan, observed: ModelObservation, related: Related, previous: ModelStatus, settings: Settings, now: datetime
+    plan: ModelPlan,
+    observed: ModelObservation,
+    related: ModelRelated,
+    previous: ModelStatus,
+    settings: Settings,
+    now: datetime,
 ) -> Job | None:
     """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
     if plan.download is None:
@@ -124,7 +129,11 @@ def _job(
 
 
 def _children(
-    plan: Plan, observed: ModelObservation, observed_children: Children, desired: Job | None, settings: Settings
+    plan: ModelPlan,
+    observed: ModelObservation,
+    observed_children: ModelChildren,
+    desired: Job | None,
+    settings: Settings,
 ) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
     if observed.problem:

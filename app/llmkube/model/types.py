@@ -194,7 +194,7 @@ class ModelSpec(KubeModel):
     """Requests for pods of services that state none themselves."""
 
 
-class Phase(StrEnum):
+class ModelPhase(StrEnum):
     """The phase of a Model."""
 
     PENDING = "Pending"
@@ -205,7 +205,7 @@ class Phase(StrEnum):
     """Nothing changes until a user acts."""
 
 
-class ConditionType(StrEnum):
+class ModelCondition(StrEnum):
     """The condition types of a Model."""
 
     READY = "Ready"
@@ -216,7 +216,7 @@ class ConditionType(StrEnum):
     """The source changed since the download. Never set by us: a hook asks no server (LK-2.6)."""
 
 
-class Reason(StrEnum):
+class ModelReason(StrEnum):
     """Why a Model's condition is as it is."""
 
     INVALID_SPEC = "InvalidSpec"
@@ -274,7 +274,8 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     """The status of a Model. Zero values are left out, as upstream does."""
 
     phase: Annotated[
-        str, Meta(description="Where the Model is in its life.", extra_json_schema={"enum": [str(p) for p in Phase]})
+        str,
+        Meta(description="Where the Model is in its life.", extra_json_schema={"enum": [str(p) for p in ModelPhase]}),
     ] = ""
     size: Annotated[str, Meta(description="Size of the file for people; 0 while nothing was downloaded by us.")] = ""
     quantization: Annotated[str, Meta(description="Quantization of the weights, from the spec or from the file.")] = ""

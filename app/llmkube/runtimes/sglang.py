@@ -23,7 +23,7 @@ DEFAULT_DRAFT_TOKENS = SGLangSpeculative.model_fields["num_draft_tokens"].defaul
 """The default of the API, which stored objects have whether or not the user wrote it."""
 
 
-class Reason(StrEnum):
+class SGLangReason(StrEnum):
     """Why ``SGLangSpecValid`` is false."""
 
     SPECULATIVE_MISSING_CONFIG = "SpeculativeMissingConfig"
@@ -170,10 +170,10 @@ def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     thresholds = (speculative.accept_threshold_single, speculative.accept_threshold_acc)
     if speculative.enabled and missing:
         message = f"sglangConfig.speculative.enabled needs {missing}; speculative decoding is left out"
-        return Reason.SPECULATIVE_MISSING_CONFIG, message
+        return SGLangReason.SPECULATIVE_MISSING_CONFIG, message
     if not speculative.enabled and thresholds != (None, None):
         message = "the thresholds of sglangConfig.speculative have no effect unless enabled is true"
-        return Reason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message
+        return SGLangReason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message
     return None
 
 

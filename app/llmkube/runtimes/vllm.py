@@ -25,7 +25,7 @@ DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
 
 
-class Reason(StrEnum):
+class VLLMReason(StrEnum):
     """Why ``VLLMSpecValid`` is false."""
 
     SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
@@ -121,7 +121,7 @@ def draft_problem(spec: InferenceServiceSpec) -> str:
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     problem = draft_problem(spec)
-    return (Reason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
+    return (VLLMReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
 
 _MEMORY_FLAGS = (

@@ -14,10 +14,10 @@ from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
     TOP_LEVEL,
     WORKLOAD_CONDITIONS,
-    ConditionType,
     KServeCondition,
+    LLMCondition,
     LLMInferenceServiceStatus,
-    Reason,
+    LLMReason,
     ServiceAddress,
 )
 from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, RouterResult, WorkloadResult, fails
@@ -289,7 +289,7 @@ NOT_HERE = {
 
 def test_reasons_are_upstreams() -> None:
     """Reasons are those of Appendix C that can occur here, and the listed additional ones."""
-    known = {*ConditionType, *Reason}
+    known = {*LLMCondition, *LLMReason}
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
     ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "ParallelismContradicted"}
@@ -302,7 +302,7 @@ def test_reasons_are_upstreams() -> None:
         "OffloadingNotSupported",
     }
     later = {"ReconcileScalingError", "HPAProgressing", "ScaledObjectProgressing"}
-    assert known - REASONS - set(ConditionType) == ours | later
+    assert known - REASONS - set(LLMCondition) == ours | later
 
 
 # Missing children.

@@ -15,7 +15,7 @@ from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfig
 from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json
 from app.kube.decode import decode_document
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.resource import Resource
 from app.settings import Settings
 from tests.kserve.objects import CONFIG_KIND, admit, config, fields
@@ -129,7 +129,7 @@ def test_every_preset_is_a_valid_config(edition: Mapping[str, Json]) -> None:
 def _config(name: str, **spec: Any) -> Config:
     decoded, errors = decode_document(spec, LLMInferenceServiceConfigSpec)
     assert decoded is not None, errors
-    return Resource(msgspec.convert({"name": name}, ObjectMeta), decoded, LLMInferenceServiceConfigStatus())
+    return Resource(msgspec.convert({"name": name}, ObservedMeta), decoded, LLMInferenceServiceConfigStatus())
 
 
 @pytest.mark.parametrize(

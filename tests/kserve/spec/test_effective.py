@@ -536,11 +536,11 @@ def test_every_value_has_a_source() -> None:
     """The source is the layer that set the value last; ``explain`` shows it."""
     from app.kserve.operator import OperatorConfig
     from app.kserve.spec.effective import CombineInputs, combine
-    from app.kube.objects import ObjectMeta
+    from app.kube.objects import ObservedMeta
 
     finder = ConfigFinder(None, None, "default", "kserve", "kserve-", presets.LATEST)
     own = layer("spec", b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}')
-    metadata = ObjectMeta(name="demo", namespace="default")
+    metadata = ObservedMeta(name="demo", namespace="default")
     effective = combine(CombineInputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder))
     main_container: list[Any] = ["template", "containers", ("name", "main")]
     assert effective.source([*main_container, "image"]) == "spec"

@@ -26,12 +26,12 @@ from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
 from app.kube.base import Json
 from app.kube.field import Path as FieldPath
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.origin import leaves
 from app.kube.podspec import normalised
 from tests.contract.recordings import records
 
-METADATA = ObjectMeta(name="demo", namespace="ns")
+METADATA = ObservedMeta(name="demo", namespace="ns")
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
 
 

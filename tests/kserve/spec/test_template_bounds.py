@@ -22,7 +22,7 @@ from app.kserve.spec.template.bounds import Meter, RefusedError, TemplateError
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.template.language import Template
 from app.kube.base import Json
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.limits import (
     MAX_ACTIONS,
     MAX_BASES,
@@ -162,7 +162,7 @@ def test_bounds_actions_of_all_strings_together() -> None:
     assert f"more than {MAX_SPEC_ACTIONS} actions" in str(error)
 
 
-METADATA = ObjectMeta(name="demo", namespace="ns", annotations=NOTE, labels={f"k{n}": "v" for n in range(5000)})
+METADATA = ObservedMeta(name="demo", namespace="ns", annotations=NOTE, labels={f"k{n}": "v" for n in range(5000)})
 DATA = ServiceData(METADATA, {"labels": METADATA.labels, "annotations": METADATA.annotations}, "kserve", ("ns", "gw"))
 WORDS = (
     "{{ }} {{- -}} ( ) | .Annotations .Labels .Spec .Labels.K9 .Name if else end print printf index ShellQuote eq lt "

@@ -7,10 +7,10 @@ import pytest
 from msgspec import Raw
 
 from app.hooks.protocol import Parent, SyncRequest
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 from app.kube.resource import Resource
 from app.llmkube.inferenceservice.checks import warnings_with_related as across
-from app.llmkube.inferenceservice.observed import Children, Related
+from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRelated
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, InferenceServiceStatus
 from app.settings import Settings
 
@@ -57,9 +57,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 def judge(model: dict[str, Any], service: dict[str, Any]) -> list[str]:
     spec = InferenceServiceSpec.model_validate({"modelRef": "m", **service})
-    known = Parent("v1", "Model", ObjectMeta(name="m", namespace="ns"), spec=Raw(orjson.dumps(model)))
-    parent = Parent("v1", "InferenceService", ObjectMeta(name="s", namespace="ns"))
-    request = SyncRequest(parent, Children(), Related(models={"ns/m": known}))
+    known = Parent("v1", "Model", ObservedMeta(name="m", namespace="ns"), spec=Raw(orjson.dumps(model)))
+    parent = Parent("v1", "InferenceService", ObservedMeta(name="s", namespace="ns"))
+    request = SyncRequest(parent, InferenceChildren(), InferenceRelated(models={"ns/m": known}))
     return [*across(Resource(parent.metadata, spec, InferenceServiceStatus()), request, Settings())]
 
 

@@ -19,7 +19,7 @@ from app.kube.base import Json, KubeModel
 from app.kube.embedded_types import TYPES
 from app.kube.merge import find
 from app.kube.modelfields import FieldType, fields
-from app.kube.objects import ObjectMeta
+from app.kube.objects import ObservedMeta
 
 _ACRONYMS = {
     "uri": "URI",
@@ -75,7 +75,7 @@ class ServiceData:
 
     def __init__(
         self,
-        metadata: ObjectMeta,
+        metadata: ObservedMeta,
         spec: Json,
         system_namespace: str,
         gateway: tuple[str, str],
@@ -129,7 +129,7 @@ class ServiceData:
         return _below(zero if value is None else value, names[1:], path, meter)
 
 
-def _pool(metadata: ObjectMeta, spec: Json) -> str:
+def _pool(metadata: ObservedMeta, spec: Json) -> str:
     """Name of the pool that the service's pods are in: the user's own, or the managed one."""
     return str(find(spec, ("router", "scheduler", "pool", "ref", "name")) or Names(metadata.name).pool)
 
