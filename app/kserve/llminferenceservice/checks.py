@@ -18,7 +18,7 @@ from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEAD
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
-from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
+from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.operator import Credentials
 from app.kserve.sources import doubt_of, problem_of, shown
@@ -87,7 +87,7 @@ def warnings(service: Service) -> list[field.Advice]:
     ]
     advices += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
     advices += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
-    for workload, path in workloads(spec):
+    for workload, path in spec.workloads():
         advices += _workload_advice(workload, path, based)
     if not based:
         advices += _missing(spec)
@@ -151,7 +151,7 @@ def _storage_problem(spec: types.LLMInferenceServiceSpec) -> str:
 
 def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
-    for pod, path in merged.templates(spec):
+    for pod, path in spec.templates():
         yield from clashes(pod, path)
     yield from clashes(replaced_as_a_whole(_route_document(spec)), HTTP.child("spec"))
 
@@ -295,10 +295,10 @@ def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -
     from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
     if not from_hub or (metadata.annotations or {}).get(_CREDENTIALS.storage_secret_name_annotation):
         return
-    for workload, path in workloads(spec):
-        for key, pod in (("template", workload.template), ("worker", workload.worker)):
+    for workload, path in spec.workloads():
+        for pod, pod_path in workload.pods(path):
             for container, variable, name in server_tokens(pod or {}):
-                at = path.child(key, "containers").index(container).child("env").index(variable)
+                at = pod_path.child("containers").index(container).child("env").index(variable)
                 yield advice(at, token_not_for_download(name, _CREDENTIALS))
 
 
@@ -352,8 +352,8 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
     yield from _labels(workload.labels, path.child("labels"))
     yield from _parallelism_advice(workload, path.child("parallelism"), based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
-    for key, pod in (("template", workload.template), ("worker", workload.worker)):
-        yield from _without_main(pod, path.child(key))
+    for pod, pod_path in workload.pods(path):
+        yield from _without_main(pod, pod_path)
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
@@ -404,7 +404,7 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     below: Json = {}
     for suffix in choose_presets([written]):
         below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
-    for pod, path in merged.templates(spec):
+    for pod, path in spec.templates():
         for error in wholepod.missing(
             pod or {}, path, find(below, [str(segment) for segment in path.segments[1:]]) or {}, MODEL_VOLUMES
         ):

@@ -209,25 +209,10 @@ def _typed(document: Json) -> EffectiveSpec:
     except ValidationError:
         _, errors = decode_document(document, EffectiveSpec)
         raise CombineError(*map(str, errors)) from None
-    errors = [
-        error
-        for path, value in _embedded(spec)
-        if not sendable.is_sendable(value)
-        for error in sendable.check(value, path)
-    ]
+    errors = []
+    for value, path in (*spec.templates(), (spec.route_spec, SPEC.child(*complete.ROUTE))):
+        if value is not None and not sendable.is_sendable(value):
+            errors += sendable.check(value, path)
     if errors:
         raise CombineError(*map(str, errors))
     return spec
-
-
-def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
-    """Everything that goes into children as it is."""
-    pods = [(SPEC.child("template"), spec.template), (SPEC.child("worker"), spec.worker)]
-    if spec.prefill is not None:
-        path = SPEC.child("prefill")
-        pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
-    path = SPEC.child("router")
-    if spec.scheduler is not None:
-        pods.append((path.child("scheduler", "template"), spec.scheduler.template))
-    pods.append((path.child("route", "http", "spec"), spec.route_spec))
-    return [(where, value) for where, value in pods if value is not None]
