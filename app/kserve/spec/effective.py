@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import orjson
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
@@ -20,7 +21,7 @@ from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
-from app.kserve.spec.find import annotated, choose_presets, find_config, layer, pins_of, with_scheduler_config
+from app.kserve.spec.find import choose_presets, find_config, layer, pins_of, with_scheduler_config
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
@@ -121,7 +122,7 @@ class Merged:
 
 def merge_layers(context: ReconcileContext) -> Merged:
     """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
-    own = annotated(layer("spec", context.raw_spec), context.metadata)
+    own = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
     bases = _bases(context, own)
     named = _named(own, bases, context.metadata.name)
     everything = [named.spec, *(base.spec for base in bases)]
