@@ -20,7 +20,7 @@ from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference,
 from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service
-from app.kserve.operator import Credentials
+from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
 from app.kserve.spec.complete import replaced_as_a_whole
@@ -54,7 +54,8 @@ _CONFIDENTIAL = SPEC.child("model", "confidential")
 _RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
 Place = tuple[str, str, str]
 """Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
-_CREDENTIALS = Credentials()
+_OPERATOR = OperatorConfig("")
+"""The operator's defaults: templates that print its settings are rendered when the service is synced."""
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
@@ -104,7 +105,7 @@ def warnings(service: Service) -> list[field.Advice]:
 
 def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[field.Error]]:
     """The user's spec with the templates rendered that depend on the service alone, and what is wrong with them."""
-    return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, "", ("", "")))
+    return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, _OPERATOR))
 
 
 # Names and models.
@@ -293,13 +294,13 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
     from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
-    if not from_hub or (metadata.annotations or {}).get(_CREDENTIALS.storage_secret_name_annotation):
+    if not from_hub or (metadata.annotations or {}).get(_OPERATOR.credentials.storage_secret_name_annotation):
         return
     for workload, path in spec.workloads():
         for pod, pod_path in workload.pods(path):
             for container, variable, name in server_tokens(pod or {}):
                 at = pod_path.child("containers").index(container).child("env").index(variable)
-                yield advice(at, token_not_for_download(name, _CREDENTIALS))
+                yield advice(at, token_not_for_download(name, _OPERATOR.credentials))
 
 
 def _has_model(pod: Json | None) -> bool:

@@ -132,9 +132,7 @@ def merge_layers(context: ReconcileContext) -> Merged:
     for part in layers:
         merged = merge(merged, part.spec, SERVICE, directives=part.directives)
     merged = complete.completed(merged, context.metadata.name)
-    operator = context.operator
-    header = operator.ingress.model_based_routing_header_name
-    data = ServiceData(context.metadata, merged, operator.system_namespace, operator.gateway, header=header)
+    data = ServiceData(context.metadata, merged, context.operator)
     return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
 
 
