@@ -51,7 +51,7 @@ def _unscheduled(pod: Json, _: int, __: int) -> Trouble:
     names = [name for r in resources for name in {**(r.get("limits") or {}), **(r.get("requests") or {})}]
     lacking = next((name for name in names if "/" in name), "memory")
     return Trouble(
-        PodPhase.PENDING,
+        PodPhase.CREATED,
         message=f"0/3 nodes are available: 3 Insufficient {lacking}. preemption: 0/3 nodes are available: "
         "3 No preemption victims found for incoming pod.",
     )
@@ -69,7 +69,7 @@ def _silent(pod: Json, _: int, __: int) -> Trouble | None:
 def _unbound(pod: Json, _: int, __: int) -> Trouble | None:
     claims = [v for v in pod["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
     words = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-    return Trouble(PodPhase.PENDING, message=words) if claims else None
+    return Trouble(PodPhase.CREATED, message=words) if claims else None
 
 
 _REPOSITORY = 1, "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error: Repository Not Found"
