@@ -14,39 +14,32 @@ from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, ScaledStatus
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
 
+_ONLY_OF_GROUPS = "to a LeaderWorkerSet; a Deployment has no such thing, and admission warns"
+_COMPLETED = passed_through("with the model, the flavor's resources, labels and the scheduler put in")
+
 
 class SubGroupPolicy(KubeModel):
     """Subgroups of the pods of one replica, as in LeaderWorkerSet."""
 
-    sub_group_policy_type: Annotated[
-        Literal["LeaderWorker", "LeaderExcluded"],
-        defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns"),
-    ] = "LeaderWorker"
+    sub_group_policy_type: Annotated[Literal["LeaderWorker", "LeaderExcluded"], defaulted(_ONLY_OF_GROUPS)] = (
+        "LeaderWorker"
+    )
     """Type of subgroups: whether the leader belongs to the first one."""
-    sub_group_size: Annotated[
-        Int32 | None, honoured("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
-    ] = None
+    sub_group_size: Annotated[Int32 | None, honoured(_ONLY_OF_GROUPS)] = None
     """Number of pods per subgroup. Must divide size, or size minus the leader."""
 
 
 class WorkloadTemplate(KubeModel):
     """The pods of one replica."""
 
-    worker_template: Annotated[
-        PodTemplateSpec, passed_through("with the model, the flavor's resources, labels and the scheduler put in")
-    ]
+    worker_template: Annotated[PodTemplateSpec, _COMPLETED]
     """The worker pods, and the leader's too where leaderTemplate is absent. The engine's container is called
     model-runner."""
-    leader_template: Annotated[
-        PodTemplateSpec | None,
-        passed_through("with the model, the flavor's resources, labels and the scheduler put in"),
-    ] = None
+    leader_template: Annotated[PodTemplateSpec | None, _COMPLETED] = None
     """Pod template of the leader. Requires LeaderWorkerSet."""
     size: Annotated[Int32, defaulted("cannot be changed; above 1 it needs LeaderWorkerSet")] = 1
     """Number of pods per replica, including the leader. More than 1 requires LeaderWorkerSet."""
-    restart_policy: Annotated[
-        RestartPolicy, defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
-    ] = DEFAULT_RESTART_POLICY
+    restart_policy: Annotated[RestartPolicy, defaulted(_ONLY_OF_GROUPS)] = DEFAULT_RESTART_POLICY
     """Restart policy of the other pods of a replica when one restarts. No effect on a Deployment, where the kubelet
     restarts the container in place."""
     sub_group_policy: SubGroupPolicy | None = None

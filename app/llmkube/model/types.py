@@ -33,6 +33,10 @@ SOURCE_PATTERN = pattern(
 )
 r"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
 
+TO_AGENT = passed_through("to the agent, on metal only")
+COMPARED = honoured("compared with what the model needs; GPUs are requested by number")
+_BY_PODS = honoured("pods of the cluster")
+
 
 class Sharding(KubeModel):
     """The split of a model over several GPUs."""
@@ -95,16 +99,16 @@ class GPU(KubeModel):
 
     enabled: Annotated[bool | None, NO_EFFECT] = None
     """No effect: whether a GPU is requested is decided by the counts alone."""
-    count: Annotated[Int32 | None, honoured("pods of the cluster")] = Field(default=None, ge=0, le=8)
+    count: Annotated[Int32 | None, _BY_PODS] = Field(default=None, ge=0, le=8)
     """GPUs per pod. When above 0 it wins over the service's resources.gpu."""
-    memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = ""
+    memory: Annotated[str, COMPARED] = ""
     """Memory of one GPU as a quantity, such as 24Gi. It is compared with what the model needs; GPUs are requested by
     number."""
     vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = "nvidia"
     """Maker of the GPU; with the accelerator it decides which resource is requested."""
-    resource_name: Annotated[str, honoured("pods of the cluster")] = Field(default="", pattern=EXTENDED_RESOURCE)
+    resource_name: Annotated[str, _BY_PODS] = Field(default="", pattern=EXTENDED_RESOURCE)
     """Extended resource that is requested, such as nvidia.com/mig-1g.10gb. It wins over the vendor's."""
-    toleration_key: Annotated[str, honoured("pods of the cluster")] = Field(default="", pattern=EXTENDED_RESOURCE)
+    toleration_key: Annotated[str, _BY_PODS] = Field(default="", pattern=EXTENDED_RESOURCE)
     """Taint that pods with a GPU tolerate. Absent: the name of the requested resource."""
     runtime: Annotated[Literal["vulkan", "rocm"] | None, honoured("runtime llamacpp, vendor amd")] = None
     """Interface by which llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an image
@@ -126,9 +130,9 @@ class Hardware(KubeModel):
     """Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster."""
     gpu: GPU | None = None
     """GPUs of each pod."""
-    memory_budget: Annotated[str, passed_through("to the agent, on metal only")] = ""
+    memory_budget: Annotated[str, TO_AGENT] = ""
     """Maximum memory of the process on a metal host, as a quantity. No effect inside the cluster."""
-    memory_fraction: Annotated[float | None, passed_through("to the agent, on metal only")] = None
+    memory_fraction: Annotated[float | None, TO_AGENT] = None
     """Share of a metal host's memory that the process may take, above 0 and at most 1. No effect inside the cluster or
     beside memoryBudget."""
 
