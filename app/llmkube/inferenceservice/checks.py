@@ -39,10 +39,10 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.options import rejected_options, service_engine
+from app.llmkube.runtimes.flag import flag_values
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
-from app.llmkube.runtimes.runtime import Runtime, has_flag
-from app.llmkube.source import METAL, source_of
+from app.llmkube.runtimes.runtime import Runtime, has_flag, rejected_options, service_engine
+from app.llmkube.source import METAL, SourceClass, source_of
 from app.settings import Settings
 from app.workload import podadvice, podrules, volumes
 from app.workload.cause import Cause, Stage
@@ -64,7 +64,7 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
         *_speculation(spec),
         *_model_cache(spec),
         *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
-        *chain.from_iterable(server.errors(spec) for server in RUNTIMES.values()),
+        *_options(spec),
         *_pod(spec),
         *_embedded(spec),
     ]
@@ -187,6 +187,17 @@ def _model_cache(spec: InferenceServiceSpec) -> Errors:
     if cache.claim_name and cache.persistence == "Ephemeral":
         return [field.forbidden(path, "must be left out with persistence Ephemeral")]
     return list(object_name(cache.claim_name, path))
+
+
+def _options(spec: InferenceServiceSpec) -> Errors:
+    """Reject numbers with which a server ends at once (LK-V-I51)."""
+    detail = "must be at least 1; leave it out for the server's default"
+    values = chain.from_iterable(flag_values(spec, server.flags) for server in RUNTIMES.values())
+    return [
+        field.invalid(SPEC.child(*path.split(".")), value, detail)
+        for path, option, value in values
+        if option.positive and isinstance(value, int) and value < 1
+    ]
 
 
 _URL_PATH = re.compile(r"/[^\s]*")
@@ -506,7 +517,13 @@ def _with_model(
             "Model's claim"
         )
         yield advice(SPEC.child("modelCache", "claimName"), message)
+    if server.loads_directories and source_of(model.spec).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+        message = "set it to true: the Model is a repository, which the server downloads itself"  # LK-V-X03
+        yield advice(SPEC.child("skipModelInit"), message)
     yield from server.advice_with_model(spec, model.spec, count)
+    for path, option, _ in flag_values(spec, server.flags):
+        if option.needs_gpu and not count:  # LK-V-I42
+            yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")
     gpu, gpus = model.spec.hardware.gpu if model.spec.hardware else None, spec.resources.gpu if spec.resources else None
     if gpu is None:
         return

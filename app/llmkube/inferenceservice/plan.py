@@ -29,9 +29,8 @@ from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.options import service_engine
 from app.llmkube.runtimes.registry import runtime as runtime_of
-from app.llmkube.runtimes.runtime import Runtime, Serving
+from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
 from app.workload.parts import (

@@ -11,8 +11,7 @@ from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import Hardware, ModelSpec, layers
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, memory_use, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
@@ -177,15 +176,13 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """Warn of repositories, and of GPUs that are missing or without an image (LK-V-X03, LK-V-I42, LK-V-I40)."""
+    """Warn of repositories, and of GPUs without an image (LK-V-X03, LK-V-I40)."""
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
         yield advice(SPEC.child("modelRef"), message)
         if source_of(model).revision:
             message = "the revision in the Model's source has no effect: --hf-repo takes none"
             yield advice(SPEC.child("modelRef"), message, "no-effect")
-    if spec.flash_attention and not gpus:
-        yield advice(SPEC.child("flashAttention"), "no effect without a GPU", "no-effect")
     if gpus and not spec.image and model.hardware and _is_without_image(model.hardware):
         message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
         yield advice(SPEC.child("image"), message)

@@ -10,10 +10,8 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, Path, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, mode, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
-from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
@@ -137,16 +135,9 @@ def _missing(speculative: SGLangSpeculative) -> str:
     return "" if speculative.draft_model_path else "draftModelPath"
 
 
-def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """Warn of repositories without skipModelInit, and of pods without a GPU (LK-V-X03, LK-V-I42, LK-V-X14)."""
-    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
-        message = "set it to true: the Model is a repository, which the server downloads itself"
-        yield advice(SPEC.child("skipModelInit"), message)
-    if gpus:
-        return
-    yield advice(SPEC.child("runtime"), "SGLang needs a GPU, and neither the service nor its Model asks for one")
-    if spec.sglang_config and spec.sglang_config.mem_fraction_static is not None:
-        yield advice(CONFIG.child("memFractionStatic"), "no effect without a GPU", "no-effect")
+def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int) -> Iterator[Advice]:
+    if not gpus:  # LK-V-X14
+        yield advice(SPEC.child("runtime"), "SGLang needs a GPU, and neither the service nor its Model asks for one")
 
 
 def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:

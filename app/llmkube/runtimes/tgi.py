@@ -7,8 +7,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import TGIConfig
 from app.workload.memory import Usage
 
@@ -66,7 +65,6 @@ TGI = Runtime(
     reads=("extraArgs", "tgiConfig"),
     config="tgiConfig",
     token="HF_TOKEN",  # noqa: S106 - the name of a variable
-    errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),
     advice=warnings,
     use=use,
 )

@@ -71,10 +71,14 @@ class VLLMConfig(KubeModel):
     """Options of vLLM."""
 
     tensor_parallel_size: Annotated[
-        Int32 | None, DEFAULTED, Flag("--tensor-parallel-size", ("-tp",), default=1, memory=(Memory.GPUS,))
+        Int32 | None,
+        DEFAULTED,
+        Flag("--tensor-parallel-size", ("-tp",), default=1, positive=True, memory=(Memory.GPUS,)),
     ] = None
     """Tensor-parallel size. Defaults to the number of GPUs of the pod."""
-    max_model_len: Annotated[Int32 | None, HONOURED, Flag("--max-model-len", memory=(Memory.CONTEXT,))] = None
+    max_model_len: Annotated[
+        Int32 | None, HONOURED, Flag("--max-model-len", positive=True, memory=(Memory.CONTEXT,))
+    ] = None
     """Maximum context length in tokens. Defaults to the model's."""
     quantization: Annotated[
         Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None,
@@ -122,9 +126,13 @@ class TGIConfig(KubeModel):
         Literal["bitsandbytes", "gptq", "awq", "eetq"] | None, HONOURED, Flag("--quantize", memory=(Memory.WEIGHTS,))
     ] = None
     """Quantization method of the weights. Defaults to the one that the model's own configuration names."""
-    max_input_length: Annotated[Int32 | None, HONOURED, Flag("--max-input-length", ("--max-input-tokens",))] = None
+    max_input_length: Annotated[
+        Int32 | None, HONOURED, Flag("--max-input-length", ("--max-input-tokens",), positive=True)
+    ] = None
     """Maximum length of a prompt in tokens."""
-    max_total_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-total-tokens", memory=(Memory.CONTEXT,))] = None
+    max_total_tokens: Annotated[
+        Int32 | None, HONOURED, Flag("--max-total-tokens", positive=True, memory=(Memory.CONTEXT,))
+    ] = None
     """Maximum length of a prompt and its answer together, in tokens."""
     dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = None
     """Data type of weights and activations. Defaults to the model's."""

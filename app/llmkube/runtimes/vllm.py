@@ -10,10 +10,8 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
@@ -93,18 +91,6 @@ def draft(spec: InferenceServiceSpec) -> str:
     return speculative.model if speculative.enabled else ""
 
 
-def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """Warn of repositories without skipModelInit, and of options that need a GPU (LK-V-X03, LK-V-I42)."""
-    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
-        message = "set it to true: the Model is a repository, which the server downloads itself"
-        yield advice(SPEC.child("skipModelInit"), message)
-    config = spec.vllm_config or VLLMConfig()
-    if config.cpu_offload_gb is not None and not gpus:
-        yield advice(CONFIG.child("cpuOffloadGB"), "no effect without a GPU", "no-effect")
-    if config.gpu_memory_utilization is not None and not gpus:
-        yield advice(CONFIG.child("gpuMemoryUtilization"), "no effect without a GPU", "no-effect")
-
-
 def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
     """Yield a cause if the model's parts need more GPUs than a pod has (LK-V-X05)."""
     parallel = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
@@ -154,9 +140,7 @@ VLLM = Runtime(
     reads=("extraArgs", "skipModelInit", "vllmConfig"),
     config="vllmConfig",
     token="HF_TOKEN",  # noqa: S106 - the name of a variable
-    errors=lambda spec: not_below_one(spec, "vllmConfig", "tensorParallelSize", "maxModelLen"),
     advice=warnings,
-    advice_with_model=warnings_with_model,
     parallelism=parallelism,
     condition="VLLMSpecValid",
     valid="the vLLM options fit together",
