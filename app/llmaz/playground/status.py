@@ -43,8 +43,7 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
     progressing, before = conditions.get(LlmazCondition.PROGRESSING), conditions.get(LlmazCondition.AVAILABLE)
     if available:
         conditions.set(LlmazCondition.AVAILABLE, True, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
-        if progressing is not None:
-            conditions.set(LlmazCondition.PROGRESSING, False, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
+        conditions.update(LlmazCondition.PROGRESSING, False, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
         return
     if (progressing is None and before is None) or (progressing is not None and progressing.status == "False"):
         conditions.set(LlmazCondition.PROGRESSING, True, PlaygroundReason.PENDING, _WAITING)

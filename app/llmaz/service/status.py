@@ -59,13 +59,11 @@ def build_status(
     if observed.available:
         available = f"the {observed.kind} is available"
         conditions.set(LlmazCondition.AVAILABLE, True, ServiceReason.SERVICE_READY, available)
-        if conditions.get(LlmazCondition.PROGRESSING) is not None:
-            conditions.set(LlmazCondition.PROGRESSING, False, ServiceReason.SERVICE_READY, available)
+        conditions.update(LlmazCondition.PROGRESSING, False, ServiceReason.SERVICE_READY, available)
     else:
         waiting = f"waiting for the {observed.kind} to become available"
         conditions.set(LlmazCondition.PROGRESSING, True, ServiceReason.SERVICE_IN_PROGRESS, waiting)
-        if conditions.get(LlmazCondition.AVAILABLE) is not None:
-            conditions.set(LlmazCondition.AVAILABLE, False, ServiceReason.SERVICE_NOT_READY, waiting)
+        conditions.update(LlmazCondition.AVAILABLE, False, ServiceReason.SERVICE_NOT_READY, waiting)
     _ready(conditions, observed, pods, outstanding, notes)
     return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)
 

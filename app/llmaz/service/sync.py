@@ -58,7 +58,7 @@ def _deployment(decided: ServicePlan, observed: ObservedDeployment | None) -> tu
     """Build the Deployment and return it with its selector, which keeps what cannot change of an observed one."""
     template, running = pods.single(decided), None
     if observed is not None:
-        named = (decided.template.worker_template.get("spec") or {}).get("serviceAccountName")
+        named = (decided.spec.workload_template.worker_template.get("spec") or {}).get("serviceAccountName")
         account = "" if named else account_in_place(observed, observed.spec.template.spec.service_account_name)
         if account:
             template["spec"]["serviceAccountName"] = account
