@@ -18,20 +18,11 @@ from app.kube.resource import (
     Scale,
     Selection,
 )
+from app.llmaz import names
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.claims import main_first
-from app.llmaz.names import (
-    AI_GATEWAY_API,
-    ENVOY_API,
-    INFERENCE_API,
-    INFERENCE_GROUP,
-    MODEL_API,
-    MODEL_FAMILY,
-    MODEL_GROUP,
-    MODEL_NAME,
-    VERSION,
-)
+from app.llmaz.names import AI_GATEWAY_API, INFERENCE_API, INFERENCE_GROUP, MODEL_API, VERSION
 from app.llmaz.openmodel import checks as openmodel
 from app.llmaz.openmodel.types import OpenModelSpec
 from app.llmaz.playground import checks as playground
@@ -53,7 +44,7 @@ _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 _resource = partial(CustomResource, family="llmaz", version=VERSION, spec_required=False)
 
 OPEN_MODEL = _resource(
-    group=MODEL_GROUP,
+    group=names.MODEL_GROUP,
     kind="OpenModel",
     short_names=("om",),
     description="Model that Playgrounds and Services of every namespace can claim: its weights and accelerators.",
@@ -112,7 +103,7 @@ SERVICE = _resource(
         DEPLOYMENTS,
         SERVICES,
         LEADER_WORKER_SETS,
-        ChildKind(ENVOY_API, "Backend", "backends", component=_GATEWAY),
+        ChildKind(names.ENVOY_API, "Backend", "backends", component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIServiceBackend", "aiservicebackends", component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", component=_GATEWAY),
     ),
@@ -181,9 +172,9 @@ LABELS = Decorator(
     family="llmaz",
     name="labels",
     labels=(
-        Label(OPEN_MODEL, MODEL_FAMILY, lambda spec: spec.family_name),
-        Label(PLAYGROUND, MODEL_NAME, _main_model),
-        Label(SERVICE, MODEL_NAME, _main_model),
+        Label(OPEN_MODEL, names.MODEL_FAMILY, lambda spec: spec.family_name),
+        Label(PLAYGROUND, names.MODEL_NAME, _main_model),
+        Label(SERVICE, names.MODEL_NAME, _main_model),
     ),
 )
 """The labels that upstream's webhook writes on objects, by a DecoratorController (LZ-11.3)."""

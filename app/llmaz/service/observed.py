@@ -3,16 +3,10 @@
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.kube import objects
 from app.kube.base import Json
 from app.kube.names import is_label_value
-from app.kube.objects import (
-    ObservedConditions,
-    ObservedConfigMap,
-    ObservedDeployment,
-    ObservedLeaderWorkerSet,
-    ObservedObject,
-    ObservedPod,
-)
+from app.kube.objects import ObservedConditions
 from app.llmaz import names
 from app.llmaz.service.types import Service
 from app.settings import Settings
@@ -25,12 +19,12 @@ ROUTE_PLURAL = "aigatewayroutes.aigateway.envoyproxy.io"
 class ServiceChildren(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    leaderworkersets: ByName[ObservedLeaderWorkerSet] = msgspec.field(
+    deployments: ByName[objects.ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
+    leaderworkersets: ByName[objects.ObservedLeaderWorkerSet] = msgspec.field(
         name=f"LeaderWorkerSet.{names.LWS_API}", default=None
     )
-    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    backends: ByName[ObservedObject] = msgspec.field(name=f"Backend.{names.ENVOY_API}", default=None)
+    services: ByName[objects.ObservedObject] = msgspec.field(name="Service.v1", default=None)
+    backends: ByName[objects.ObservedObject] = msgspec.field(name=f"Backend.{names.ENVOY_API}", default=None)
     ai_backends: ByName[ObservedConditions] = msgspec.field(
         name=f"AIServiceBackend.{names.AI_GATEWAY_API}", default=None
     )
@@ -41,8 +35,8 @@ class ServiceRelated(msgspec.Struct):
     """Related objects, as the customize hook requests them."""
 
     models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{names.MODEL_API}", default=None)
-    configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
-    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
+    configmaps: ByName[objects.ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
+    pods: ByName[objects.ObservedPod] = msgspec.field(name="Pod.v1", default=None)
     routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{names.AI_GATEWAY_API}", default=None)
 
 

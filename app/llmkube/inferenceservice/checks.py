@@ -23,20 +23,11 @@ from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, va
 from app.kube.rules import violations
 from app.llmkube import names
 from app.llmkube.download import is_by_pods
-from app.llmkube.inferenceservice import observed
+from app.llmkube.inferenceservice import observed, types
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
 from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, InferencePlan, missing_metric, plan
-from app.llmkube.inferenceservice.types import (
-    Autoscaling,
-    GPUSharing,
-    InferenceServiceSpec,
-    Metric,
-    ModelCache,
-    ProbeOverrides,
-    Service,
-    ServiceResources,
-)
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values
@@ -57,7 +48,7 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
         *_name(service.metadata.name),
         *_model(spec),
         *_image(spec),
-        *_resources(spec.resources or ServiceResources(), SPEC.child("resources")),
+        *_resources(spec.resources or types.ServiceResources(), SPEC.child("resources")),
         *_endpoint(spec),
         *_overrides(spec),
         *_bind_address(spec),
@@ -111,7 +102,7 @@ def _image(spec: InferenceServiceSpec) -> Errors:
     return []
 
 
-def _resources(resources: ServiceResources, path: field.Path) -> Errors:
+def _resources(resources: types.ServiceResources, path: field.Path) -> Errors:
     texts = {
         "cpu": (resources.cpu, "500m"),
         "memory": (resources.memory, "16Gi"),
@@ -119,7 +110,7 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
         "gpuMemory": (resources.gpu_memory, "24Gi"),
         "ephemeralStorage": (resources.ephemeral_storage, "200Gi"),
     }
-    shares = resources.gpu_sharing or GPUSharing()
+    shares = resources.gpu_sharing or types.GPUSharing()
     errors = [*violations(shares, path.child("gpuSharing"))]
     if shares.profile and not MIG_PROFILE.fullmatch(shares.profile):
         detail = "must be a MIG profile, for example 1g.10gb"
@@ -184,7 +175,7 @@ def _bind_address(spec: InferenceServiceSpec) -> Errors:
 
 def _model_cache(spec: InferenceServiceSpec) -> Errors:
     """Reject a claim beside persistence Ephemeral, or with an invalid name (LK-V-I72)."""
-    cache, path = spec.model_cache or ModelCache(), SPEC.child("modelCache", "claimName")
+    cache, path = spec.model_cache or types.ModelCache(), SPEC.child("modelCache", "claimName")
     if cache.claim_name and cache.persistence == "Ephemeral":
         return [field.forbidden(path, "must be left out with persistence Ephemeral")]
     return list(object_name(cache.claim_name, path))
@@ -213,7 +204,7 @@ def _endpoint(spec: InferenceServiceSpec) -> Errors:
     return [field.invalid(SPEC.child("endpoint", "path"), path, detail)]
 
 
-def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
+def _autoscaling(autoscaling: types.Autoscaling, path: field.Path) -> Errors:
     errors: Errors = []
     lowest = autoscaling.min_replicas or 1
     if lowest > autoscaling.max_replicas:  # LK-V-I29
@@ -224,7 +215,7 @@ def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
     return errors
 
 
-def _metric(metric: Metric, path: field.Path) -> Errors:
+def _metric(metric: types.Metric, path: field.Path) -> Errors:
     """Check a metric by its type (LK-V-I20, LK-V-I31, LK-V-I66)."""
     errors = [] if metric.name else [field.required(path.child("name"), "name the metric")]
     if metric.type == "Pods":
@@ -239,7 +230,7 @@ def _metric(metric: Metric, path: field.Path) -> Errors:
     return errors
 
 
-def _pods_metric(metric: Metric, path: field.Path) -> Errors:
+def _pods_metric(metric: types.Metric, path: field.Path) -> Errors:
     errors: Errors = []
     if metric.name in (".", "..") or "/" in metric.name or "%" in metric.name:
         errors.append(field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'"))
@@ -371,7 +362,7 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
         yield advice(SPEC.child("extraArgs"), message)
 
 
-def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
+def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
     if missing := missing_metric(spec):  # LK-V-I80
         yield advice(SPEC.child("autoscaling", "metrics"), missing)
@@ -379,7 +370,7 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) ->
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
         yield advice(path, f"{replicas} is outside minReplicas and maxReplicas: the service only starts with it")
-    resources = spec.resources or ServiceResources()
+    resources = spec.resources or types.ServiceResources()
     requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
     for metric_path, metric in SPEC.child("autoscaling", "metrics").each(autoscaling.metrics):
         if metric.type == "Pods" and metric.target_average_utilization is not None:  # LK-V-I32
@@ -417,7 +408,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     for position, name in enumerate(secrets):
         if name in secrets[:position]:
             yield advice(SPEC.child("imagePullSecrets").index(position), f"{name} is listed twice")
-    overrides = spec.probe_overrides or ProbeOverrides()
+    overrides = spec.probe_overrides or types.ProbeOverrides()
     for purpose in _PROBES:
         if value := getattr(overrides, purpose):
             yield from podadvice.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))

@@ -7,19 +7,12 @@ import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
 from app.hooks.reader import read_related
+from app.kube import objects
 from app.kube.base import Int64, Json
 from app.kube.conditions import find
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
-from app.kube.objects import (
-    Observed,
-    ObservedAutoscaler,
-    ObservedClaim,
-    ObservedDeployment,
-    ObservedObject,
-    ObservedPod,
-    RelatedMeta,
-)
+from app.kube.objects import Observed, ObservedDeployment, ObservedPod, RelatedMeta
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
 from app.llmkube import names
@@ -38,9 +31,13 @@ class InferenceChildren(msgspec.Struct):
     """Observed children; ``pod_monitors`` is ``None`` where that kind is not declared."""
 
     deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    autoscalers: ByName[ObservedAutoscaler] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
-    pod_monitors: ByName[ObservedObject] = msgspec.field(name=f"PodMonitor.{names.POD_MONITOR_API}", default=None)
+    services: ByName[objects.ObservedObject] = msgspec.field(name="Service.v1", default=None)
+    autoscalers: ByName[objects.ObservedAutoscaler] = msgspec.field(
+        name="HorizontalPodAutoscaler.autoscaling/v2", default=None
+    )
+    pod_monitors: ByName[objects.ObservedObject] = msgspec.field(
+        name=f"PodMonitor.{names.POD_MONITOR_API}", default=None
+    )
 
 
 class EndpointConditions(Observed):
@@ -78,7 +75,7 @@ class InferenceRelated(msgspec.Struct):
     models: ByName[RelatedResource] = msgspec.field(name="Model.inference.llmkube.dev/v1alpha1", default=None)
     services: ByName[PeerService] = msgspec.field(name="InferenceService.inference.llmkube.dev/v1alpha1", default=None)
     pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
-    claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
+    claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
     slices: ByName[ObservedSlice] = msgspec.field(name="EndpointSlice.discovery.k8s.io/v1", default=None)
     priority_classes: ByName[ObservedPriorityClass] = msgspec.field(
         name="PriorityClass.scheduling.k8s.io/v1", default=None

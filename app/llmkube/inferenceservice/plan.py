@@ -33,17 +33,8 @@ from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
-from app.workload.parts import (
-    TERMINATION_MESSAGE_POLICY,
-    GPURequest,
-    Probes,
-    http_get,
-    pods_metric,
-    probes,
-    resource_metric,
-    tcp_socket,
-    toleration,
-)
+from app.workload import parts
+from app.workload.parts import GPURequest, Probes
 
 DEFAULT_SERVICE_PORT = 8080
 DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
@@ -165,7 +156,7 @@ def _server(
         liveness_probe=server_probes.liveness,
         readiness_probe=server_probes.readiness,
         security_context=_container_security(spec),
-        termination_message_policy=TERMINATION_MESSAGE_POLICY,
+        termination_message_policy=parts.TERMINATION_MESSAGE_POLICY,
     )
 
 
@@ -244,13 +235,13 @@ def _scaling(
     if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
         return None
     metrics = [
-        pods_metric(metric.name, metric.target_average_value)
+        parts.pods_metric(metric.name, metric.target_average_value)
         if metric.type == "Pods"
-        else resource_metric(metric.name, metric.target_average_utilization or 0)
+        else parts.resource_metric(metric.name, metric.target_average_utilization or 0)
         for metric in autoscaling.metrics
     ]
     if not metrics and runtime.metric:
-        metrics = [pods_metric(runtime.metric, "2")]
+        metrics = [parts.pods_metric(runtime.metric, "2")]
     if not metrics:
         return None
     return desired.HorizontalPodAutoscalerSpec(
@@ -425,15 +416,15 @@ def _without_empty(item: Json) -> Json:
 
 
 def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
-    generated = [toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
+    generated = [parts.toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
     return generated + [_without_empty(clean(item)) for item in spec.tolerations]
 
 
 def _probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) -> Probes:
     """Return the runtime's probes; each probe of the user replaces one of them."""
-    generated = probes(http_get(runtime.health, port) if runtime.health else tcp_socket(port))
+    generated = parts.probes(parts.http_get(runtime.health, port) if runtime.health else parts.tcp_socket(port))
     if runtime.generates:
-        thorough = probes(http_get(runtime.generates, port))
+        thorough = parts.probes(parts.http_get(runtime.generates, port))
         generated = Probes(thorough.startup, generated.liveness, thorough.readiness)
     overrides = spec.probe_overrides
     if overrides is None:

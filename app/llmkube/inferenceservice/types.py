@@ -9,24 +9,8 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
-from app.kube.base import (
-    DECIMAL_PATTERN,
-    Affinity,
-    DateTime,
-    EnvVar,
-    Int32,
-    Int64,
-    KubeModel,
-    LocalObjectReference,
-    PodSecurityContext,
-    Probe,
-    SecurityContext,
-    Toleration,
-    TopologySpreadConstraint,
-    Volume,
-    VolumeMount,
-    pattern,
-)
+from app.kube import base
+from app.kube.base import DECIMAL_PATTERN, DateTime, Int32, Int64, KubeModel, pattern
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
@@ -259,11 +243,11 @@ class RopeScaling(KubeModel):
 class ProbeOverrides(KubeModel):
     """Probes that replace the generated ones, each as a whole."""
 
-    startup: Annotated[Probe | None, _AS_A_WHOLE] = None
+    startup: Annotated[base.Probe | None, _AS_A_WHOLE] = None
     """Replaces the startup probe, which allows half an hour."""
-    liveness: Annotated[Probe | None, _AS_A_WHOLE] = None
+    liveness: Annotated[base.Probe | None, _AS_A_WHOLE] = None
     """Replaces the liveness probe."""
-    readiness: Annotated[Probe | None, _AS_A_WHOLE] = None
+    readiness: Annotated[base.Probe | None, _AS_A_WHOLE] = None
     """Replaces the readiness probe."""
 
 
@@ -344,7 +328,7 @@ class InferenceServiceSpec(KubeModel):
     """All arguments of the container. Runtime generic only; no effect elsewhere."""
     extra_args: Annotated[list[str], passed_through("`--metrics` is written once")] = NO_ITEMS
     """Arguments after the generated ones. Runtimes llamacpp and vllm only."""
-    env: Annotated[list[EnvVar], passed_through("of two variables with one name the last one stays")] = NO_ITEMS
+    env: Annotated[list[base.EnvVar], passed_through("of two variables with one name the last one stays")] = NO_ITEMS
     """Environment of the container; it wins over what the runtime sets."""
     container_port: Annotated[Port | None, HONOURED] = None
     """Port the server listens on. Absent: endpoint.port, else the runtime's own."""
@@ -420,17 +404,17 @@ class InferenceServiceSpec(KubeModel):
     """Autoscaling of the number of replicas."""
     probe_overrides: ProbeOverrides | None = None
     """Probes that replace the generated ones."""
-    tolerations: Annotated[list[Toleration], PASSED_THROUGH] = NO_ITEMS
+    tolerations: Annotated[list[base.Toleration], PASSED_THROUGH] = NO_ITEMS
     """Tolerations of the pods, in addition to the toleration of the GPU."""
     node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(default_factory=dict)
     """Node labels that the pods require."""
-    affinity: Annotated[Affinity | None, PASSED_THROUGH] = None
+    affinity: Annotated[base.Affinity | None, PASSED_THROUGH] = None
     """Affinity of the pods."""
-    topology_spread_constraints: Annotated[list[TopologySpreadConstraint], PASSED_THROUGH] = NO_ITEMS
+    topology_spread_constraints: Annotated[list[base.TopologySpreadConstraint], PASSED_THROUGH] = NO_ITEMS
     """Topology spread constraints of the pods."""
-    extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = NO_ITEMS
+    extra_volumes: Annotated[list[base.Volume], PASSED_THROUGH] = NO_ITEMS
     """Volumes of the pods, in addition to the model's."""
-    extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = NO_ITEMS
+    extra_volume_mounts: Annotated[list[base.VolumeMount], PASSED_THROUGH] = NO_ITEMS
     """Volume mounts of the server's container, in addition to the model's."""
     revision_history_limit: Annotated[NonNegative | None, HONOURED] = None
     """Number of earlier ReplicaSets of the Deployment to keep. Defaults to 10."""
@@ -444,7 +428,7 @@ class InferenceServiceSpec(KubeModel):
     """Labels of the pods. Those that find the pods of a service stay as they are."""
     runtime_class_name: Annotated[str, PASSED_THROUGH] = ""
     """RuntimeClass of the pods, often nvidia."""
-    image_pull_secrets: Annotated[list[LocalObjectReference], PASSED_THROUGH] = NO_ITEMS
+    image_pull_secrets: Annotated[list[base.LocalObjectReference], PASSED_THROUGH] = NO_ITEMS
     """Secrets that hold credentials of image registries."""
     priority: Annotated[Priority, DEFAULTED] = "normal"
     """Importance of the service; names one of the PriorityClasses llmkube-*."""
@@ -452,9 +436,9 @@ class InferenceServiceSpec(KubeModel):
     """PriorityClass of the pods. Overrides priority."""
     eviction_protection: Annotated[bool, TO_AGENT] = False
     """Keeps a metal agent from stopping the service when memory is short. metal only."""
-    pod_security_context: Annotated[PodSecurityContext | None, _AS_A_WHOLE] = None
+    pod_security_context: Annotated[base.PodSecurityContext | None, _AS_A_WHOLE] = None
     """Security settings of the pods. They replace the default as a whole, fsGroup included."""
-    security_context: Annotated[SecurityContext | None, _AS_A_WHOLE] = None
+    security_context: Annotated[base.SecurityContext | None, _AS_A_WHOLE] = None
     """Security settings of the container. They replace the default as a whole."""
     vllm_config: VLLMConfig | None = None
     """Options of runtime vllm."""

@@ -11,20 +11,10 @@ from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
 from app.kube.rules import violations
+from app.llmkube import source as sources
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers
-from app.llmkube.source import (
-    BUCKET_SCHEME,
-    HUB_SCHEME,
-    METAL,
-    Source,
-    SourceClass,
-    host,
-    is_archive,
-    parse,
-    problem,
-    source_of,
-)
+from app.llmkube.source import METAL, Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload.address import HUB_HOSTS
 from app.workload.fieldrules import object_name
@@ -75,7 +65,7 @@ def _file_set(spec: ModelSpec) -> Errors:
     if source.files and spec.files:
         errors.append(field.forbidden(files, f"the source already names a file, {source.files[0]}; leave one out"))
     elif source.kind not in (SourceClass.REPOSITORY, SourceClass.FILES, SourceClass.S3):
-        detail = f"only with a source {HUB_SCHEME}<owner>/<name> or {BUCKET_SCHEME}<bucket>/<prefix>"
+        detail = f"only with a source {sources.HUB_SCHEME}<owner>/<name> or {sources.BUCKET_SCHEME}<bucket>/<prefix>"
         errors.append(field.forbidden(files if spec.files else projector, detail))
     elif sum(map(len, spec.files)) > MAX_FILES:
         errors.append(field.too_long(files, MAX_FILES, "all paths together"))
@@ -95,7 +85,7 @@ def _file(text: str, path: field.Path) -> Errors:
 
 
 def _source(source: Source) -> Errors:
-    message = problem(source)
+    message = sources.problem(source)
     return [field.invalid(SOURCE, without_user(source.text), message)] if message else []
 
 
@@ -106,7 +96,7 @@ def _forbidden(source: Source, settings: Settings) -> Errors:
         return [field.forbidden(SOURCE, detail)]
     fetched = source.location if source.kind is SourceClass.FILES else source.text
     if fetched.startswith(("http://", "https://")):
-        name = host(fetched)
+        name = sources.host(fetched)
         if is_metadata_host(name):
             return [field.forbidden(SOURCE, f"{name} {FORBIDDEN}")]
         if not allowed(name, settings.llmkube_allowed_source_hosts):
@@ -194,14 +184,14 @@ def _no_effect(path: field.Path, why: str) -> Advice:
 
 def _source_advice(source: Source) -> Iterator[Advice]:
     """Warn of addresses that are not a model's file: a page of the Hub, an archive (LK-V-M08, HTTP-X49)."""
-    on_hub = source.kind is SourceClass.HTTP and host(source.text) in HUB_HOSTS
+    on_hub = source.kind is SourceClass.HTTP and sources.host(source.text) in HUB_HOSTS
     if source.hub_page:
         written = f"hf://{source.repository}@{source.revision}" if source.revision else source.repository
         text = f"the address of a Hugging Face page is read as its repository; write {written}"
         yield advice(SOURCE, text)
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
-    elif is_archive(source):
+    elif sources.is_archive(source):
         yield advice(SOURCE, "an archive, and nothing unpacks it; write the address of the model's own file")
 
 
