@@ -26,7 +26,7 @@ from app.llmkube.download import is_by_pods
 from app.llmkube.inferenceservice import observed, types
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, InferencePlan, missing_metric, plan
+from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
@@ -544,8 +544,8 @@ def _on_metal(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(SPEC.child(name), "no effect with a Model on metal", "no-effect")
     if (spec.replicas or 0) > 1:
         yield advice(SPEC.child("replicas"), f"{spec.replicas}, but the agent of a Model on metal runs one process")
-    if spec.endpoint and spec.endpoint.port != DEFAULT_SERVICE_PORT:
-        message = f"the agent's Service always has port {DEFAULT_SERVICE_PORT}, so status.endpoint would be wrong"
+    if spec.endpoint and spec.endpoint.port != DEFAULT_ENDPOINT.port:
+        message = f"the agent's Service always has port {DEFAULT_ENDPOINT.port}, so status.endpoint would be wrong"
         yield advice(SPEC.child("endpoint", "port"), message)
     if spec.endpoint and spec.endpoint.type != "ClusterIP":
         message = "no effect with a Model on metal: the Service is the agent's"

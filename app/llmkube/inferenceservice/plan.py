@@ -26,7 +26,7 @@ from app.llmkube.download import (
     volumes,
 )
 from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, ModelCache
+from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
@@ -36,11 +36,10 @@ from app.settings import Settings
 from app.workload import parts
 from app.workload.parts import GPURequest, Probes
 
-DEFAULT_SERVICE_PORT = 8080
-DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
 PORT_NAME = "http"
 """The Service and the PodMonitor find the container's port by this name (LK-T-44)."""
 
+DEFAULT_ENDPOINT = Endpoint()
 _DEFAULT_CACHE = ModelCache()
 
 
@@ -50,7 +49,7 @@ class InferencePlan:
 
     name: str
     namespace: str
-    service_name: str
+    spec: InferenceServiceSpec
     labels: dict[str, str]
     """Labels of the Deployment: the operator's four."""
     selector: dict[str, str]
@@ -61,10 +60,6 @@ class InferencePlan:
     scaling: desired.HorizontalPodAutoscalerSpec | None
     """``None`` for a service that does not autoscale, or is suspended."""
     runtime: Runtime
-    service_port: int
-    service_type: str
-    node_port: int | None
-    history_limit: int | None
     gpus: GPURequest
     pod: desired.PodSpec
 
@@ -101,7 +96,7 @@ def plan(
     return InferencePlan(
         name=metadata.name,
         namespace=metadata.namespace,
-        service_name=names.service_name(metadata.name),
+        spec=spec,
         labels=labels,
         selector=names.service_labels(metadata.name),
         pod_labels={**spec.pod_labels, **labels},
@@ -109,10 +104,6 @@ def plan(
         replicas=replicas_of(spec),
         scaling=_scaling(metadata.name, spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
-        service_port=service_port(spec),
-        service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
-        node_port=spec.endpoint.node_port if spec.endpoint and spec.endpoint.type == "NodePort" else None,
-        history_limit=spec.revision_history_limit,
         gpus=gpus,
         pod=_pod(spec, model.spec, main, draft, gpus, settings),
     )
@@ -126,7 +117,7 @@ def _pod(
         containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
         init_containers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
-        security_context=_security(spec, settings),
+        security_context=_security(spec.pod_security_context, default_pod_security(settings)),
         priority_class_name=priority_class(spec),
         runtime_class_name=spec.runtime_class_name or None,
         image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,
@@ -149,13 +140,13 @@ def _server(
         command=spec.command or list(runtime.command) or None,
         args=runtime.arguments(serving) or None,
         ports=[desired.ContainerPort(name=PORT_NAME, container_port=serving.port)],
-        env=_environment([*runtime.environment(spec), *spec.env]) or None,
+        env=[_stored(clean(v)) for v in each_name_once([*runtime.environment(spec), *spec.env], moved=True)] or None,
         resources=_resources(spec, serving.model, gpus),
         volume_mounts=[*mounts, *_embedded(spec.extra_volume_mounts)] or None,
         startup_probe=server_probes.startup,
         liveness_probe=server_probes.liveness,
         readiness_probe=server_probes.readiness,
-        security_context=_container_security(spec),
+        security_context=_security(spec.security_context, _CONTAINER_SECURITY),
         termination_message_policy=parts.TERMINATION_MESSAGE_POLICY,
     )
 
@@ -196,14 +187,10 @@ def container_port(spec: InferenceServiceSpec, runtime: Runtime) -> int:
     return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port)
 
 
-def service_port(spec: InferenceServiceSpec) -> int:
-    return spec.endpoint.port if spec.endpoint else DEFAULT_SERVICE_PORT
-
-
 def endpoint(metadata: ObservedMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
     host = f"{names.service_name(metadata.name)}.{metadata.namespace}.svc.{settings.cluster_domain}"
-    path = (spec.endpoint.path if spec.endpoint else "") or DEFAULT_ENDPOINT_PATH
-    return f"http://{host}:{service_port(spec)}{path}"
+    service = spec.endpoint or DEFAULT_ENDPOINT
+    return f"http://{host}:{service.port}{service.path or DEFAULT_ENDPOINT.path}"
 
 
 def priority_class(spec: InferenceServiceSpec) -> str:
@@ -399,10 +386,6 @@ def _embedded(items: list[Json]) -> list[Json]:
     return [normalised(clean(item)) for item in items]
 
 
-def _environment(variables: list[Json]) -> list[Json]:
-    return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
-
-
 def _stored(variable: Json) -> Json:
     """Return a variable as the API server stores it: with a canonical divisor, without an empty value."""
     reference = (variable.get("valueFrom") or {}).get("resourceFieldRef")
@@ -447,13 +430,5 @@ def _probe(own: Json | None) -> Json | None:
     return fields
 
 
-def _security(spec: InferenceServiceSpec, settings: Settings) -> Json:
-    if spec.pod_security_context is None:
-        return default_pod_security(settings)
-    return normalised(clean(spec.pod_security_context))
-
-
-def _container_security(spec: InferenceServiceSpec) -> Json:
-    if spec.security_context is None:
-        return _CONTAINER_SECURITY
-    return normalised(clean(spec.security_context))
+def _security(own: Json | None, default: Json) -> Json:
+    return default if own is None else normalised(clean(own))
