@@ -64,12 +64,10 @@ def _in_cluster(
     claim = settings.llmkube_model_cache_claim
     draft = get(related.models, draft_name(spec), metadata.namespace)
     has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    autoscaled = get(children.autoscalers, metadata.name, metadata.namespace) is not None
-    service_plan = plan(
-        metadata, spec, model, observed.decode(draft), has_operator_claim, settings, autoscaled=autoscaled
-    )
-    refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
-    if refusal:
+    autoscaler, draft_model = get(children.autoscalers, metadata.name, metadata.namespace), observed.decode(draft)
+    autoscaled = autoscaler is not None
+    service_plan = plan(metadata, spec, model, draft_model, has_operator_claim, settings, autoscaled=autoscaled)
+    if refusal := next(refusals(spec, model.spec, service_plan, related, settings), None):
         unusable = UnusableModel(InferencePhase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
     deployed = get(children.deployments, metadata.name, metadata.namespace)
@@ -81,7 +79,7 @@ def _in_cluster(
     no_draft = observed.missing_draft(spec, draft)
     scaling = WORKS
     if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
-        scaling = scaling_state(get(children.autoscalers, metadata.name, metadata.namespace), inputs.now)
+        scaling = scaling_state(autoscaler, inputs.now)
         causes = [*waiting, *([scaling.cause] if scaling.cause else [])]
         observation = ServiceObservation(progress, status.NOT_WAITING, 0, (), causes, missing_draft=no_draft)
     else:
