@@ -113,11 +113,14 @@ _CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
 
 
 def outstanding_causes(
-    desired: Sequence[Json], request: AnyRequest, previous: Sequence[Condition], now: datetime
+    desired: Sequence[Json], request: AnyRequest, resource: Resource[Any, ScaledStatus], now: datetime
 ) -> list[Cause]:
-    """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do."""
-    missing = outstanding(desired, request)
-    if not missing:
+    """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do.
+
+    An object that is being deleted has no causes.
+    """
+    missing, previous = outstanding(desired, request), resource.status.conditions
+    if not missing or resource.metadata.deletion_timestamp:
         return []
     return [
         *absent_causes(missing.absent, since(previous, LlmazCondition.READY, "False", _ABSENT), now),

@@ -25,8 +25,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
         return SyncResponse(status=stopped, children=kept_children(request))
     autoscaler = horizontal_pod_autoscaler(playground, decided)
     children = as_json([service(playground, decided), *([autoscaler] if autoscaler else [])])
-    metadata, conditions = playground.metadata, playground.status.conditions
-    outstanding = [] if metadata.deletion_timestamp else outstanding_causes(children, request, conditions, now)
+    metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)
     observed = get(request.children.services, metadata.name, metadata.namespace)
     scaling = scaling_state(get(request.children.autoscalers, metadata.name, metadata.namespace), now)
     return SyncResponse(

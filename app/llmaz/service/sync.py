@@ -40,7 +40,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _aborted(service, conflict, request, now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]
     desired = as_json(built)
-    outstanding = _outstanding(service, desired, request, now)
+    outstanding = outstanding_causes(desired, request, service, now)
     notes = [*decided.notes, *gateway.notes(decided, children, related)]
     return SyncResponse(
         status=status.build_status(service.status, observed, related.pods, outstanding, notes, now),
@@ -73,10 +73,3 @@ def _conflict(workload: Json) -> Cause | None:
     if clash is None:
         return None
     return Cause(Stage.SPEC, f"the pod template cannot be used: {clash}", ServiceReason.TEMPLATE_CONFLICT)
-
-
-def _outstanding(service: Service, children: list[Json], request: Request, now: datetime) -> list[Cause]:
-    """Return the causes of outstanding children; a Service that is being deleted has none."""
-    if service.metadata.deletion_timestamp:
-        return []
-    return outstanding_causes(children, request, service.status.conditions, now)

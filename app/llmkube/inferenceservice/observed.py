@@ -90,7 +90,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     models = _named(spec.model_ref, draft_name(spec))
     rules = [RelatedRule(names.API_VERSION, "models", namespace, models)] if models else []
     if settings.watch_pods and replicas_of(spec):
-        labels = {"matchLabels": names.pod_selector(metadata.name)}
+        labels = {"matchLabels": {names.LABEL_APP: metadata.name}}  # one, as each event of any pod is compared with it
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=labels))
     if settings.llmkube_watch_endpoint_slices:
         slices = (names.service_name(metadata.name),)

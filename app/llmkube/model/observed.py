@@ -101,7 +101,7 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
     if source_claim(model.spec):
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
     elif settings.watch_pods and default.job:
-        selector = {"matchLabels": names.model_pod_labels(model.metadata.name)}
+        selector = {"matchLabels": {names.LABEL_MODEL: model.metadata.name}}  # downloading or serving
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
         rules.append(RelatedRule("v1", "nodes", label_selector={}))
@@ -125,12 +125,9 @@ def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMe
 
 def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
     """Return the running pods that mount a claim, which delay its deletion."""
-    return [pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed") and _mounts(pod, claim)]
-
-
-def _mounts(pod: ModelPod, claim: str) -> bool:
-    mounted = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
-    return any(source is not None and source.claim_name == claim for source in mounted)
+    volume = PodVolume(ClaimVolume(claim))
+    running = (pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed"))
+    return [pod for pod in running if volume in (pod.spec.volumes or ())]
 
 
 def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:

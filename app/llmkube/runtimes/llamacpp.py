@@ -26,14 +26,14 @@ MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr"
 
 def arguments(serving: Serving) -> list[str]:
     """Build the command line in the order of the table in LK-3.5.1."""
-    spec = serving.spec
+    spec, rope = serving.spec, serving.spec.rope_scaling
     return [
         *_model(serving),
         *serving.listen(),
         *flag("--port", serving.port),
         *_gpu(serving),
         *serving.options(spec, "context_size"),
-        *_rope(serving),
+        *([] if rope is None or serving.has("--rope-scaling") else serving.options(rope)),
         *([] if serving.has("--parallel") else serving.options(spec, "parallel_slots")),
         *serving.options(spec, "flash_attention", "jinja"),
         *serving.options(spec, "cache_type_k", "cache_type_v", "cache_type_custom_k", "cache_type_custom_v"),
@@ -43,7 +43,7 @@ def arguments(serving: Serving) -> list[str]:
         *_reasoning(serving),
         *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *serving.options(spec, "metadata_overrides"),
-        *_purpose(serving),
+        *(item for flags in _PURPOSES.get(spec.mode, ()) if not serving.has(flags[0]) for item in flags),
         *spec.extra_args,
         *switch("--metrics", "--metrics" not in spec.extra_args),
     ]
@@ -69,18 +69,14 @@ def _gpu(serving: Serving) -> list[str]:
     offload = flag("--n-gpu-layers", offloaded if offloaded > 0 else ALL_LAYERS)
     if serving.gpus == 1:
         return offload
-    mode = split_mode(serving)
+    sharding = serving.gpu.sharding if serving.gpu else None
+    mode = _SPLIT_MODES.get(sharding.strategy if sharding else "", "layer")
     ratios = [] if mode == "none" else flag("--tensor-split", tensor_split(serving))
     return [*offload, "--split-mode", mode, *ratios]
 
 
 _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
-
-
-def split_mode(serving: Serving) -> str:
-    """Return ``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
-    sharding = serving.gpu.sharding if serving.gpu else None
-    return _SPLIT_MODES.get(sharding.strategy if sharding else "", "layer")
+"""``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
 
 
 def tensor_split(serving: Serving) -> str:
@@ -96,11 +92,6 @@ def tensor_split(serving: Serving) -> str:
 def _share(entry: str) -> int:
     span = layers(entry)
     return span[1] - span[0] + 1 if span else 0
-
-
-def _rope(serving: Serving) -> list[str]:
-    rope = serving.spec.rope_scaling
-    return [] if rope is None or serving.has("--rope-scaling") else serving.options(rope)
 
 
 _SPECULATION_ALIASES = {"draft": "draft-simple", "mtp": "draft-mtp", "disabled": "none"}
@@ -142,11 +133,6 @@ _PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
     "embedding": (("--embedding",), ("--pooling", "last"), ("--cache-ram", "0")),
     "rerank": (("--reranking",), ("--embedding",), ("--pooling", "rank"), ("--cache-ram", "0")),
 }
-
-
-def _purpose(serving: Serving) -> list[str]:
-    purpose = _PURPOSES.get(serving.spec.mode, ())
-    return [item for flags in purpose if not serving.has(flags[0]) for item in flags]
 
 
 def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:

@@ -32,22 +32,17 @@ class VLLMReason(StrEnum):
 def arguments(serving: Serving) -> list[str]:
     """Build the command line in the order of the table in LK-3.5.2. The model comes first, without a flag."""
     spec, config = serving.spec, serving.spec.vllm_config
+    is_stated = config is not None and config.tensor_parallel_size is not None  # even a 1 leaves the others idle
     return [
         serving.path or serving.source,
         *serving.listen(),
         *flag("--port", serving.port),
         *serving.revision,
         *(serving.options(config, speculative=_speculative(config, serving)) if config else []),
-        *flag("--tensor-parallel-size", automatic_parallelism(config, serving.gpus)),
+        *flag("--tensor-parallel-size", serving.gpus if serving.gpus > 1 and not is_stated else None),
         *([] if serving.has("--max-num-seqs") else serving.options(spec, "parallel_slots")),
         *spec.extra_args,
     ]
-
-
-def automatic_parallelism(config: VLLMConfig | None, gpus: int) -> int | None:
-    """Return all GPUs of the pod, unless the user sets the size: even a 1 leaves the others idle."""
-    stated = config is not None and config.tensor_parallel_size is not None
-    return gpus if gpus > 1 and not stated else None
 
 
 def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
