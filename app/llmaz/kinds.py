@@ -79,10 +79,7 @@ PLAYGROUND = _resource(
     status=ScaledStatus,
     columns=(Column("MODEL", ".spec.modelClaim.modelName"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
-    children=(
-        ChildKind(INFERENCE_API, "Service", "services"),
-        AUTOSCALERS,
-    ),
+    children=(ChildKind(INFERENCE_API, "Service", "services"), AUTOSCALERS),
     related=(
         RelatedKind(MODEL_API, "openmodels", use="the Service and its autoscaler"),
         RelatedKind(INFERENCE_API, "backendruntimes", use="the Service and its autoscaler"),

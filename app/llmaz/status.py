@@ -40,9 +40,7 @@ ABORT_PROCESSING = "AbortProcessing"
 class Status(msgspec.Struct, rename="camel", omit_defaults=True):
     """Fields of every status of the family."""
 
-    conditions: Annotated[list[Condition], Meta(description="Conditions of the object, by type.")] = msgspec.field(
-        default_factory=list
-    )
+    conditions: Annotated[list[Condition], Meta(description="Conditions of the object, by type.")] = []
 
 
 class ScaledStatus(Status):

@@ -87,12 +87,7 @@ def claim_name(model: str, uid: str = "") -> str:
 
 
 def claim_labels(model: str) -> dict[str, str]:
-    return {
-        LABEL_NAME: "llmkube",
-        LABEL_COMPONENT: COMPONENT_CACHE,
-        LABEL_MANAGED_BY: MANAGED_BY,
-        LABEL_MODEL: model,
-    }
+    return {LABEL_NAME: "llmkube", LABEL_COMPONENT: COMPONENT_CACHE, LABEL_MANAGED_BY: MANAGED_BY, LABEL_MODEL: model}
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:

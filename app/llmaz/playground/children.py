@@ -65,12 +65,7 @@ def _runner(plan: PlaygroundPlan) -> Json:
         "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
-    handlers = {
-        "lifecycle": plan.runtime.lifecycle,
-        "startupProbe": plan.runtime.startup_probe,
-        "livenessProbe": plan.runtime.liveness_probe,
-        "readinessProbe": plan.runtime.readiness_probe,
-    }
+    handlers = {"lifecycle": plan.runtime.lifecycle, **plan.runtime.probes}
     own = {name: stored(handler) for name, handler in handlers.items() if handler is not None}
     return {key: value for key, value in container.items() if value} | own
 

@@ -78,12 +78,9 @@ def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
 def load_balancing_service(plan: ServicePlan, selector: dict[str, str]) -> desired.Service:
     return desired.Service(
         metadata=desired.ObjectMeta(
-            name=load_balancer(plan.name),
-            namespace=plan.namespace,
-            annotations={ACTIVATOR_MODEL: plan.models[0].name},
+            name=load_balancer(plan.name), namespace=plan.namespace, annotations={ACTIVATOR_MODEL: plan.models[0].name}
         ),
         spec=desired.CoreServiceSpec(
-            selector=selector,
-            ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)],
+            selector=selector, ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)]
         ),
     )

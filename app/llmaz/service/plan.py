@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from app.hooks.protocol import get
 from app.hooks.reader import read_yaml
@@ -15,12 +14,6 @@ from app.llmaz.service.observed import ServiceChildren, ServiceRelated
 from app.llmaz.service.types import Service, ServiceReason, ServiceSpec, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
-
-
-class Workload(StrEnum):
-    DEPLOYMENT = "Deployment"
-    LEADER_WORKER_SET = "LeaderWorkerSet"
-
 
 SubGroups = tuple[str, int]
 """``subGroupPolicyType``, which decides if the leader belongs to a subgroup, and the number of pods per subgroup."""
@@ -40,7 +33,8 @@ class ServicePlan:
     name: str
     namespace: str
     spec: ServiceSpec
-    workload: Workload
+    grouped: bool
+    """A LeaderWorkerSet runs the pods; otherwise a Deployment."""
     size: int
     """Pods per replica; the observed number, because it cannot change."""
     sub_groups: SubGroups | None
@@ -76,8 +70,9 @@ def plan(
     if isinstance(config, Cause):
         return config
     observed = get(children.leaderworkersets, metadata.name, metadata.namespace)
-    template, workload = spec.workload_template, _workload(spec.workload_template, observed)
-    if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
+    template = spec.workload_template
+    grouped = not template.is_single or observed is not None  # an existing one stays, so that no pod restarts
+    if grouped and children.leaderworkersets is None:
         return _required(metadata.name)
     claimed, offered = spec.claims.inference_flavors or [], models[0].flavors
     chosen, size = flavors.chosen(offered, claimed), _size(template, observed)
@@ -85,7 +80,7 @@ def plan(
         name=metadata.name,
         namespace=metadata.namespace,
         spec=spec,
-        workload=workload,
+        grouped=grouped,
         size=size,
         sub_groups=_sub_groups(template, size, observed),
         models=models,
@@ -95,11 +90,11 @@ def plan(
         config=config,
         object_loader=settings.llmaz_object_loader_image,
         mounts_images=references.mounts_images(models, settings),
-        selector=(deployment_selector if workload is Workload.DEPLOYMENT else leader_selector)(metadata.name),
+        selector=(leader_selector if grouped else deployment_selector)(metadata.name),
         notes=[
             *flavors.notes(models[0].name, offered, claimed),
             *references.notes(models, skip=skip),
-            *_group_notes(template, size, observed, workload),
+            *_group_notes(template, size, observed, grouped=grouped),
         ],
     )
 
@@ -127,12 +122,6 @@ def _config(document: object) -> GlobalConfig | str:
         return "scheduler-name and init-container-image must be strings"
     scheduler, image = (str(value or "") for value in values)
     return GlobalConfig(scheduler, image or LOADER_IMAGE)
-
-
-def _workload(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> Workload:
-    """Choose a Deployment for one pod per replica; an existing LeaderWorkerSet stays, so that no pod restarts."""
-    alone = template.is_single and observed is None
-    return Workload.DEPLOYMENT if alone else Workload.LEADER_WORKER_SET
 
 
 def _required(name: str) -> Cause:
@@ -174,12 +163,12 @@ def divides(policy: SubGroupPolicy, size: int) -> bool:
 
 
 def _group_notes(
-    template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None, workload: Workload
+    template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None, *, grouped: bool
 ) -> Iterator[str]:
     """Return notes about fields that an existing LeaderWorkerSet keeps."""
     if size != template.size:
         yield f"the LeaderWorkerSet keeps its size of {size}, which cannot change; delete it to get {template.size}"
-    if workload is Workload.DEPLOYMENT:
+    if not grouped:
         return
     policy, actual = template.sub_group_policy, _sub_groups(template, size, observed)
     if actual is None and policy is not None:

@@ -12,7 +12,7 @@ from app.kube.objects import ObservedDeployment
 from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
 from app.llmaz.service.observed import Request
-from app.llmaz.service.plan import ServicePlan, Workload, plan
+from app.llmaz.service.plan import ServicePlan, plan
 from app.llmaz.service.types import Service, ServiceReason
 from app.llmaz.status import aborted, kept_children, outstanding_causes
 from app.settings import Settings
@@ -27,7 +27,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     decided = plan(service, children, related, settings)
     if isinstance(decided, Cause):
         return _aborted(service, decided, request, now)
-    if decided.workload is Workload.DEPLOYMENT:
+    if not decided.grouped:
         deployed = get(children.deployments, decided.name, decided.namespace)
         workload, selector = _deployment(decided, deployed)
         ready = was_ready(service.status.conditions, service.metadata.generation)

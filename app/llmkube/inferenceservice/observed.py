@@ -138,11 +138,14 @@ def decode(related: RelatedResource | None) -> Model | None:
     reading = read_related(related.spec, ModelSpec)
     if reading.spec is None or reading.errors:
         return None
+    return Resource(related.metadata, reading.spec, _status(related))
+
+
+def _status(related: RelatedResource) -> ModelStatus:
     try:
-        status = _STATUS.decode(related.status)
+        return _STATUS.decode(related.status)
     except msgspec.DecodeError:
-        status = ModelStatus()
-    return Resource(related.metadata, reading.spec, status)
+        return ModelStatus()
 
 
 def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
@@ -163,28 +166,14 @@ def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
     return model
 
 
-class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The location of a Model's files, from its status."""
-
-    cache_key: str = ""
-    cache_claim: str = ""
-
-
-_STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
-
-
 def template_inputs(_service: Service, request: SyncRequest[Any, InferenceRelated], _settings: Settings) -> Json:
     """Return the Models, the location of their files, and the names of the claims."""
-    related = request.related
-    stored = {key: _stored(model) for key, model in (related.models or {}).items()}
-    return {"models": specs(related.models), "files": stored, "claims": sorted(related.claims or {})}
-
-
-def _stored(model: RelatedResource) -> _Stored:
-    try:
-        return _STORED.decode(model.status) or _Stored()
-    except msgspec.DecodeError:
-        return _Stored()
+    related, files = request.related, {}
+    for key, model in (related.models or {}).items():
+        status = _status(model)
+        places = {"cacheKey": status.cache_key, "cacheClaim": status.cache_claim}
+        files[key] = {name: place for name, place in places.items() if place}
+    return {"models": specs(related.models), "files": files, "claims": sorted(related.claims or {})}
 
 
 def _waits(text: str, reason: str) -> UnusableModel:

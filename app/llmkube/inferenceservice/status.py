@@ -71,9 +71,7 @@ def waiting(
     conditions = _conditions(service, inputs)
     _progress(conditions, service.spec, unusable.phase, (rollout.ready, 0), unusable.cause.text)
     status = InferenceServiceStatus(
-        phase=unusable.phase,
-        desired_replicas=desired if inputs.model_ready else 0,
-        replicas=rollout.replicas,
+        phase=unusable.phase, desired_replicas=desired if inputs.model_ready else 0, replicas=rollout.replicas
     )
     return _status(service, status, [*stopped, unusable.cause], conditions, inputs)
 

@@ -599,9 +599,7 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
         Int32, Meta(description="Place among all services that wait for a GPU, oldest first; 0 when not waiting.")
     ] = 0
     effective_priority: Annotated[Int32, Meta(description="Value of the priority.")] = 0
-    conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = msgspec.field(
-        default_factory=list
-    )
+    conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = []
 
 
 Service = Resource[InferenceServiceSpec, InferenceServiceStatus]

@@ -82,7 +82,7 @@ _ONE_CLAIM = Rules(
         "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
         "each claim must set either resourceClaimName or resourceClaimTemplateName",
         lambda claims: all((c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims),
-    ),
+    )
 )
 
 
@@ -286,7 +286,7 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     path: Annotated[str, Meta(description="Path of the file inside a serving pod.")] = ""
     staged_files: Annotated[
         list[str], Meta(description="Files that were fetched of a repository or below a prefix.")
-    ] = msgspec.field(default_factory=list)
+    ] = []
     cache_key: Annotated[str, Meta(description="Directory of the file in the model cache.")] = ""
     cache_claim: Annotated[
         str, Meta(description="PersistentVolumeClaim of the file, where the claim <name>-cache is an earlier Model's.")
@@ -305,9 +305,7 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     ] = False
     gguf: Annotated[GGUF | None, Meta(description="Metadata of the GGUF file, if known.")] = None
     last_updated: Annotated[DateTime | None, Meta(description="When another field of this status last changed.")] = None
-    conditions: Annotated[list[Condition], Meta(description="What is true of the Model, by type.")] = msgspec.field(
-        default_factory=list
-    )
+    conditions: Annotated[list[Condition], Meta(description="What is true of the Model, by type.")] = []
 
 
 Model = Resource[ModelSpec, ModelStatus]

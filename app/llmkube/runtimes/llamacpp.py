@@ -203,11 +203,7 @@ LLAMACPP = Runtime(
     name="llamacpp",
     container="llama-server",
     image=images.LLAMACPP,
-    device_images={
-        "cuda": images.LLAMACPP_CUDA,
-        "vulkan": images.LLAMACPP_VULKAN,
-        "rocm": images.LLAMACPP_ROCM,
-    },
+    device_images={"cuda": images.LLAMACPP_CUDA, "vulkan": images.LLAMACPP_VULKAN, "rocm": images.LLAMACPP_ROCM},
     port=8080,
     health=HEALTH,
     metric="llamacpp:requests_processing",

@@ -136,7 +136,7 @@ class Runtime:
     not_on_metal: tuple[str, ...] | None = None
     """Fields that an agent on a Mac, which runs this server, does not read; ``None`` where it runs another one."""
     config: str = ""
-    token: str = ""
+    token: str = "HF_TOKEN"  # noqa: S105 - the name of a variable
     """Environment variable of the access token of ``config.hfTokenSecretRef``."""
     overrides: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first has no effect beside the second."""

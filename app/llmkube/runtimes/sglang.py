@@ -202,7 +202,6 @@ SGLANG = Runtime(
     arguments=arguments,
     reads=("extraArgs", "skipModelInit", "sglangConfig", "mode"),
     config="sglangConfig",
-    token="HF_TOKEN",  # noqa: S106 - the name of a variable
     advice=warnings,
     advice_with_model=warnings_with_model,
     parallelism=parallelism,

@@ -64,7 +64,6 @@ TGI = Runtime(
     repositories_only=True,
     reads=("extraArgs", "tgiConfig"),
     config="tgiConfig",
-    token="HF_TOKEN",  # noqa: S106 - the name of a variable
     advice=warnings,
     use=use,
 )

@@ -134,7 +134,6 @@ VLLM = Runtime(
     arguments=arguments,
     reads=("extraArgs", "skipModelInit", "vllmConfig"),
     config="vllmConfig",
-    token="HF_TOKEN",  # noqa: S106 - the name of a variable
     advice=warnings,
     parallelism=parallelism,
     condition="VLLMSpecValid",
