@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import click
 
 from app.cli import options, printing
-from app.cli.live import LiveCluster, ObjectSource, Unreadable, of_kind, ready, served
+from app.cli.live import LiveCluster, ObjectSource, Unreadable, ready, served
+from app.installation import METACONTROLLER_API
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 
@@ -57,7 +58,7 @@ def list_rows(source: ObjectSource, namespace: str | None) -> list[Row]:
 
 def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[ObjectRow]:
     """As :func:`list_rows`, with the objects."""
-    held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
+    held = [(kind, source.objects(kind.api_version, kind.kind, namespace)) for kind in served()]
     if all(objects is None for _, objects in held):
         raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")
     return [
@@ -98,9 +99,7 @@ def _unanswered(source: ObjectSource, resource: CustomResource, *, anyone: bool)
     """Return why the object has no status yet."""
     if anyone:
         return "not answered yet"
-    controllers = source.objects(
-        "metacontroller.k8s.io/v1alpha1", "CompositeController", "compositecontrollers", None, namespaced=False
-    )
+    controllers = source.objects(METACONTROLLER_API, "CompositeController", None)
     parents = [(controller.get("spec") or {}).get("parentResource") or {} for controller in controllers or ()]
     if controllers is not None and not any(parent.get("resource") == resource.plural for parent in parents):
         return "no CompositeController declares this kind; apply metacontroller/ of this release"

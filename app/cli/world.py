@@ -43,6 +43,7 @@ CLUSTER_SCOPED = frozenset(
         *("ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io"),
         *("CSIDriver.storage.k8s.io", "StorageClass.storage.k8s.io", "DeviceClass.resource.k8s.io"),
         "CustomResourceDefinition.apiextensions.k8s.io",
+        "CompositeController.metacontroller.k8s.io",
         *("GatewayClass.gateway.networking.k8s.io", "IngressClass.networking.k8s.io"),
         *("PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
     }

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from app.kserve.child import child
 from app.kserve.child import metadata as child_metadata
-from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN
+from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
 from app.kserve.names import Names, component_labels
-from app.kserve.spec.complete import MODEL_SERVERS
 from app.kube import field
 from app.kube.base import Json
 from app.kube.field import Advice, advice

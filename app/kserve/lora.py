@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
-from app.kserve.constants import MAIN
+from app.kserve.constants import MAIN, OPEN
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
 from app.kserve.modeluri import InvalidURL, parse, url_problem
 from app.kserve.sources import Provider, problem, provider, shown
-from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type

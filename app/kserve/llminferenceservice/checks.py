@@ -14,7 +14,7 @@ from typing import get_args
 
 from app.hooks.sendable import clashes
 from app.kserve import devices, lora
-from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, RESERVED_LABELS
+from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, OPEN, RESERVED_LABELS
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
@@ -29,7 +29,6 @@ from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import contradictions, ignored_by_server, unused, with_command
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.template.data import ServiceData
-from app.kserve.spec.template.language import OPEN
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field
 from app.kube.base import Json

@@ -13,12 +13,11 @@ import orjson
 
 from app.hooks import sendable
 from app.kserve import kvcache
-from app.kserve.constants import MODEL_VOLUMES
+from app.kserve.constants import MODEL_VOLUMES, OPEN
 from app.kserve.gatewayapi import HTTPRouteSpec
 from app.kserve.llminferenceservice import types
 from app.kserve.spec.complete import ROUTE
 from app.kserve.spec.effective import Effective
-from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type

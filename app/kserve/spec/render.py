@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from app.kserve.constants import OPEN
 from app.kserve.spec.merge import CombineError, Layer, keyed, source_of
 from app.kserve.spec.presets import PresetText
 from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, SpentError, TemplateError
 from app.kserve.spec.template.data import ServiceData, UnknownFieldError
-from app.kserve.spec.template.language import OPEN, Template
+from app.kserve.spec.template.language import Template
 from app.kube import field
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC, decode_document
