@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from app.hooks.kept import Kept, is_scaled_to_zero, keep_or_stop
-from app.hooks.protocol import AnyRequest, NoObjects, SyncRequest, SyncResponse
+from app.hooks.protocol import AnyRequest, SyncResponse
 from app.kube import field
 from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions, since
@@ -59,13 +59,7 @@ class Validity:
     usable: str
     """Message of a valid object."""
 
-    def sync(
-        self,
-        resource: Resource[Any, Status],
-        _request: SyncRequest[NoObjects, NoObjects],
-        _settings: Settings,
-        now: datetime,
-    ) -> SyncResponse:
+    def sync(self, resource: Resource[Any, Status], _: AnyRequest, __: Settings, now: datetime) -> SyncResponse:
         return SyncResponse(status=self.invalid(resource, (), now), children=[])
 
     def invalid(self, resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:

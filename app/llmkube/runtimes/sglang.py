@@ -168,20 +168,12 @@ def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     return None
 
 
-_MEMORY_FLAGS = (
-    *("--tp", "--tp-size", "--tensor-parallel-size", "--dp", "--dp-size", "--data-parallel-size"),
-    *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),
-)
-DEFAULT_SHARE = 0.8
-"""Approximate default of ``--mem-fraction-static``."""
-
-
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     """Return the use of memory. There must be room for one request; each copy of the model needs the same again."""
     config = spec.sglang_config or SGLangConfig()
     speculative = config.speculative or SGLangSpeculative()
     ignored = () if speculative.enabled else ("sglangConfig.speculative.algorithm",)
-    base = memory_use(spec, SGLANG.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
+    base = memory_use(spec, SGLANG, ignored)
     copies = "further copies of the model" if (config.data_parallel_size or 1) > 1 else ""
     return replace(base, more=", ".join(filter(None, (base.more, copies))))
 
@@ -208,5 +200,10 @@ SGLANG = Runtime(
     condition="SGLangSpecValid",
     valid="the SGLang options fit together",
     judge=judge,
+    memory_share=0.8,  # approximately
+    memory_flags=(
+        *("--tp", "--tp-size", "--tensor-parallel-size", "--dp", "--dp-size", "--data-parallel-size"),
+        *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),
+    ),
     use=use,
 )

@@ -105,17 +105,9 @@ def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     return (VLLMReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
 
-_MEMORY_FLAGS = (
-    *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
-    *("--swap-space", "--kv-offloading-size", "--enable-lora"),
-)
-DEFAULT_SHARE = 0.9
-"""Default of ``--gpu-memory-utilization``."""
-
-
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     ignored = () if draft(spec) else ("vllmConfig.speculative",)
-    return memory_use(spec, VLLM.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
+    return memory_use(spec, VLLM, ignored)
 
 
 VLLM = Runtime(
@@ -142,5 +134,10 @@ VLLM = Runtime(
     draft=draft,
     draft_problem=draft_problem,
     draft_of=draft_of,
+    memory_share=0.9,
+    memory_flags=(
+        *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+        *("--swap-space", "--kv-offloading-size", "--enable-lora"),
+    ),
     use=use,
 )
