@@ -32,9 +32,14 @@ class LlmazCondition(StrEnum):
     """The one condition all families have; while not True its message lists why."""
 
 
-VALID = "Valid"
-INVALID_SPEC = "InvalidSpec"
-ABORT_PROCESSING = "AbortProcessing"
+class LlmazReason(StrEnum):
+    """Reasons that several kinds have."""
+
+    VALID = "Valid"
+    INVALID_SPEC = "InvalidSpec"
+    """The spec is invalid; running pods are unchanged."""
+    ABORT_PROCESSING = "AbortProcessing"
+    """A dependency is missing or invalid; running pods are unchanged."""
 
 
 class Status(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -65,14 +70,14 @@ class Validity:
     def invalid(self, resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:
         conditions = Conditions(resource.status.conditions, None, now)
         if errors:
-            conditions.set(LlmazCondition.READY, False, INVALID_SPEC, field.aggregate(errors))
+            conditions.set(LlmazCondition.READY, False, LlmazReason.INVALID_SPEC, field.aggregate(errors))
         else:
-            conditions.set(LlmazCondition.READY, True, VALID, self.usable)
+            conditions.set(LlmazCondition.READY, True, LlmazReason.VALID, self.usable)
         return msgspec.structs.replace(resource.status, conditions=conditions.list())
 
 
 def invalid(resource: Resource[Any, ScaledStatus], errors: Sequence[field.Error], now: datetime) -> ScaledStatus:
-    return _stopped(resource.status, INVALID_SPEC, field.aggregate(errors), now)
+    return _stopped(resource.status, LlmazReason.INVALID_SPEC, field.aggregate(errors), now)
 
 
 def aborted(previous: ScaledStatus, cause: Cause, now: datetime, *, replicas: int) -> ScaledStatus:
@@ -84,7 +89,7 @@ def aborted(previous: ScaledStatus, cause: Cause, now: datetime, *, replicas: in
 def _stopped(previous: ScaledStatus, reason: str, message: str, now: datetime) -> ScaledStatus:
     """Build the status while children, and the fields copied from them, stay unchanged (LZ-5.4)."""
     conditions = Conditions(previous.conditions, None, now)
-    conditions.set(LlmazCondition.PROGRESSING, False, ABORT_PROCESSING, message)
+    conditions.set(LlmazCondition.PROGRESSING, False, LlmazReason.ABORT_PROCESSING, message)
     conditions.set(LlmazCondition.READY, False, reason, message)
     return msgspec.structs.replace(previous, conditions=conditions.list())
 

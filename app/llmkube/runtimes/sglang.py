@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, Path, advice
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
@@ -19,13 +18,6 @@ from app.workload.parts import GPURequest
 CONFIG = SPEC.child("sglangConfig")
 DEFAULT_DRAFT_TOKENS = SGLangSpeculative.model_fields["num_draft_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
-
-
-class SGLangReason(StrEnum):
-    """Why ``SGLangSpecValid`` is false."""
-
-    SPECULATIVE_MISSING_CONFIG = "SpeculativeMissingConfig"
-    SPECULATIVE_ACCEPT_THRESHOLD_UNUSED = "SpeculativeAcceptThresholdUnused"
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -161,10 +153,10 @@ def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     thresholds = (speculative.accept_threshold_single, speculative.accept_threshold_acc)
     if speculative.enabled and missing:
         message = f"sglangConfig.speculative.enabled needs {missing}; speculative decoding is left out"
-        return SGLangReason.SPECULATIVE_MISSING_CONFIG, message
+        return InferenceReason.SPECULATIVE_MISSING_CONFIG, message
     if not speculative.enabled and thresholds != (None, None):
         message = "the thresholds of sglangConfig.speculative have no effect unless enabled is true"
-        return SGLangReason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message
+        return InferenceReason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message
     return None
 
 

@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from enum import StrEnum
 from itertools import pairwise
 
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
@@ -21,12 +20,6 @@ SPECULATIVE_CONFIG = "--speculative-config"
 _NOT_SPECULATIVE = Speculative()
 DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
-
-
-class VLLMReason(StrEnum):
-    """Why ``VLLMSpecValid`` is false."""
-
-    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -102,7 +95,7 @@ def draft_problem(spec: InferenceServiceSpec) -> str:
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     problem = draft_problem(spec)
-    return (VLLMReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
+    return (InferenceReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
