@@ -46,7 +46,6 @@ Request = SyncRequest[PlaygroundChildren, PlaygroundRelated]
 
 
 def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> Json:
-    """Return the models, the runtimes, and the choice of the loader."""
     related, metadata = request.related, request.parent.metadata
     return {"models": specs(related.models), "runtimes": specs(related.runtimes), "skipsLoader": skips_loader(metadata)}
 

@@ -44,7 +44,6 @@ Request = SyncRequest[ServiceChildren, ServiceRelated]
 
 
 def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:
-    """Return the models, the configuration, and the choice of the loader."""
     related, metadata = request.related, request.parent.metadata
     data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}
     return {"models": specs(related.models), "configMaps": data, "skipsLoader": names.skips_loader(metadata)}

@@ -107,7 +107,6 @@ Service = Resource[ServiceSpec, ScaledStatus]
 
 
 def is_nothing(value: int | str) -> bool:
-    """Return whether the value is 0 or 0 percent."""
     return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")
 
 

@@ -86,7 +86,6 @@ def write(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -
 
 
 def _find(statuses: Iterable[ContainerStatus], reason_of: Callable[[str], str]) -> tuple[str, str] | None:
-    """Return the reason and the line of the first failure at the end of the containers' logs."""
     lines = (line for text in _outputs(statuses) for line in text.splitlines())
     found = ((reason_of(line), line) for line in lines)
     return next(((reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in found if reason), None)

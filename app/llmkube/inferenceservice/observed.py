@@ -167,7 +167,6 @@ def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
 
 
 def template_inputs(_service: Service, request: SyncRequest[Any, InferenceRelated], _settings: Settings) -> Json:
-    """Return the Models, the location of their files, and the names of the claims."""
     related, files = request.related, {}
     for key, model in (related.models or {}).items():
         status = _status(model)

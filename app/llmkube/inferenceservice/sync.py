@@ -115,7 +115,6 @@ def invalid_children(request: Request) -> list[Kept]:
 
 
 def waiting_children(children: InferenceChildren, spec: InferenceServiceSpec) -> list[Kept]:
-    """Return the children of a waiting service: kept, and scaled to 0 if the spec stops it."""
     return keep_or_stop(children, stop=replicas_of(spec) == 0)
 
 
@@ -132,7 +131,6 @@ def _children(
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
-    """Return the causes of desired children that do not exist, or differ."""
     absent = outstanding(desired, request)
     if not absent or resource.metadata.deletion_timestamp:
         return []

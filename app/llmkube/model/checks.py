@@ -72,7 +72,6 @@ def _file_set(spec: ModelSpec) -> Errors:
 
 
 def _file(text: str, path: field.Path) -> Errors:
-    """Check a path inside a repository or below a prefix."""
     if not text or text.startswith("/") or set(text.split("/")) & {"", ".", ".."}:
         detail = "must be a path of a file in the source, without '..', for example weights/model-q4_k_m.gguf"
         return [field.invalid(path, text, detail)]

@@ -112,7 +112,6 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
 
 
 def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMeta) -> bool:
-    """Return whether the claim belongs to an earlier Model of the same name."""
     owners = claim.metadata.owner_references or ()
     return any(
         owner.controller

@@ -67,7 +67,6 @@ class PhaseOutcome:
 
 
 def outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
-    """Return the phase by the class of the source."""
     if observed.problem:
         problem = observed.problem
         return PhaseOutcome(ModelPhase.FAILED, ModelReason(problem.reason), problem.text, (problem,))

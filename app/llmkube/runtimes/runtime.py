@@ -58,7 +58,6 @@ class Serving:
 
     @property
     def revision(self) -> list[str]:
-        """Return the flag of a repository's revision."""
         revision = "" if self.path else source_of(self.model).revision
         return flag("--revision", None if self.has("--revision") else revision)
 

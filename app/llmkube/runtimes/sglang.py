@@ -147,7 +147,6 @@ def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]
 
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
-    """Return the problem of speculative decoding, if any."""
     speculative = (spec.sglang_config or SGLangConfig()).speculative or SGLangSpeculative()
     missing = _missing(speculative)
     thresholds = (speculative.accept_threshold_single, speculative.accept_threshold_acc)
