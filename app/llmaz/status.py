@@ -1,7 +1,6 @@
 """Parts that the statuses of several kinds share. Source: LZ-5.1, LZ-5.4, LZ-10."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -10,7 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from app.hooks.kept import Kept, is_scaled_to_zero, keep_or_stop
-from app.hooks.protocol import AnyRequest, SyncResponse
+from app.hooks.kind import Hooks
+from app.hooks.protocol import AnyRequest, NoObjects, SyncResponse
 from app.kube import field
 from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions, since
@@ -57,23 +57,24 @@ class ScaledStatus(Status):
     selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
-@dataclass(frozen=True)
-class Validity:
-    """Hooks of a kind without children, whose status only has its validity."""
+def definition_hooks(usable: str) -> Hooks[Any, Status]:
+    """Return the hooks of a kind without children, whose status only has its validity.
 
-    usable: str
-    """Message of a valid object."""
+    ``usable`` is the message of a valid object.
+    """
 
-    def sync(self, resource: Resource[Any, Status], _: AnyRequest, __: Settings, now: datetime) -> SyncResponse:
-        return SyncResponse(status=self.invalid(resource, (), now), children=[])
-
-    def invalid(self, resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:
+    def invalid(resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:
         conditions = Conditions(resource.status.conditions, None, now)
         if errors:
             conditions.set(LlmazCondition.READY, False, LlmazReason.INVALID_SPEC, field.aggregate(errors))
         else:
-            conditions.set(LlmazCondition.READY, True, LlmazReason.VALID, self.usable)
+            conditions.set(LlmazCondition.READY, True, LlmazReason.VALID, usable)
         return msgspec.structs.replace(resource.status, conditions=conditions.list())
+
+    def sync(resource: Resource[Any, Status], _: AnyRequest, __: Settings, now: datetime) -> SyncResponse:
+        return SyncResponse(status=invalid(resource, (), now), children=[])
+
+    return Hooks(children=NoObjects, related=NoObjects, sync=sync, invalid=invalid)
 
 
 def invalid(resource: Resource[Any, ScaledStatus], errors: Sequence[field.Error], now: datetime) -> ScaledStatus:
