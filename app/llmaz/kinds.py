@@ -4,7 +4,6 @@ from functools import partial
 
 from app.hooks.decorator import Decorator, Label
 from app.hooks.kind import Admission, Hooks, Kind, Offline
-from app.hooks.protocol import NoObjects
 from app.kube.resource import (
     AUTOSCALERS,
     DEPLOYMENTS,
@@ -33,7 +32,7 @@ from app.llmaz.service import checks as service
 from app.llmaz.service import observed as service_observed
 from app.llmaz.service import sync as service_sync
 from app.llmaz.service.types import ServiceSpec
-from app.llmaz.status import ScaledStatus, Status, Validity, invalid, kept_children
+from app.llmaz.status import ScaledStatus, Status, definition_hooks, invalid, kept_children
 
 _AGE = Column("AGE", ".metadata.creationTimestamp", "date")
 _REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
@@ -114,20 +113,15 @@ SERVICE = _resource(
     ),
 )
 
-_OPEN_MODEL = Validity("workloads can claim the model by its name")
-_BACKEND_RUNTIME = Validity("Playgrounds can use the runtime by its name")
-
 KINDS = (
     Kind(
         resource=OPEN_MODEL,
-        hooks=Hooks(children=NoObjects, related=NoObjects, sync=_OPEN_MODEL.sync, invalid=_OPEN_MODEL.invalid),
+        hooks=definition_hooks("workloads can claim the model by its name"),
         admission=Admission(validate=openmodel.validate, warnings=openmodel.warnings),
     ),
     Kind(
         resource=BACKEND_RUNTIME,
-        hooks=Hooks(
-            children=NoObjects, related=NoObjects, sync=_BACKEND_RUNTIME.sync, invalid=_BACKEND_RUNTIME.invalid
-        ),
+        hooks=definition_hooks("Playgrounds can use the runtime by its name"),
         admission=Admission(validate=backendruntime.validate, warnings=backendruntime.warnings),
     ),
     Kind(

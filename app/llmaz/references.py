@@ -48,7 +48,6 @@ class ClaimedModel:
 
 
 def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[ClaimedModel] | Cause:
-    """Return the models of these names in order, or why the first of them cannot be used."""
     claimed = []
     for name in names:
         resource = get(group, name)
@@ -62,7 +61,6 @@ def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> lis
 
 
 def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> BackendRuntimeSpec | Cause:
-    """Return the BackendRuntime of that name, or why it cannot be used."""
     resource = get(group, name)
     if resource is None:
         return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", Obstacle.BACKEND_RUNTIME_NOT_FOUND)
@@ -131,7 +129,6 @@ def mounts_images(models: list[ClaimedModel], settings: Settings) -> bool:
 
 
 def notes(models: list[ClaimedModel], *, skip: bool) -> Iterator[str]:
-    """Return warnings about models that engines fetch themselves."""
     for model in models if skip else ():
         weights = model.source
         if isinstance(weights, ObjectStore) and weights.uri.lower().startswith("gcs:"):

@@ -73,7 +73,6 @@ class Image:
 
     @property
     def place(self) -> str:
-        """Return the directory in the pod that has the files."""
         last = self.reference.rpartition("/")[2]
         return f"{MODELS_DIR}models--{last.partition('@')[0].partition(':')[0]}"
 

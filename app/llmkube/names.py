@@ -17,8 +17,6 @@ OPERATOR_LABELS = (LABEL_APP, LABEL_MODEL, LABEL_SERVICE, LABEL_RUNTIME)
 LABEL_NAME = "app.kubernetes.io/name"
 LABEL_COMPONENT = "app.kubernetes.io/component"
 LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
-COMPONENT_CACHE = "model-cache"
-COMPONENT_DOWNLOAD = "model-download"
 MANAGED_BY = "llmkube-controller"
 """The Go operator's value, so that selectors for its cache claims still match."""
 
@@ -87,7 +85,7 @@ def claim_name(model: str, uid: str = "") -> str:
 
 
 def claim_labels(model: str) -> dict[str, str]:
-    return {LABEL_NAME: "llmkube", LABEL_COMPONENT: COMPONENT_CACHE, LABEL_MANAGED_BY: MANAGED_BY, LABEL_MODEL: model}
+    return {LABEL_NAME: "llmkube", LABEL_COMPONENT: "model-cache", LABEL_MANAGED_BY: MANAGED_BY, LABEL_MODEL: model}
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
@@ -105,7 +103,7 @@ def attempt_name(job: str, attempt: int) -> str:
 
 
 def job_pod_labels(model: str) -> dict[str, str]:
-    return {LABEL_COMPONENT: COMPONENT_DOWNLOAD, LABEL_MODEL: model}
+    return {LABEL_COMPONENT: "model-download", LABEL_MODEL: model}
 
 
 def priority_class(priority: str) -> str:

@@ -45,7 +45,6 @@ class PlaygroundPlan:
 
 
 def plan(playground: Playground, related: PlaygroundRelated, settings: Settings) -> PlaygroundPlan | Cause:
-    """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = playground.spec, playground.metadata
     models, skip = references.models(related.models, spec.claims.names), skips_loader(metadata)
     if isinstance(models, Cause):

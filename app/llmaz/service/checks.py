@@ -191,7 +191,6 @@ def _each(template: types.WorkloadTemplate) -> int | None:
 
 
 def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
-    """Warn of fields that only a LeaderWorkerSet uses."""
     if template.restart_policy != types.DEFAULT_RESTART_POLICY:
         yield advice(
             TEMPLATE.child("restartPolicy"),
@@ -210,7 +209,6 @@ def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
 
 
 def _grouped(template: types.WorkloadTemplate) -> Iterator[Advice]:
-    """Warn of fields that do not fit the size of a group."""
     if template.size == 1:
         yield advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
     if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):

@@ -165,7 +165,6 @@ def divides(policy: SubGroupPolicy, size: int) -> bool:
 def _group_notes(
     template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None, *, grouped: bool
 ) -> Iterator[str]:
-    """Return notes about fields that an existing LeaderWorkerSet keeps."""
     if size != template.size:
         yield f"the LeaderWorkerSet keeps its size of {size}, which cannot change; delete it to get {template.size}"
     if not grouped:

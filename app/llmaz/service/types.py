@@ -9,7 +9,7 @@ from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, ScaledStatus
+from app.llmaz.status import ScaledStatus
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -96,10 +96,6 @@ class ServiceReason(StrEnum):
     SERVICE_IN_PROGRESS = "ServiceInProgress"
     SERVICE_NOT_READY = "ServiceNotReady"
     """The workload was available before."""
-    ABORT_PROCESSING = ABORT_PROCESSING
-    """A dependency is missing or invalid; running pods are unchanged."""
-    INVALID_SPEC = INVALID_SPEC
-    """The spec is invalid; running pods are unchanged."""
     LEADER_WORKER_SET_REQUIRED = "LeaderWorkerSetRequired"
     TEMPLATE_CONFLICT = "TemplateConflict"
     """The template conflicts with what is added to it."""
@@ -111,7 +107,6 @@ Service = Resource[ServiceSpec, ScaledStatus]
 
 
 def is_nothing(value: int | str) -> bool:
-    """Return whether the value is 0 or 0 percent."""
     return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")
 
 

@@ -434,29 +434,26 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
     draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
-    service_plan = plan(metadata, spec, model, draft, operator_claim=False, settings=settings)
-    causes = {*mistakes(spec, service_plan, model), *refusals(spec, model.spec, service_plan, related, settings)}
+    service_plan = plan(service, model, draft, operator_claim=False, settings=settings)
+    causes = {*mistakes(service_plan, model), *refusals(service_plan, model.spec, related, settings)}
     problems = [
         advice(SPEC, cause.text) for cause in sorted(causes, key=lambda cause: cause.text) if cause.stage is Stage.SPEC
     ]
     fits = fit_with(spec, model, settings)
     if fits.answer is FitAnswer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
-    return [*problems, *_with_model(spec, model, service_plan, settings)]
+    return [*problems, *_with_model(service_plan, model, settings)]
 
 
 def refusals(
-    spec: InferenceServiceSpec,
-    model: ModelSpec,
-    service_plan: InferencePlan,
-    related: observed.InferenceRelated,
-    settings: Settings,
+    service_plan: InferencePlan, model: ModelSpec, related: observed.InferenceRelated, settings: Settings
 ) -> Iterator[Cause]:
     """Yield the causes of phase Failed without pods: GPUs that cannot be requested, a missing claim."""
+    spec = service_plan.spec
     if problem := sharing_problem(model, spec, settings):
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
-        yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
+        yield from service_plan.runtime.parallelism(spec, service_plan.gpus)
     claim = spec.cache_claim
     pod_volumes = service_plan.pod.volumes or ()
     mounted = any(volume.get("persistentVolumeClaim", {}).get("claimName") == claim for volume in pod_volumes)
@@ -465,9 +462,9 @@ def refusals(
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
 
-def mistakes(spec: InferenceServiceSpec, service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
+def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     """Yield the causes for which pods can never run, so that ``Ready`` has them too (LK-6.5)."""
-    server = runtime(spec.runtime)
+    spec, server = service_plan.spec, service_plan.runtime
     yield from server.parallelism(spec, service_plan.gpus)
     yield from server.mistakes(spec, service_plan.gpus)
     source = source_of(model.spec)
@@ -477,11 +474,8 @@ def mistakes(spec: InferenceServiceSpec, service_plan: InferencePlan, model: Mod
             f"{source.text}"
         )
         yield Cause(Stage.SPEC, text, "SourceNotServable")
-    is_explicit = model.spec.format not in (
-        "gguf",
-        *server.formats,
-    )  # gguf is the default, which the user may not have written
-    if server.formats and is_explicit and not spec.command:
+    loadable = ("gguf", *server.formats)  # gguf is the default, which the user may not have written
+    if server.formats and model.spec.format not in loadable and not spec.command:
         text = f"runtime {server.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
     engine = service_engine(spec, service_plan.server.image)
@@ -491,11 +485,9 @@ def mistakes(spec: InferenceServiceSpec, service_plan: InferencePlan, model: Mod
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(
-    spec: InferenceServiceSpec, model: Model, service_plan: InferencePlan, settings: Settings
-) -> Iterator[Advice]:
+def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
-    server, count = service_plan.runtime, service_plan.gpus.count
+    spec, server, count = service_plan.spec, service_plan.runtime, service_plan.gpus.count
     claim = spec.cache_claim
     if (
         claim

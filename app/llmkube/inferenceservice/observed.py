@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, objects_of, sorted_values, specs
 from app.hooks.reader import read_related
 from app.kube import objects
 from app.kube.base import Int64, Json
@@ -30,14 +30,10 @@ from app.workload.cause import Cause, Stage
 class InferenceChildren(msgspec.Struct):
     """Observed children; ``pod_monitors`` is ``None`` where that kind is not declared."""
 
-    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    services: ByName[objects.ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    autoscalers: ByName[objects.ObservedAutoscaler] = msgspec.field(
-        name="HorizontalPodAutoscaler.autoscaling/v2", default=None
-    )
-    pod_monitors: ByName[objects.ObservedObject] = msgspec.field(
-        name=f"PodMonitor.{names.POD_MONITOR_API}", default=None
-    )
+    deployments: ByName[ObservedDeployment] = objects_of("Deployment.apps/v1")
+    services: ByName[objects.ObservedObject] = objects_of("Service.v1")
+    autoscalers: ByName[objects.ObservedAutoscaler] = objects_of("HorizontalPodAutoscaler.autoscaling/v2")
+    pod_monitors: ByName[objects.ObservedObject] = objects_of(f"PodMonitor.{names.POD_MONITOR_API}")
 
 
 class EndpointConditions(Observed):
@@ -72,15 +68,13 @@ class ObservedPriorityClass(RelatedMeta):
 class InferenceRelated(msgspec.Struct):
     """Related objects; ``None`` for kinds that customize did not request."""
 
-    models: ByName[RelatedResource] = msgspec.field(name="Model.inference.llmkube.dev/v1alpha1", default=None)
-    services: ByName[PeerService] = msgspec.field(name="InferenceService.inference.llmkube.dev/v1alpha1", default=None)
-    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
-    claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
-    slices: ByName[ObservedSlice] = msgspec.field(name="EndpointSlice.discovery.k8s.io/v1", default=None)
-    priority_classes: ByName[ObservedPriorityClass] = msgspec.field(
-        name="PriorityClass.scheduling.k8s.io/v1", default=None
-    )
-    runtime_classes: ByName[RelatedMeta] = msgspec.field(name="RuntimeClass.node.k8s.io/v1", default=None)
+    models: ByName[RelatedResource] = objects_of("Model.inference.llmkube.dev/v1alpha1")
+    services: ByName[PeerService] = objects_of("InferenceService.inference.llmkube.dev/v1alpha1")
+    pods: ByName[ObservedPod] = objects_of("Pod.v1")
+    claims: ByName[objects.ObservedClaim] = objects_of("PersistentVolumeClaim.v1")
+    slices: ByName[ObservedSlice] = objects_of("EndpointSlice.discovery.k8s.io/v1")
+    priority_classes: ByName[ObservedPriorityClass] = objects_of("PriorityClass.scheduling.k8s.io/v1")
+    runtime_classes: ByName[RelatedMeta] = objects_of("RuntimeClass.node.k8s.io/v1")
 
 
 def customize(resource: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
@@ -167,7 +161,6 @@ def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
 
 
 def template_inputs(_service: Service, request: SyncRequest[Any, InferenceRelated], _settings: Settings) -> Json:
-    """Return the Models, the location of their files, and the names of the claims."""
     related, files = request.related, {}
     for key, model in (related.models or {}).items():
         status = _status(model)

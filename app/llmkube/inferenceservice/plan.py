@@ -26,7 +26,7 @@ from app.llmkube.download import (
     volumes,
 )
 from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
-from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache
+from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, Service
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
@@ -74,8 +74,7 @@ class InferencePlan:
 
 
 def plan(
-    metadata: ObservedMeta,
-    spec: InferenceServiceSpec,
+    service: Service,
     model: Model,
     draft_model: Model | None,
     operator_claim: bool,
@@ -88,7 +87,7 @@ def plan(
     ``operator_claim``: the operator's claim for all Models exists in the namespace.
     ``autoscaled``: the service has an autoscaler.
     """
-    runtime = runtime_of(spec.runtime)
+    metadata, spec, runtime = service.metadata, service.spec, runtime_of(service.spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
     main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)

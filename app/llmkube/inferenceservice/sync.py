@@ -66,8 +66,8 @@ def _in_cluster(
     has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
     autoscaler, draft_model = get(children.autoscalers, metadata.name, metadata.namespace), observed.decode(draft)
     autoscaled = autoscaler is not None
-    service_plan = plan(metadata, spec, model, draft_model, has_operator_claim, settings, autoscaled=autoscaled)
-    if refusal := next(refusals(spec, model.spec, service_plan, related, settings), None):
+    service_plan = plan(resource, model, draft_model, has_operator_claim, settings, autoscaled=autoscaled)
+    if refusal := next(refusals(service_plan, model.spec, related, settings), None):
         unusable = UnusableModel(InferencePhase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
     deployed = get(children.deployments, metadata.name, metadata.namespace)
@@ -90,7 +90,7 @@ def _in_cluster(
             scheduling=status.scan(pods, service_plan.gpus, (*gpu_resources(settings), service_plan.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
-                *mistakes(spec, service_plan, model),
+                *mistakes(service_plan, model),
                 *([no_draft] if no_draft and not draft_wait else ()),
                 *status.missing_classes(service_plan, related),
                 *status.multi_attach(service_plan, pods, related, settings),
@@ -115,7 +115,6 @@ def invalid_children(request: Request) -> list[Kept]:
 
 
 def waiting_children(children: InferenceChildren, spec: InferenceServiceSpec) -> list[Kept]:
-    """Return the children of a waiting service: kept, and scaled to 0 if the spec stops it."""
     return keep_or_stop(children, stop=replicas_of(spec) == 0)
 
 
@@ -132,7 +131,6 @@ def _children(
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
-    """Return the causes of desired children that do not exist, or differ."""
     absent = outstanding(desired, request)
     if not absent or resource.metadata.deletion_timestamp:
         return []

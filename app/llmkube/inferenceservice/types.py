@@ -524,21 +524,17 @@ class InferenceReason(StrEnum):
     CONFIG_VALID = "ConfigValid"
     INVALID_SPEC = "InvalidSpec"
     GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"
-    NAME_CONFLICT = "NameConflict"
-
-
-class TransferReason(StrEnum):
-    UNTRUSTED = "ModelSourceUntrusted"
-    UNAUTHORIZED = "ModelSourceUnauthorized"
-    NOT_FOUND = "ModelSourceNotFound"
+    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
+    SPECULATIVE_MISSING_CONFIG = "SpeculativeMissingConfig"
+    SPECULATIVE_ACCEPT_THRESHOLD_UNUSED = "SpeculativeAcceptThresholdUnused"
+    SOURCE_UNTRUSTED = "ModelSourceUntrusted"
+    SOURCE_UNAUTHORIZED = "ModelSourceUnauthorized"
+    SOURCE_NOT_FOUND = "ModelSourceNotFound"
+    SOURCE_UNREACHABLE = "ModelSourceUnreachable"
     OUT_OF_SPACE = "ModelTransferOutOfSpace"
-    UNREACHABLE = "ModelSourceUnreachable"
-    SUCCEEDED = "ModelTransferSucceeded"
-
-
-class DriverReason(StrEnum):
-    INSUFFICIENT = "CUDADriverInsufficient"
-    STARTED = "RuntimeStarted"
+    TRANSFER_SUCCEEDED = "ModelTransferSucceeded"
+    DRIVER_INSUFFICIENT = "CUDADriverInsufficient"
+    RUNTIME_STARTED = "RuntimeStarted"
 
 
 class SchedulingStatus(StrEnum):

@@ -29,8 +29,14 @@ GPU_PATH = SPEC.child("hardware", "gpu")
 def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     spec = model.spec
     source = source_of(spec)
-    errors = _name(model.metadata.name)
-    errors += _source(source) or _forbidden(source, settings)
+    errors: Errors = []
+    if len(model.metadata.name) > LABEL_MAX:  # LK-V-M35
+        path = field.Path("metadata").child("name")
+        errors.append(field.too_long(path, LABEL_MAX, "pods carry the name as a label"))
+    if message := sources.problem(source):
+        errors.append(field.invalid(SOURCE, without_user(source.text), message))
+    else:
+        errors += _forbidden(source, settings)
     errors += _file_set(spec)
     if spec.source_secret_ref:
         errors += object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
@@ -39,13 +45,6 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     if spec.resources:
         errors += _resources(spec.resources, SPEC.child("resources"))
     return errors
-
-
-def _name(name: str) -> Errors:
-    """Reject a name that is too long for the pods' label (LK-V-M35)."""
-    if len(name) <= LABEL_MAX:
-        return []
-    return [field.too_long(field.Path("metadata").child("name"), LABEL_MAX, "pods carry the name as a label")]
 
 
 MAX_FILES = 32768
@@ -73,7 +72,6 @@ def _file_set(spec: ModelSpec) -> Errors:
 
 
 def _file(text: str, path: field.Path) -> Errors:
-    """Check a path inside a repository or below a prefix."""
     if not text or text.startswith("/") or set(text.split("/")) & {"", ".", ".."}:
         detail = "must be a path of a file in the source, without '..', for example weights/model-q4_k_m.gguf"
         return [field.invalid(path, text, detail)]
@@ -82,11 +80,6 @@ def _file(text: str, path: field.Path) -> Errors:
             field.invalid(path, text, "must be the path of one file: patterns and control characters match nothing")
         ]
     return []
-
-
-def _source(source: Source) -> Errors:
-    message = sources.problem(source)
-    return [field.invalid(SOURCE, without_user(source.text), message)] if message else []
 
 
 def _forbidden(source: Source, settings: Settings) -> Errors:

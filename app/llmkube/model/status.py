@@ -67,7 +67,6 @@ class PhaseOutcome:
 
 
 def outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
-    """Return the phase by the class of the source."""
     if observed.problem:
         problem = observed.problem
         return PhaseOutcome(ModelPhase.FAILED, ModelReason(problem.reason), problem.text, (problem,))
@@ -270,27 +269,25 @@ def _conditions(
     """Build upstream's three conditions and ``Ready``, which has the notes. Former ones become False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)
     reason, message = outcome.reason, outcome.message
-    if outcome.phase is ModelPhase.READY:
-        for type_ in (ModelCondition.PROGRESSING, ModelCondition.DEGRADED):
-            if (old := conditions.get(type_)) and old.status != "False":
-                conditions.set(type_, False, ModelReason.SUPERSEDED, "the Model is ready")
-        conditions.set(ModelCondition.AVAILABLE, True, reason, message)
-    else:
-        failed = outcome.phase is ModelPhase.FAILED
-        _set_if_present(conditions, ModelCondition.AVAILABLE, reason, message)
-        if failed:
-            conditions.set(ModelCondition.DEGRADED, True, reason, message)
-            _set_if_present(conditions, ModelCondition.PROGRESSING, reason, message)
+    ready, failed = outcome.phase is ModelPhase.READY, outcome.phase is ModelPhase.FAILED
+    over = (ModelReason.SUPERSEDED, "the Model is ready") if ready else (reason, message)
+    states = {
+        ModelCondition.AVAILABLE: ready,
+        ModelCondition.PROGRESSING: not ready and not failed,
+        ModelCondition.DEGRADED: failed,
+    }
+    for type_, holds in states.items():
+        if holds:
+            conditions.set(type_, True, reason, message)
         else:
-            conditions.set(ModelCondition.PROGRESSING, True, reason, message)
-            _set_if_present(conditions, ModelCondition.DEGRADED, reason, message)
+            _set_if_present(conditions, type_, *over)
     if metadata.deletion_timestamp:
         conditions.set(ModelCondition.READY, False, ModelReason.TERMINATING, "the Model is being deleted")
-    elif outcome.phase is ModelPhase.READY:
+    elif ready:
         conditions.set(ModelCondition.READY, True, reason, "; ".join([message, *notes]))
     else:
         causes = ordered(outcome.causes)
-        why = reason if outcome.phase is ModelPhase.FAILED else ready_reason(causes)
+        why = reason if failed else ready_reason(causes)
         conditions.set(ModelCondition.READY, False, why, "; ".join([ready_message(causes), *notes]))
     return conditions
 

@@ -183,12 +183,11 @@ def _is_without_image(hardware: Hardware) -> bool:
 
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 """Variable with which llama.cpp uses host memory once a GPU is full."""
-_MEMORY_FLAGS = ("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft")
 
 
 def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
     """Return the use of memory. The slots share one cache; layers, experts and the cache may be in host memory."""
-    gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP.flags, _MEMORY_FLAGS)
+    gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP)
     others = {
         "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
         _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
@@ -220,5 +219,6 @@ LLAMACPP = Runtime(
     mistakes=mistakes,
     draft=draft,
     draft_is_model=True,
+    memory_flags=("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft"),
     use=use,
 )

@@ -58,7 +58,6 @@ class Serving:
 
     @property
     def revision(self) -> list[str]:
-        """Return the flag of a repository's revision."""
         revision = "" if self.path else source_of(self.model).revision
         return flag("--revision", None if self.has("--revision") else revision)
 
@@ -158,6 +157,10 @@ class Runtime:
     """Its message while ``config`` is valid."""
     judge: Callable[[InferenceServiceSpec], tuple[str, str] | None] = lambda _: None
     """The condition's reason and message while ``config`` is not valid."""
+    memory_share: float = 1.0
+    """Default fraction of a GPU's memory that the server takes for weights and cache."""
+    memory_flags: tuple[str, ...] = ()
+    """Options without a field that change the use of memory."""
     use: Callable[[InferenceServiceSpec, ModelSpec], Usage] = lambda *_: Usage(unknown=UNKNOWN_USE)
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """Draft model of speculative decoding, as the user wrote it; empty without one."""
@@ -233,30 +236,21 @@ def has_flag(args: Iterable[str], *spellings: str) -> bool:
 # Consequences of a service's options: the GPU memory they require, and those that its engine rejects.
 
 
-def memory_use(
-    spec: InferenceServiceSpec,
-    flags: Mapping[str, Flag],
-    others: Iterable[str],
-    share: float = 1.0,
-    ignored: Container[str] = (),
-) -> Usage:
-    """Return the use of memory that a server's options describe.
-
-    ``others`` are options without a field that change it, ``share`` is the fraction of the GPU's memory that the server
-    takes by default, and ``ignored`` are the paths of fields that have no effect.
-    """
+def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[str] = ()) -> Usage:
+    """Return the use of memory that a server's options describe; ``ignored`` are paths of fields without effect."""
+    flags = runtime.flags
     values: dict[Memory, dict[str, object]] = {kind: {} for kind in Memory}
     for path, option, value in flag_values(spec, flags):
         for kind in option.memory if path not in ignored else ():
             values[kind][path] = value
     spellings = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
-    extra = ["extraArgs"] if has_flag(spec.extra_args, *spellings, *others) else []
+    extra = ["extraArgs"] if has_flag(spec.extra_args, *spellings, *runtime.memory_flags) else []
     elsewhere = ", ".join([*values[Memory.HOST], *extra])
     return Usage(
         context=_last(values[Memory.CONTEXT]),
         cache=(_last(values[Memory.KEYS]) or "auto", _last(values[Memory.VALUES]) or "auto"),
         share=_last(values[Memory.SHARE]),
-        usual_share=share,
+        usual_share=runtime.memory_share,
         gpus=None if extra else _last(values[Memory.GPUS]),
         quantization=_last(values[Memory.WEIGHTS]) or "",
         elsewhere=f"{elsewhere} may keep a part of it in host memory" if elsewhere else "",

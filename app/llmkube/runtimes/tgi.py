@@ -43,12 +43,8 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("tgiConfig", "dtype"), message, "no-effect")
 
 
-DEFAULT_SHARE = 0.9
-"""Fraction of a GPU's memory that the server takes for weights and cache; no field changes it."""
-
-
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
-    return memory_use(spec, TGI.flags, (), DEFAULT_SHARE)
+    return memory_use(spec, TGI)
 
 
 TGI = Runtime(
@@ -65,5 +61,6 @@ TGI = Runtime(
     reads=("extraArgs", "tgiConfig"),
     config="tgiConfig",
     advice=warnings,
+    memory_share=0.9,
     use=use,
 )

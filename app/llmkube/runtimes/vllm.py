@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from enum import StrEnum
 from itertools import pairwise
 
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
@@ -21,12 +20,6 @@ SPECULATIVE_CONFIG = "--speculative-config"
 _NOT_SPECULATIVE = Speculative()
 DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
-
-
-class VLLMReason(StrEnum):
-    """Why ``VLLMSpecValid`` is false."""
-
-    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -102,20 +95,12 @@ def draft_problem(spec: InferenceServiceSpec) -> str:
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     problem = draft_problem(spec)
-    return (VLLMReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
-
-
-_MEMORY_FLAGS = (
-    *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
-    *("--swap-space", "--kv-offloading-size", "--enable-lora"),
-)
-DEFAULT_SHARE = 0.9
-"""Default of ``--gpu-memory-utilization``."""
+    return (InferenceReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     ignored = () if draft(spec) else ("vllmConfig.speculative",)
-    return memory_use(spec, VLLM.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
+    return memory_use(spec, VLLM, ignored)
 
 
 VLLM = Runtime(
@@ -142,5 +127,10 @@ VLLM = Runtime(
     draft=draft,
     draft_problem=draft_problem,
     draft_of=draft_of,
+    memory_share=0.9,
+    memory_flags=(
+        *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+        *("--swap-space", "--kv-offloading-size", "--enable-lora"),
+    ),
     use=use,
 )
