@@ -26,13 +26,13 @@ def command(*, namespace: str | None, context: str | None, watch: bool, output: 
     """Print a row per object; 0 when all are ready, 1 when one is not, 2 when the cluster cannot be read."""
     source = LiveCluster(context)
     rows = list_rows(source, namespace)
-    click.echo(_json(rows) if output == "json" else table(rows), nl=False)
+    click.echo(printing.as_json(rows) if output == "json" else table(rows), nl=False)
     while watch:
         time.sleep(EVERY_SECONDS)
         before, rows = rows, list_rows(source, namespace)
         changed = [row for row in rows if row not in before]
         if changed:
-            click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
+            click.echo(printing.as_json(changed) if output == "json" else table(changed, head=False), nl=False)
     return 0 if all(row.ready == "True" for row in rows) else 1
 
 
@@ -48,16 +48,13 @@ class Row:
     cause: str = ""
 
 
-ObjectRow = tuple[CustomResource, Json, "Row"]
-
-
 def list_rows(source: ObjectSource, namespace: str | None) -> list[Row]:
-    """Return every served object; raise :class:`Unreadable` where none of the kinds is installed or may be read."""
+    """Return the row of every served object, as :func:`rows_with_objects` has them."""
     return [row for _, _, row in rows_with_objects(source, namespace)]
 
 
-def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[ObjectRow]:
-    """As :func:`list_rows`, with the objects."""
+def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[tuple[CustomResource, Json, Row]]:
+    """Return every served object. Raises :class:`Unreadable` where none of the kinds is installed or may be read."""
     held = [(kind, source.objects(kind.api_version, kind.kind, namespace)) for kind in served()]
     if all(objects is None for _, objects in held):
         raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")
@@ -116,7 +113,3 @@ def table(rows: list[Row], *, head: bool = True) -> str:
         cells = [("NAMESPACE", "OBJECT", "READY", "CAUSE"), *cells] if cells else []
     widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(3)]
     return printing.lines(f"{a:{widths[0]}}  {b:{widths[1]}}  {c:{widths[2]}}  {d}".rstrip() for a, b, c, d in cells)
-
-
-def _json(rows: list[Row]) -> str:
-    return printing.as_json(rows)

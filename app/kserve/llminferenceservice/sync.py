@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from app.hooks.kept import Kept, as_json, is_scaled_to_zero, keep
-from app.hooks.protocol import SyncResponse
+from app.hooks.kept import as_json, is_scaled_to_zero, keep
+from app.hooks.protocol import Kept, SyncResponse
 from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
 from app.kserve.llminferenceservice.plan import effective_spec, is_stopped
 from app.kserve.llminferenceservice.status import features_state, refused, status
@@ -58,7 +58,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _answer(service, outcome, _kept_templates(request, effective.document), now)
     router = route_requests(effective.spec, context)
     router.causes += [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
-    children = as_json([*workloads.children, *router.children])
+    children = as_json([*workloads.children, *router.children], request)
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
     features = features_state(effective.spec, context)
     outcome = Outcome(

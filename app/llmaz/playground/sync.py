@@ -24,7 +24,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
         stopped = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
         return SyncResponse(status=stopped, children=kept_children(request))
     autoscaler = horizontal_pod_autoscaler(playground, decided)
-    children = as_json([service(playground, decided), *([autoscaler] if autoscaler else [])])
+    children = as_json([service(playground, decided), *([autoscaler] if autoscaler else [])], request)
     metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)
     observed = get(request.children.services, metadata.name, metadata.namespace)
     scaling = scaling_state(get(request.children.autoscalers, metadata.name, metadata.namespace), now)

@@ -1,6 +1,7 @@
 """The children of a service: Deployment, Service, autoscaler and PodMonitor. Source: LK-3.3, LK-4, LK-D.8."""
 
-from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
+from app.hooks.kept import desired_replicas, keep_child, kept_selector
+from app.hooks.protocol import Kept
 from app.kube import desired
 from app.kube.base import Json
 from app.kube.merge import find

@@ -33,7 +33,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     if observation.problem:
         return SyncResponse(status, keep(request.children), outcome.resync)
     desired = _job(model_plan, observation, model.status, request.related, settings, now)
-    return SyncResponse(status, _children(model_plan, request.children, desired, settings), outcome.resync)
+    return SyncResponse(status, _children(model_plan, request, desired, settings), outcome.resync)
 
 
 def _plan(model: Model, request: Request, settings: Settings) -> ModelPlan:
@@ -115,10 +115,10 @@ def _job(
     return job(plan, plan.download, attempt + (current is not None), keys, settings)
 
 
-def _children(plan: ModelPlan, children: ModelChildren, desired: Job | None, settings: Settings) -> Sequence[Json]:
+def _children(plan: ModelPlan, request: Request, desired: Job | None, settings: Settings) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
-    others = (child for child in sorted_values(children.claims) if child.metadata.name != plan.claim)
+    others = (child for child in sorted_values(request.children.claims) if child.metadata.name != plan.claim)
     kept = [keep_child(child) for child in others]
     if desired is None:
-        return as_json(kept)
-    return as_json([*kept, *([claim(plan, settings)] if plan.makes_claim else []), desired])
+        return as_json(kept, request)
+    return as_json([*kept, *([claim(plan, settings)] if plan.makes_claim else []), desired], request)
