@@ -95,7 +95,7 @@ def sync(
     )
     conditions = Conditions(widget.status.conditions, meta.generation, now)
     conditions.set("Ready", True, "Fine")
-    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=as_json([deployment]))
+    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=as_json([deployment], request))
 
 
 def invalid(widget: Resource[Any, WidgetStatus], errors: Sequence[field.Error], now: datetime) -> WidgetStatus:

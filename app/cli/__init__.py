@@ -60,14 +60,11 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve the command's name, with a suggestion for a misspelt one."""
-        if self.get_command(ctx, args[0]) is None:
+        if args[0] not in (commands := self.list_commands(ctx)):
             from app.kube.correction import closest_name
 
-            near = closest_name(args[0], self.list_commands(ctx))
-        else:
-            near = ""
-        if near:
-            ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')
+            if near := closest_name(args[0], commands):
+                ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -48,13 +48,13 @@ def ensure(current: Bundle | None, names: Sequence[str], now: datetime) -> Bundl
     Each certificate is renewed when two thirds of its life are over. A new CA does not end the trust in the old one, so
     that servers and clients may learn of it one after the other.
     """
-    usable = current.ca if current and _usable_ca(current.ca, now) else None
-    ca = usable or new_ca(now)
-    trusted = _trusted(ca, current.trusted if current else "", now)
-    leaf = (
-        current.leaf if current and usable and _usable_leaf(current.leaf, ca, names, now) else new_leaf(ca, names, now)
-    )
-    return Bundle(ca=ca, leaf=leaf, trusted=trusted)
+    certificate = _certificate(current.ca) if current else None
+    if current is None or certificate is None or _renewal_due(certificate, now):
+        ca = new_ca(now)
+        return Bundle(ca, new_leaf(ca, names, now), _trusted(ca, current.trusted if current else "", now))
+    usable = _usable_leaf(current.leaf, certificate, names, now)
+    leaf = current.leaf if usable else new_leaf(current.ca, names, now)
+    return Bundle(current.ca, leaf, _trusted(current.ca, current.trusted, now))
 
 
 def new_ca(now: datetime) -> KeyPair:
@@ -114,17 +114,12 @@ def _builder(
     )
 
 
-def _usable_ca(ca: KeyPair, now: datetime) -> bool:
-    certificate = _certificate(ca)
-    return certificate is not None and not _renewal_due(certificate, now)
-
-
-def _usable_leaf(leaf: KeyPair, ca: KeyPair, names: Sequence[str], now: datetime) -> bool:
+def _usable_leaf(leaf: KeyPair, ca: x509.Certificate, names: Sequence[str], now: datetime) -> bool:
     certificate = _certificate(leaf)
     if certificate is None or _renewal_due(certificate, now):
         return False
     try:
-        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(ca.certificate.encode()))
+        certificate.verify_directly_issued_by(ca)
         covered = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound):
         return False

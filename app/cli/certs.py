@@ -10,6 +10,7 @@ CronJob of manifests/overlays/quickstart do: it keeps what is there, renews what
 With --out-dir it keeps plain files instead.
 """
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,7 +21,6 @@ import click
 from app.cli import authority, options, trust, yaml
 from app.cli.kubeapi import ApiError, Client, ConflictError
 from app.installation import NAME, NAMESPACE
-from app.kube.base import Json
 from app.settings import Settings
 
 _PATH = click.Path(path_type=Path)
@@ -58,52 +58,49 @@ def command(
     if through_api:
         try:
             client = _client(kube_api, kube_ca_file, kube_token_file)
-            return apply(client, trust.Clients.installed(), secret, names, datetime.now(UTC))
+            return apply(client, secret, names, datetime.now(UTC))
         except ApiError as error:
             print(f"modelhooks certs: {error}", file=sys.stderr)
             return 1
     if out_dir:
         return keep_in_directory(out_dir, names, datetime.now(UTC))
     bundle = authority.ensure(None, names, datetime.now(UTC))
-    objects = [trust.secret(secret, bundle), *trust.declared(trust.Clients.installed(), bundle.trusted)]
+    objects = [trust.secret(secret, bundle), *trust.declared(bundle.trusted)]
     print(yaml.dump_all(objects), end="")
     return 0
 
 
-def apply(client: Client, clients: trust.Clients, secret: trust.SecretName, names: Sequence[str], now: datetime) -> int:
+def apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: datetime) -> int:
     """Bring the Secret and everything that has to trust it to the certificates of now.
 
-    The trust is written before the certificate that needs it: a new CA is known everywhere when it is first seen.
-    A Job may run before an installer has come to the controllers; it is an error, so that the Job runs again.
+    Another run may be faster to write the Secret: then its CA is the one to trust, and all starts again. A Job may run
+    before an installer has come to the controllers; it is an error, so that the Job runs again.
     """
-    if not any(client.get(path) for path in clients.composite_controller_paths):
+    controllers = [item.path for item in trust.trusting_objects() if item.kind == "CompositeController"]
+    if not any(map(client.get, controllers)):
         print("no CompositeController of modelhooks exists; the installation's manifests create them", file=sys.stderr)
         return 1
-    for attempt in range(ATTEMPTS):
-        held = client.get(secret.path)
-        if held is None:
-            print(f"{secret.path} does not exist; the installation's manifests create it", file=sys.stderr)
-            return 1
-        current = trust.bundle_of(held)
-        bundle = authority.ensure(current, names, now)
-        written = trust.spread(client, clients, bundle.trusted)
-        if bundle != current and not _write(client, secret, held, bundle, last=attempt + 1 == ATTEMPTS):
-            continue
-        for path in [*written, *([secret.path] if bundle != current else [])]:
-            print(f"written: {path}")
-        return 0
-    raise AssertionError("the last attempt returns or raises")
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(ConflictError):
+            return _apply(client, secret, names, now)
+    return _apply(client, secret, names, now)
 
 
-def _write(client: Client, secret: trust.SecretName, held: Json, bundle: authority.Bundle, *, last: bool) -> bool:
-    """Write the Secret unless another run was faster: then its CA is the one to trust, and all starts again."""
-    try:
-        client.merge_patch(secret.path, trust.secret_patch(held, bundle))
-    except ConflictError:
-        if last:
-            raise
-        return False
-    return True
+def _apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: datetime) -> int:
+    """Write the trust before the certificate that needs it: a new CA is known everywhere when it is first seen."""
+    held = client.get(secret.path)
+    if held is None:
+        print(f"{secret.path} does not exist; the installation's manifests create it", file=sys.stderr)
+        return 1
+    current = trust.bundle_of(held)
+    bundle = authority.ensure(current, names, now)
+    written = trust.spread(client, bundle.trusted)
+    if bundle != current:
+        client.patch(secret.path, trust.secret_patch(held, bundle))
+        written.append(secret.path)
+    for path in written:
+        print(f"written: {path}")
+    return 0
 
 
 def keep_in_directory(directory: Path, names: Sequence[str], now: datetime) -> int:

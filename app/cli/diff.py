@@ -17,9 +17,9 @@ import orjson
 
 from app.cli import CommandError, options, printing
 from app.cli.changes import Change, compare, shown
-from app.cli.files import collect
+from app.cli.files import collect, nothing_served
 from app.cli.kinds import find
-from app.cli.manifests import Manifest
+from app.cli.manifests import Manifest, ManifestFiles
 from app.cli.offline import desired, direct, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -79,16 +79,20 @@ def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children
         return before, after
     if before is not None or after is not None:
         raise NotComparable("one is a recorded answer and the other is not")
-    others = _manifests(world.related, world.exclude)
-    first, second = ([*_manifests([path], world.exclude), *others] for path in (old, new))
+    others = _readable(world.related, world.exclude).manifests
+    sides = [(path, _readable([path], world.exclude)) for path in (old, new)]
+    for path, reading in sides:
+        if not any(served(manifest) for manifest in [*reading.manifests, *others]):
+            raise NotComparable(f"{path}: {nothing_served(reading)}")
+    first, second = ([*reading.manifests, *others] for _, reading in sides)
     return applied(first, second, world.namespace, world.without)
 
 
-def _manifests(paths: Sequence[str], exclude: Sequence[str]) -> list[Manifest]:
+def _readable(paths: Sequence[str], exclude: Sequence[str]) -> ManifestFiles:
     reading = collect(paths, exclude)
     if reading.findings:
         raise NotComparable("\n".join(["a file that cannot be read:", *map(str, reading.findings)]))
-    return reading.manifests
+    return reading
 
 
 def differences(old: Children, new: Children) -> list[ChildDifference]:
@@ -167,8 +171,6 @@ def applied(
     if first != second:
         _refuse_invalid(new, second)
     for manifests in (old, new):
-        if not any(served(manifest) for manifest in manifests):
-            raise NotComparable("no object of a kind that is served")
         _refuse_several(manifests, namespace)
     old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
     cluster = settled(old, namespace, without, first)

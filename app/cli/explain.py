@@ -117,7 +117,7 @@ def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, wit
         hint = f"did you mean {go_quote(near)}?" if near else f"known: {plurals}"
         raise ManifestError(f"unknown resource {go_quote(names[0])}; {hint}")
     for resource in resources:
-        objects = on_cluster.of_kind(source, resource, namespace) or []
+        objects = source.objects(resource.api_version, resource.kind, namespace) or []
         for item in objects:
             if item["metadata"]["name"] == names[1]:
                 explained = _from_cluster(source, resource, item, namespace, without)
@@ -150,7 +150,7 @@ def _from_cluster(
     target = everything.pop((outer_key(document), inner_key(document)))
     owned = descendants(objects, document)
     pods = pods_of(objects, owned)
-    events = source.objects("v1", "Event", "events", namespace) or []
+    events = source.objects("v1", "Event", namespace) or []
     reference = f"{resource.kind.lower()}.{resource.group}/{target.name}"
     (explained,) = explain([target], namespace, without, list(everything.values()))
     return {

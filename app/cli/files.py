@@ -14,14 +14,15 @@ from typing import BinaryIO
 from app.cli.manifests import NOT_AN_OBJECT, Manifest, ManifestError, ManifestFiles, looks_like_manifest, values
 from app.limits import MAX_FILE_BYTES, MAX_IGNORE_FILE_BYTES
 
-SUFFIXES = (".yaml", ".yml", ".json")
+YAML_SUFFIXES = (".yaml", ".yml")
+SUFFIXES = (*YAML_SUFFIXES, ".json")
 VENDORED = frozenset({"node_modules", "vendor", "third_party", "site-packages", "__pycache__"})
 CHART = "Chart.yaml"
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
 TEMPLATES = "templates"
 GITIGNORE = ".gitignore"
-MAX_KINDS = 5
-"""Kinds that the message about files without served objects names."""
+MAX_LISTED = 5
+"""Kinds or files that a message names."""
 HELM_TEMPLATE, PATCH, EXCLUDED = "Helm template", "kustomize patch", "excluded file"
 HIDDEN, VENDORED_FILE = "hidden file", "vendored file"
 """Reasons to pass over a file, as nouns that can be counted."""
@@ -46,7 +47,7 @@ def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> ManifestFi
             name = os.fsencode(file).decode(errors="replace")  # as JSON can have it
             try:
                 with file.open("rb") as stream:
-                    _load(reading, stream, name)
+                    _load(reading, stream, name, named=not path.is_dir() and file.suffix in YAML_SUFFIXES)
             except OSError as error:
                 reading.findings.append(ManifestError(error.strerror or "cannot be read").finding(name))
     return reading
@@ -54,15 +55,19 @@ def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> ManifestFi
 
 def nothing_served(reading: ManifestFiles) -> str:
     """Return why there is nothing to check, and what to do about it."""
-    kinds = sorted({manifest.kind for manifest in reading.manifests if manifest.kind})
-    if kinds:
-        listed = f"{', '.join(kinds[:MAX_KINDS])}{', …' if len(kinds) > MAX_KINDS else ''}"
-        return f"no object of a kind that is served; the files have objects of kind {listed}"
+    if kinds := sorted({manifest.kind for manifest in reading.manifests if manifest.kind}):
+        return f"no object of a kind that is served; the files have objects of kind {listed(kinds)}"
     if reading.passed_over[HELM_TEMPLATE]:
         return "no object of a kind that is served; render the Helm templates first: helm template CHART | …"
     if reading.passed_over[PATCH]:
         return "no object of a kind that is served; build the kustomization first: kubectl kustomize FOLDER | …"
-    return "no object of a kind that is served; the files have no manifest (.yaml, .yml or .json)"
+    others = f"; passed over: {listed([*reading.others])}" if reading.others else ""
+    return f"no object of a kind that is served; the files have no manifest (.yaml, .yml or .json){others}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and whether there are more."""
+    return f"{', '.join(names[:MAX_LISTED])}{', …' if len(names) > MAX_LISTED else ''}"
 
 
 def read(arguments: Iterable[str]) -> list[Manifest]:
@@ -77,7 +82,7 @@ def read(arguments: Iterable[str]) -> list[Manifest]:
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = False) -> None:
+def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = False, named: bool = False) -> None:
     """Decode a file and add its objects."""
     content = stream.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
@@ -87,14 +92,14 @@ def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = 
         reading.findings.append(ManifestError(problem).finding(file))
     else:
         try:
-            reading.add(content.decode("utf-8-sig"), file, whole=whole)
+            reading.add(content.decode("utf-8-sig"), file, whole=whole, named=named)
         except UnicodeDecodeError as error:
             if whole or looks_like_manifest(content.decode("utf-8-sig", "replace")):
                 line = content[: error.start].count(b"\n") + 1
                 problem = f"is not UTF-8: byte 0x{content[error.start]:02x}; save the file as UTF-8"
                 reading.findings.append(ManifestError(problem, line=line).finding(file))
             else:
-                reading.passed_over[NOT_AN_OBJECT] += 1
+                reading.pass_over(file, NOT_AN_OBJECT)
 
 
 # What is left out.

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from math import ceil
+from pathlib import Path
+from string import Template
 
 import click
 
@@ -29,6 +31,7 @@ NAME_MAX = 40
 _VLLM_SHARE = 0.9
 _SERVER_GIB = 1
 """Host memory of llama.cpp besides the file, with a context of this length."""
+_TEMPLATES = Path(__file__).with_name("templates")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -52,10 +55,6 @@ class Request:
     @property
     def is_file(self) -> bool:
         return self.model.endswith(".gguf")
-
-    @property
-    def shown(self) -> str:
-        return self.model.rpartition("/")[2] if self.is_file else self.model
 
     @property
     def question(self) -> Question:
@@ -92,7 +91,7 @@ class Request:
 @click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
 def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> int:
     """Print the manifest; 2 for a model or a GPU that cannot be used."""
-    click.echo(_WRITERS[family](_request(family, model, gpu, gpus, parameters, name)), nl=False)
+    click.echo(_manifest(family, _request(family, model, gpu, gpus, parameters, name)), nl=False)
     return 0
 
 
@@ -142,161 +141,22 @@ def _name_of(model: str) -> str:
     return label if label[:1].isalpha() else f"m-{label}"
 
 
-@dataclass(frozen=True)
-class _Engine:
-    """The server of a model of LLMKube, and the fields that are its own."""
-
-    name: str
-    note: str
-    """A comment about the source."""
-    model_format: str
-    fields: str
-    """Of the service."""
-
-
-def _llmkube(request: Request) -> str:
-    engine = _file(request) if request.is_file else _repository(request)
-    return f"""\
-# {request.shown}, served by {engine.name}. Check: modelhooks validate FILE
-apiVersion: inference.llmkube.dev/v1alpha1
-kind: Model
-metadata:
-  name: {request.name}
-spec:
-  # {engine.note}
-  source: {request.model}
-  format: {engine.model_format}
-{_hardware(request)}---
-apiVersion: inference.llmkube.dev/v1alpha1
-kind: InferenceService
-metadata:
-  name: {request.name}
-spec:
-  modelRef: {request.name}
-  replicas: 1
-{engine.fields}"""
-
-
-_CONTEXT = "# Tokens of a request and its answer together; more take more memory."
-
-
-def _file(request: Request) -> _Engine:
-    return _Engine(
-        "llama.cpp",
-        "Downloaded once into a cache of the namespace. A private file needs sourceSecretRef.",
-        "gguf",
-        f"""\
-  {_CONTEXT}
-  contextSize: {CONTEXT}
-  resources:
-    cpu: "2"
-    # The file and the server.
-    memory: {request.memory}Gi
-""",
+def _manifest(family: str, request: Request) -> str:
+    """Fill in the template for the family and the kind of address; one of a file depends on the GPU, too."""
+    form = "repository"
+    if request.is_file:
+        form = "file-gpu" if request.gpu else "file-cpu"
+    template = Template(_TEMPLATES.joinpath(f"{family}-{form}.yaml").read_text())
+    return template.substitute(
+        name=request.name,
+        model=request.model,
+        file=request.model.rpartition("/")[2],
+        context=CONTEXT,
+        memory=request.memory,
+        note=f"{request.note[:1].upper()}{request.note[1:]}.",
+        gpu=request.gpu_name,
+        gpus=request.gpus,
+        gpu_memory=request.gpu.mebibytes if request.gpu else 0,
+        product=request.gpu_name.partition(" ")[0],
+        parallelism=f"\n  parallelism:\n    tensor: {request.gpus}" if request.gpus > 1 else "",
     )
-
-
-def _repository(request: Request) -> _Engine:
-    return _Engine(
-        "vLLM",
-        "A repository of the Hugging Face Hub. A gated one needs vllmConfig.hfTokenSecretRef in the service below.",
-        "safetensors",
-        f"""\
-  runtime: vllm
-  # vLLM downloads the repository itself.
-  skipModelInit: true
-  vllmConfig:
-    {_CONTEXT}
-    maxModelLen: {CONTEXT}
-    # The GPUs that share the model.
-    tensorParallelSize: {request.gpus}
-""",
-    )
-
-
-def _hardware(request: Request) -> str:
-    if request.gpu is None:
-        return ""
-    return f"""\
-  hardware:
-    accelerator: cuda
-    gpu:
-      enabled: true
-{_note(request, 6)}      count: {request.gpus}
-      # Memory of one GPU ({request.gpu.name}): validate and fit compare the model with it.
-      memory: {request.gpu.mebibytes}Mi
-"""
-
-
-def _note(request: Request, indent: int) -> str:
-    return f"{' ' * indent}# {request.note[:1].upper()}{request.note[1:]}.\n" if request.note else ""
-
-
-def _llmaz(request: Request) -> str:
-    return f"""\
-# {request.model}, served by the BackendRuntime vllm. Check: modelhooks validate FILE
-apiVersion: llmaz.io/v1alpha1
-kind: OpenModel
-metadata:
-  name: {request.name}
-spec:
-  familyName: {request.name}
-  source:
-    modelHub:
-      modelID: {request.model}
-  inferenceConfig:
-    flavors:
-      - name: gpu
-        limits:
-{_note(request, 10)}          nvidia.com/gpu: {request.gpus}
-        # Choose the nodes by a label of yours, for example:
-        # nodeSelector:
-        #   nvidia.com/gpu.product: NVIDIA-{request.gpu_name.partition(" ")[0]}
----
-apiVersion: inference.llmaz.io/v1alpha1
-kind: Playground
-metadata:
-  name: {request.name}
-spec:
-  replicas: 1
-  modelClaim:
-    modelName: {request.name}
-  backendRuntimeConfig:
-    backendName: vllm
-    {_CONTEXT}
-    args: ["--max-model-len", "{CONTEXT}"]
-"""
-
-
-def _kserve(request: Request) -> str:
-    parallelism = f"  parallelism:\n    tensor: {request.gpus}\n" if request.gpus > 1 else ""
-    return f"""\
-# {request.model}, served by the preset of KServe. Check: modelhooks validate FILE
-apiVersion: serving.kserve.io/v1alpha2
-kind: LLMInferenceService
-metadata:
-  name: {request.name}
-spec:
-  model:
-    uri: hf://{request.model}
-    name: {request.model}
-  replicas: 1
-{parallelism}  template:
-    # Choose the nodes by a label of yours, for example:
-    # nodeSelector:
-    #   nvidia.com/gpu.product: NVIDIA-{request.gpu_name.partition(" ")[0]}
-    containers:
-      - name: main
-        {_CONTEXT}
-        args: ["--max-model-len", "{CONTEXT}"]
-        resources:
-          limits:
-{_note(request, 12)}            nvidia.com/gpu: "{request.gpus}"
-  # Uncomment for a route through the Gateway of the installation:
-  # router:
-  #   gateway: {{}}
-  #   route: {{}}
-"""
-
-
-_WRITERS = {"llmkube": _llmkube, "llmaz": _llmaz, "kserve": _kserve}

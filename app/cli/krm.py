@@ -21,8 +21,6 @@ from app.cli.world import outer_key
 from app.cli.yaml import dump
 from app.kube.base import Json
 
-LIST = "ResourceList"
-
 
 @click.command(help=options.doc(__doc__))
 @options.offline
@@ -42,7 +40,7 @@ def command(*, world: options.World) -> int:
     children = {_key(child): child for answer in answers for child in answer["children"]}
     present = {_key(item) for item in items}
     items += [child for key, child in children.items() if key not in present]
-    result: Json = {"apiVersion": "config.kubernetes.io/v1", "kind": LIST, "items": items}
+    result: Json = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items}
     if findings:
         result["results"] = [_result(finding) for finding in findings]
     click.echo(dump(result), nl=False)

@@ -42,8 +42,7 @@ class Client:
     def __init__(self, url: str, ca: str, token: str) -> None:
         self._address = urlsplit(url)
         if self._address.scheme != "https":
-            message = f"{url} is not an https address, and a token must not travel in the clear"
-            raise ApiError(message)
+            raise ApiError(f"{url} is not an https address, and a token must not travel in the clear")
         self._tls = trusting(ca)
         self._token = token
 
@@ -61,13 +60,9 @@ class Client:
         """Read one object; ``None`` if it does not exist."""
         return self._call("GET", path)
 
-    def merge_patch(self, path: str, patch: Json) -> None:
-        """Patch one object with a JSON merge patch."""
-        self._call("PATCH", path, patch, "application/merge-patch+json")
-
-    def strategic_merge_patch(self, path: str, patch: Json) -> None:
-        """Patch one built-in object, the lists of which are merged by their key."""
-        self._call("PATCH", path, patch, "application/strategic-merge-patch+json")
+    def patch(self, path: str, patch: Json, merge: str = "merge") -> None:
+        """Patch one object: ``merge`` replaces its lists, ``strategic-merge`` merges those of a built-in one."""
+        self._call("PATCH", path, patch, f"application/{merge}-patch+json")
 
     def _call(self, method: str, path: str, body: Json | None = None, content_type: str = "") -> Json | None:
         address = self._address
@@ -85,8 +80,7 @@ class Client:
             response = connection.getresponse()
             return _answer(method, path, response.status, response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
-            message = f"{method} {path}: {error}"
-            raise ApiError(message) from error
+            raise ApiError(f"{method} {path}: {error}") from error
         finally:
             connection.close()
 
@@ -100,8 +94,7 @@ def _answer(method: str, path: str, status: int, body: bytes) -> Json | None:
         raise ApiError(_problem(method, path, status, body))
     document = json.loads(body)
     if not isinstance(document, dict):
-        message = f"{method} {path}: the answer is not an object"
-        raise ApiError(message)
+        raise ApiError(f"{method} {path}: the answer is not an object")
     return document
 
 

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterable
-from functools import cache
 from typing import Any, Protocol
 
 from app.cli import CommandError
@@ -27,9 +26,7 @@ class Unreadable(CommandError):
 
 
 class ObjectSource(Protocol):
-    def objects(
-        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
-    ) -> list[Json] | None:
+    def objects(self, api_version: str, kind: str, namespace: str | None) -> list[Json] | None:
         """Every object of a kind, of one namespace or of all; ``None`` if it is not installed or may not be read."""
 
 
@@ -52,31 +49,22 @@ class LiveCluster:
         except (ConfigError, OSError) as error:
             raise Unreadable(str(error)) from None
 
-    def objects(
-        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
-    ) -> list[Json] | None:
+    def objects(self, api_version: str, kind: str, namespace: str | None) -> list[Json] | None:
         import httpx2
-        from lightkube.core.exceptions import ApiError
 
-        where = {"namespace": namespace or "*"} if namespaced else {}
+        where = {"namespace": namespace or "*"} if is_namespaced(api_version, kind) else {}
         client: Any = self._client
         try:
-            listed = client.list(_class(api_version, kind, plural, namespaced=namespaced), **where)
+            listed = client.list(_class(api_version, kind), **where)
             return [{"apiVersion": api_version, "kind": kind, **item.to_dict()} for item in listed]
-        except ApiError as error:
-            if error.status.code in (403, 404):
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code in (403, 404):
                 return None
-            raise Unreadable(f"{plural}: {error}") from None
-        except httpx2.HTTPStatusError as error:  # a group that is not served at all is answered in plain text
-            if error.response.status_code == 404:
-                return None
-            raise Unreadable(f"{plural}: {error}") from None
+            raise Unreadable(f"{plural(kind)}: {error}") from None
         except httpx2.HTTPError as error:
             raise Unreadable(f"the API server does not answer: {error}") from None
 
-    async def changes(
-        self, api_version: str, kind: str, plural: str, *, label: str = "", namespaced: bool = True
-    ) -> AsyncIterator[tuple[str, Json]]:
+    async def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
         """The objects of a kind that have the label, in all namespaces, and what happens to them, without an end.
 
         ``ADDED``, ``MODIFIED`` or ``DELETED``, and the object. A cluster that does not answer is asked again, as is
@@ -84,16 +72,16 @@ class LiveCluster:
         """
         import httpx2
         from lightkube import AsyncClient, operators
-        from lightkube.core.exceptions import ApiError, LoadResourceError
+        from lightkube.core.exceptions import LoadResourceError
 
-        resource = _class(api_version, kind, plural, namespaced=namespaced)
-        where: dict[str, object] = {"namespace": "*"} if namespaced else {}
+        resource = _class(api_version, kind)
+        where: dict[str, object] = {"namespace": "*"} if is_namespaced(api_version, kind) else {}
         if label:
             where["labels"] = {label: operators.exists()}
         client: Any = AsyncClient(self._config)
         try:
             while True:
-                with contextlib.suppress(ApiError, LoadResourceError, httpx2.HTTPError):
+                with contextlib.suppress(LoadResourceError, httpx2.HTTPError):
                     async for action, item in client.watch(resource, **where):
                         yield action, {"apiVersion": api_version, "kind": kind, **item.to_dict()}
                 await asyncio.sleep(RETRY_SECONDS)
@@ -101,19 +89,16 @@ class LiveCluster:
             await client.aclose()
 
 
-def _class(api_version: str, kind: str, plural: str, *, namespaced: bool) -> object:
+def _class(api_version: str, kind: str) -> Any:
     """Return lightkube's class of a kind. It refuses to make a second class of one kind, so each is made once."""
-    with _MAKING:
-        return _create_class(api_version, kind, plural, namespaced)
-
-
-@cache
-def _create_class(api_version: str, kind: str, plural: str, namespaced: bool) -> Any:
-    from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+    from lightkube import generic_resource
 
     group, _, version = api_version.rpartition("/")
-    create: Any = create_namespaced_resource if namespaced else create_global_resource
-    return create(group, version, kind, plural)
+    library: Any = generic_resource
+    namespaced, of_cluster = library.create_namespaced_resource, library.create_global_resource
+    create = namespaced if is_namespaced(api_version, kind) else of_cluster
+    with _MAKING:
+        return library.get_generic_resource(api_version, kind) or create(group, version, kind, plural(kind))
 
 
 _MAKING = threading.Lock()
@@ -126,35 +111,25 @@ def served() -> list[CustomResource]:
     return [kind.resource for kind in all_kinds()]
 
 
-def of_kind(source: ObjectSource, resource: CustomResource, namespace: str | None) -> list[Json] | None:
-    """The objects of one of our kinds; ``None`` where the kind is not installed or may not be read."""
-    return source.objects(
-        resource.api_version, resource.kind, resource.plural, namespace, namespaced=resource.namespaced
-    )
-
-
 def readable_objects(source: ObjectSource, resource: CustomResource, document: Json, namespace: str) -> list[Json]:
     """Return the pods and all objects that an object's hooks may read: the input of ``explain``.
 
     An object may lead to another of its family, so all kinds of the family and their children are read too: of the
     namespace, and of each other one that the customize hook names.
     """
-    family = [item for item in served() if item.family == resource.family]
-    documents = [document for item in family for document in of_kind(source, item, namespace) or ()]
-    kinds = {child.key: (child.api_version, child.kind, child.plural) for item in family for child in item.children}
-    for item in family:
-        kind = find(item.api_version, item.kind)
-        for key in related_keys(kind) if kind else ():
-            name, _, api_version = key.partition(".")
-            kinds.setdefault(key, (api_version, name, plural(name)))
-    ours = {f"{item.kind}.{item.api_version}" for item in family}
-    for key, (api_version, name, resources) in {**kinds, "Pod.v1": ("v1", "Pod", "pods")}.items():
-        if key not in ours:
-            namespaced = is_namespaced(api_version, name)
-            documents += source.objects(api_version, name, resources, namespace, namespaced=namespaced) or ()
+    family = [kind for kind in all_kinds() if kind.resource.family == resource.family]
+    keys = [
+        *(f"{kind.resource.kind}.{kind.resource.api_version}" for kind in family),
+        *(child.key for kind in family for child in kind.resource.children),
+        *(key for kind in family for key in related_keys(kind)),
+        "Pod.v1",
+    ]
+    kinds = dict.fromkeys((api_version, name) for name, _, api_version in (key.partition(".") for key in keys))
+    documents = [item for kind in kinds for item in source.objects(*kind, namespace) or ()]
     for api_version, resources, other in _selected_elsewhere(document, documents, namespace):
-        for name in {name for version, name, listed in kinds.values() if (version, listed) == (api_version, resources)}:
-            documents += source.objects(api_version, name, resources, other) or ()
+        for kind in kinds:
+            if (api_version, resources) == (kind[0], plural(kind[1])):
+                documents += source.objects(*kind, other) or ()
     return documents
 
 

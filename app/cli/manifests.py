@@ -37,6 +37,10 @@ class NotAnObject(ManifestError):
     """Readable, and no object of Kubernetes, such as a list."""
 
 
+class NotYaml(ManifestError):
+    """A syntax error."""
+
+
 @dataclass(frozen=True, eq=False)
 class Manifest:
     """One object of a file, unlike any other. ``node`` is its YAML, for :meth:`position`."""
@@ -107,24 +111,33 @@ class ManifestFiles:
     findings: list[Finding] = dataclass_field(default_factory=list)
     lines: dict[str, list[str]] = dataclass_field(default_factory=dict)
     passed_over: Counter[str] = dataclass_field(default_factory=Counter)
+    others: dict[str, None] = dataclass_field(default_factory=dict)
+    """The files with documents that are not manifests, in order."""
 
-    def add(self, text: str, file: str, *, whole: bool = False) -> None:
+    def add(self, text: str, file: str, *, whole: bool = False, named: bool = False) -> None:
         """Add the objects of a file's text, and pass over what is not a manifest.
 
         ``whole``: every document is meant as an object, such as in an editor, and what is not one is a finding.
+        ``named``: the user named the file, so a syntax error is a finding even if the text is not like a manifest.
         """
-        self.lines[file] = lines = text.splitlines()
-        if not whole and not looks_like_manifest(text):
-            self.passed_over[NOT_AN_OBJECT if lines else "empty file"] += 1
-            del self.lines[file]
+        lines = text.splitlines()
+        if not (whole or looks_like_manifest(text) or (named and _is_broken(text, file))):
+            self.pass_over(file, NOT_AN_OBJECT if lines else "empty file")
             return
+        self.lines[file] = lines
         for document in _documents(text, file):
             if isinstance(document, Manifest) and (whole or document.looks_complete):
                 self.manifests.append(document)
             elif isinstance(document, ManifestError) and (whole or not isinstance(document, NotAnObject)):
                 self.findings.append(document.finding(file))
             else:
-                self.passed_over[NOT_AN_OBJECT] += 1
+                self.pass_over(file, NOT_AN_OBJECT)
+
+    def pass_over(self, file: str, reason: str) -> None:
+        """Count a file or document that is left out."""
+        self.passed_over[reason] += 1
+        if reason == NOT_AN_OBJECT:
+            self.others[file] = None
 
 
 NOT_AN_OBJECT = "other document"
@@ -151,18 +164,14 @@ def parse(text: str, file: str) -> list[Manifest]:
 
 def values(text: str, file: str) -> list[object]:
     """Return each document of a YAML text as JSON. Raise :class:`ManifestError` for the first that is not."""
-    try:
-        return [_Builder(file).value(node) for node in _compose(text, file)]
-    except yaml.YAMLError as error:
-        line, column, message = explain(error, text.splitlines())
-        raise ManifestError(message, file, line, column) from None
+    return [_Builder(file).value(node) for node in _compose(text, file)]
 
 
 def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     """Return every object of a YAML stream, and an error for each document that cannot be read."""
     try:
         nodes = _compose(text, file)
-    except (yaml.YAMLError, ManifestError):
+    except ManifestError:
         yield from _one_by_one(text, file)
         return
     for node in nodes:
@@ -170,12 +179,27 @@ def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
 
 
 def _compose(text: str, file: str) -> list[yaml.Node]:
-    """Parse the documents of a YAML stream. Raise :class:`ManifestError` for one that is too deep or too large."""
+    """Parse the documents of a YAML stream.
+
+    Raise :class:`NotYaml` for a syntax error, and :class:`ManifestError` for a document that is too deep or too large.
+    """
     try:
         check_bounds(text)
+        return list(yaml.compose_all(text, Loader=LOADER))
     except ExcessError as error:
         raise _wrong(error.event, file, error.reason) from None
-    return list(yaml.compose_all(text, Loader=LOADER))
+    except yaml.YAMLError as error:
+        line, column, message = explain(error, text.splitlines())
+        raise NotYaml(message, file, line, column) from None
+
+
+def _is_broken(text: str, file: str) -> bool:
+    """Report whether a text has a syntax error."""
+    try:
+        _compose(text, file)
+    except ManifestError as error:
+        return isinstance(error, NotYaml)
+    return False
 
 
 def _one_by_one(text: str, file: str) -> Iterator[Manifest | ManifestError]:
@@ -189,9 +213,6 @@ def _one_by_one(text: str, file: str) -> Iterator[Manifest | ManifestError]:
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         try:
             nodes = _compose("\n" * start + "\n".join(lines[start:end]) + "\n", file)
-        except yaml.YAMLError as error:
-            line, column, message = explain(error, lines[:end])
-            yield ManifestError(message, file, line, column)
         except ManifestError as error:
             yield error
         else:

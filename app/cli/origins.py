@@ -23,7 +23,7 @@ from app.cli.changes import ABSENT, compare
 from app.cli.kinds import find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
-from app.cli.store import Store, owner
+from app.cli.store import Store
 from app.cli.world import inner_key, outer_key
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
@@ -73,8 +73,8 @@ def origins(
 ) -> list[Origin]:
     """The values of every pod that the parent leads to, with their sources, in the order of the pod's fields.
 
-    What is templates is added to ``known``, and an object that differs from an earlier one in names alone is not tried
-    again: its pods have to differ in the same names, and in nothing else.
+    What is found is added to ``attributions``. An object that differs from an earlier one in names alone is not tried
+    again; its pods must differ in the same names, and in nothing else.
     """
     attributions = {} if attributions is None else attributions
     tracer = _Tracer(cluster, kind, parent)
@@ -98,7 +98,7 @@ def origins(
 
 def _signature(cluster: Cluster, kind: AnyKind, parent: Json, tracer: _Tracer) -> str:
     """Return the inputs of the experiments, with a number in place of each name, namespace and uid."""
-    read = [parent, *(o for o in cluster.objects.values() if o is not parent and not _owned(o, cluster))]
+    read = [parent, *(o for o in cluster.objects.values() if o is not parent and not _is_child(o))]
     names = dict.fromkeys(name for document in read for name in _names(document["metadata"]) if name)
     numbers = {name: f"<{number}>" for number, name in enumerate(names)}
     text = orjson.dumps([kind.resource.kind, read, tracer.pods]).decode()
@@ -289,8 +289,10 @@ def _groups(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -
         yield _Group(experiments, partial(_all_altered, document))
     names = [
         name
-        for name in type(settings).model_fields
-        if name.startswith(f"{kind.resource.family}_") or name == "cluster_domain"
+        for name, info in type(settings).model_fields.items()
+        if (name.startswith(f"{kind.resource.family}_") or name == "cluster_domain")
+        and get_origin(info.annotation) is not Literal  # an edition of built-in presets, which the kind names itself
+        and _alternative(getattr(settings, name)) is not ABSENT
     ]
     yield _Group(
         [
@@ -310,17 +312,13 @@ def _all_altered(document: Json, cluster: Cluster, experiments: Sequence[_Experi
     """A cluster in which all these fields of an object have other values; those without another are absent."""
     changed = document
     for experiment in reversed(experiments):  # the positions of earlier fields stay
-        changed = _with(changed, experiment.path.segments, next(iter(_alternatives(experiment.value)), ABSENT))
+        changed = _with(changed, experiment.path.segments, _alternative(experiment.value))
     return replace(cluster, objects=Store({**cluster.objects, _key(document): changed}))
 
 
 def _all_settings(settings: Settings, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
     """A cluster in which all these settings have other values."""
-    values = {
-        str(experiment.path): alternatives[0]
-        for experiment in experiments
-        if not _is_literal(settings, str(experiment.path)) and (alternatives := _alternatives(experiment.value))
-    }
+    values = {str(experiment.path): _alternative(experiment.value) for experiment in experiments}
     return replace(cluster, send=direct(settings.model_copy(update=values)), answers={})
 
 
@@ -329,14 +327,15 @@ def _readable(cluster: Cluster, parent: Json) -> Iterator[tuple[Json, str]]:
     yield parent, ""
     for key, document in cluster.objects.items():
         read = document["kind"] == "ConfigMap" or find(document["apiVersion"], document["kind"]) is not None
-        if read and key != _key(parent) and not _owned(document, cluster):
+        if read and key != _key(parent) and not _is_child(document):
             yield document, f"{document['kind']}/{document['metadata']['name']} "
 
 
-def _owned(document: Json, cluster: Cluster) -> bool:
-    """Report whether the object is the child of another served object, which then has set its fields."""
-    uid = owner(document)
-    return bool(uid) and any(parent["metadata"]["uid"] == uid for _, parent in cluster.parents())
+def _is_child(document: Json) -> bool:
+    """Report whether the object is the child of a served object, which then has set its fields."""
+    references = document["metadata"].get("ownerReferences") or ()
+    owners = [reference for reference in references if reference.get("controller")]
+    return any(find(reference.get("apiVersion", ""), reference.get("kind", "")) is not None for reference in owners)
 
 
 def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Path, object]]:
@@ -354,10 +353,10 @@ def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Pat
 
 
 def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
-    """The scalars of a document, by the positions they have; conditions are words about it only."""
+    """The scalars of a document, by the positions they have; conditions and the generation only tell about it."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            if key != "conditions":
+            if key not in ("conditions", "observedGeneration"):
                 yield from _located(item, path.child(key))
     elif isinstance(value, list) and value:
         for position, item in enumerate(value):
@@ -367,10 +366,10 @@ def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
 
 
 def _altered(cluster: Cluster, document: Json, path: Path, value: object) -> Iterator[Cluster]:
-    """Clusters in which the field is absent, then such in which it has another value."""
+    """A cluster in which the field is absent, then one in which it has another value."""
     key = outer_key(document), inner_key(document)
-    alternatives = _alternatives(value)
-    for new in (*([] if path.segments == ("metadata", "name") else [ABSENT]), *alternatives):
+    absent = [] if path.segments == ("metadata", "name") else [ABSENT]
+    for new in dict.fromkeys([*absent, _alternative(value)]):
         changed = _with(document, path.segments, new)
         yield replace(cluster, objects=Store({**cluster.objects, **_namesakes(cluster, value, new), key: changed}))
 
@@ -402,28 +401,23 @@ def _with(document: Any, segments: tuple[str | int, ...], value: object) -> Any:
 _AMOUNT = re.compile(r"([0-9]+)(\D*)")
 
 
-def _alternatives(value: object) -> list[object]:
+def _alternative(value: object) -> object:
+    """Return another value of the same type; absent for one without, such as an empty list."""
     if isinstance(value, bool):
-        return [not value]
+        return not value
     if isinstance(value, int):
-        return [value + 1, value - 1]
+        return value + 1
     if isinstance(value, float):
-        return [value / 2]
+        return value / 2
     if isinstance(value, str):
         amount = _AMOUNT.fullmatch(value)
-        return [f"{int(amount[1]) + 1}{amount[2]}"] if amount else [f"{value}x", f"x{value}"]
-    return []
+        return f"{int(amount[1]) + 1}{amount[2]}" if amount else f"{value}x"
+    return ABSENT
 
 
 def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
-    if _is_literal(settings, name):
-        return  # an edition of built-in presets, which the kind names itself
-    for value in _alternatives(getattr(settings, name)):
-        yield replace(cluster, send=_send_with(settings, name, value), answers={})
-
-
-def _is_literal(settings: Settings, name: str) -> bool:
-    return get_origin(type(settings).model_fields[name].annotation) is Literal
+    value = _alternative(getattr(settings, name))
+    yield replace(cluster, send=_send_with(settings, name, value), answers={})
 
 
 @lru_cache(maxsize=256)

@@ -35,13 +35,7 @@ from app.kube.base import Json
 @options.output("yaml", "json")
 @options.offline
 @click.option("--status", is_flag=True, help="Also the status of each object, once everything runs.")
-def command(
-    *,
-    files: tuple[str, ...],
-    output: str,
-    world: options.World,
-    status: bool,
-) -> int:
+def command(*, files: tuple[str, ...], output: str, world: options.World, status: bool) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
     findings = all_findings(reading, others.manifests, world.namespace, world.without)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
-import orjson
-
+from app.cli.apply import canonical
 from app.cli.findings import Finding
 from app.cli.manifests import Manifest
 from app.cli.offline import identity
@@ -67,9 +66,7 @@ def _name(manifest: Manifest, versions: list[Manifest]) -> str:
 
 
 def _same(one: Manifest, other: Manifest) -> bool:
-    return orjson.dumps(one.document, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
-        other.document, option=orjson.OPT_SORT_KEYS
-    )
+    return canonical(one.document) == canonical(other.document)
 
 
 def _findings(versions: list[Manifest]) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import click
 
 from app.cli import options, printing
-from app.cli.live import LiveCluster, ObjectSource, Unreadable, of_kind, ready, served
+from app.cli.live import LiveCluster, ObjectSource, Unreadable, ready, served
+from app.installation import METACONTROLLER_API
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 
@@ -25,13 +26,13 @@ def command(*, namespace: str | None, context: str | None, watch: bool, output: 
     """Print a row per object; 0 when all are ready, 1 when one is not, 2 when the cluster cannot be read."""
     source = LiveCluster(context)
     rows = list_rows(source, namespace)
-    click.echo(_json(rows) if output == "json" else table(rows), nl=False)
+    click.echo(printing.as_json(rows) if output == "json" else table(rows), nl=False)
     while watch:
         time.sleep(EVERY_SECONDS)
         before, rows = rows, list_rows(source, namespace)
         changed = [row for row in rows if row not in before]
         if changed:
-            click.echo(_json(changed) if output == "json" else table(changed, head=False), nl=False)
+            click.echo(printing.as_json(changed) if output == "json" else table(changed, head=False), nl=False)
     return 0 if all(row.ready == "True" for row in rows) else 1
 
 
@@ -47,17 +48,14 @@ class Row:
     cause: str = ""
 
 
-ObjectRow = tuple[CustomResource, Json, "Row"]
-
-
 def list_rows(source: ObjectSource, namespace: str | None) -> list[Row]:
-    """Return every served object; raise :class:`Unreadable` where none of the kinds is installed or may be read."""
+    """Return the row of every served object, as :func:`rows_with_objects` has them."""
     return [row for _, _, row in rows_with_objects(source, namespace)]
 
 
-def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[ObjectRow]:
-    """As :func:`list_rows`, with the objects."""
-    held = [(resource, of_kind(source, resource, namespace)) for resource in served()]
+def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[tuple[CustomResource, Json, Row]]:
+    """Return every served object. Raises :class:`Unreadable` where none of the kinds is installed or may be read."""
+    held = [(kind, source.objects(kind.api_version, kind.kind, namespace)) for kind in served()]
     if all(objects is None for _, objects in held):
         raise Unreadable("none of the eight kinds is installed on this cluster, or none may be read")
     return [
@@ -98,9 +96,7 @@ def _unanswered(source: ObjectSource, resource: CustomResource, *, anyone: bool)
     """Return why the object has no status yet."""
     if anyone:
         return "not answered yet"
-    controllers = source.objects(
-        "metacontroller.k8s.io/v1alpha1", "CompositeController", "compositecontrollers", None, namespaced=False
-    )
+    controllers = source.objects(METACONTROLLER_API, "CompositeController", None)
     parents = [(controller.get("spec") or {}).get("parentResource") or {} for controller in controllers or ()]
     if controllers is not None and not any(parent.get("resource") == resource.plural for parent in parents):
         return "no CompositeController declares this kind; apply metacontroller/ of this release"
@@ -117,7 +113,3 @@ def table(rows: list[Row], *, head: bool = True) -> str:
         cells = [("NAMESPACE", "OBJECT", "READY", "CAUSE"), *cells] if cells else []
     widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(3)]
     return printing.lines(f"{a:{widths[0]}}  {b:{widths[1]}}  {c:{widths[2]}}  {d}".rstrip() for a, b, c, d in cells)
-
-
-def _json(rows: list[Row]) -> str:
-    return printing.as_json(rows)

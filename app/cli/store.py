@@ -1,6 +1,7 @@
 """The objects of a cluster in memory, found by kind, by owner and by name without a search through all of them."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Mapping
 
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
@@ -9,24 +10,19 @@ Key = tuple[str, str]
 """Metacontroller's keys: ``Deployment.apps/v1`` and ``namespace/name``."""
 
 
-class Store(MutableMapping[Key, Json]):
+class Store(UserDict[Key, Json]):
     """Objects by kind and name. Who owns an object, and its labels, are read when it is put here."""
 
     def __init__(self, objects: Mapping[Key, Json] | None = None) -> None:
-        self._objects: dict[Key, Json] = {}
         self._kinds: dict[str, dict[str, Json]] = {}
         self._owned: dict[str, dict[Key, Json]] = {}
         self._labelled: dict[tuple[str, str, str], dict[str, Json]] = {}
-        for key, document in (objects or {}).items():
-            self[key] = document
-
-    def __getitem__(self, key: Key) -> Json:
-        return self._objects[key]
+        super().__init__(objects or {})
 
     def __setitem__(self, key: Key, document: Json) -> None:
-        if key in self._objects:
+        if key in self.data:
             self._forget(key)
-        self._objects[key] = document
+        self.data[key] = document
         self._kinds.setdefault(key[0], {})[key[1]] = document
         if uid := owner(document):
             self._owned.setdefault(uid, {})[key] = document
@@ -38,13 +34,7 @@ class Store(MutableMapping[Key, Json]):
         del self._kinds[key[0]][key[1]]
         if not self._kinds[key[0]]:
             del self._kinds[key[0]]
-        del self._objects[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._objects)
-
-    def __len__(self) -> int:
-        return len(self._objects)
+        del self.data[key]
 
     def of_kind(self, outer: str) -> Mapping[str, Json]:
         """The objects of one kind by ``namespace/name``."""
@@ -59,7 +49,7 @@ class Store(MutableMapping[Key, Json]):
         return self._labelled.get((outer, label, value), {})
 
     def _forget(self, key: Key) -> None:
-        document = self._objects[key]
+        document = self.data[key]
         self._owned.get(owner(document), {}).pop(key, None)
         for label, value in _labels(document).items():
             self._labelled.get((key[0], label, value), {}).pop(key[1], None)

@@ -157,8 +157,13 @@ class _Conversion:
             for keys, _, value in _values_at(self.read["service"], link):
                 self._add(facts, "link", value, ("service", keys))
         if "service" in self.parts:
-            facts.setdefault("runtime", _Fact(self.source.runtime))
+            runtime = facts.pop("runtime", _Fact(self.source.runtime))
+            return {"runtime": runtime, **facts}  # others depend on it
         return facts
+
+    def _value(self, name: str) -> str:
+        """Return the value of a fact as a string; empty without such a fact."""
+        return str(self.facts[name].value) if name in self.facts else ""
 
     def _add(self, facts: dict[str, _Fact], name: str, value: object, place: Place) -> str:
         """Add a fact, or another field that has its value. Return why the field is ignored, or an empty string."""
@@ -188,14 +193,11 @@ class _Conversion:
             reason_given = [why for (_, keys), why in self.unread.items() if keys[1:2] in (("source",), ("model",))]
             return reason_given[0] if reason_given else "its model is not among the files; --with reads more of them"
         self._begin()
-        runtime = self.facts.pop("runtime", None)
-        ordered = {**({"runtime": runtime} if runtime else {}), **self.facts}  # others depend on it
-        self.facts = ordered
-        for name, fact in ordered.items():
+        for name, fact in self.facts.items():
             self._write(name, fact)
         if "address" not in self.placed:
             return self.refused["address"]
-        required = self.target.required(str(self.facts["address"].value), str(runtime.value if runtime else ""))
+        required = self.target.required(self._value("address"), self._value("runtime"))
         for part, keys, value in required:
             if part in self.made and not list(_values_at(self.made[part], keys)):
                 _put(self.made[part], keys, value)
@@ -205,7 +207,6 @@ class _Conversion:
     def _begin(self) -> None:
         """Return the objects with their types, names, and the link between the two."""
         target = self.target
-        service_name = self.facts["name"].value if "name" in self.facts else ""
         if "service" in self.parts:
             self.made["service"] = _object(target.service)
         if target.model is None:
@@ -215,7 +216,7 @@ class _Conversion:
             self.made["model"]["metadata"]["namespace"] = self.facts["namespace"].value
         if "service" not in self.parts:
             return
-        name = self.facts["model name"].value if "model name" in self.facts else service_name
+        name = self._value("model name") or self._value("name")
         _put(self.made["service"], target.links[0], name)
         self.placed["link"] = "service", target.links[0]
         if "model name" not in self.facts:
@@ -225,10 +226,8 @@ class _Conversion:
     def _write(self, name: str, fact: _Fact) -> None:
         if name in self.placed:
             return
-        if name in self.target.implied:
-            self.placed[name] = next(iter(self.made)), ()
-            return
-        if name == "served name" and fact.value == self.target.serves_as(str(self.facts["address"].value)):
+        served = name == "served name" and fact.value == self.target.serves_as(self._value("address"))
+        if served or name in self.target.implied:
             self.placed[name] = next(iter(self.made)), ()
             return
         reason = self._against(name)
@@ -339,13 +338,15 @@ def path_of(keys: Keys) -> Path:
 
 def leaves(value: object, keys: Keys = ()) -> Iterator[tuple[Keys, object]]:
     """Every value that has none below it; an empty map or list is one."""
-    items: Iterable[tuple[Step, object]] = ()
-    if isinstance(value, dict):
-        items = value.items()
-    elif isinstance(value, list):
-        items = enumerate(value)
-    below = [leaf for key, item in items for leaf in leaves(item, (*keys, key))]
+    below = [leaf for key, item in _items(value) for leaf in leaves(item, (*keys, key))]
     yield from below or [(keys, value)]
+
+
+def _items(value: object) -> Iterable[tuple[Step, Any]]:
+    """Return the keys or positions of a map or a list, with their values; nothing for any other value."""
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 def _values_at(
@@ -355,19 +356,11 @@ def _values_at(
     if not path:
         yield keys, each, value
         return
-    step, rest = path[0], path[1:]
-    if step == EACH and isinstance(value, dict):
-        for key, item in value.items():
-            yield from _values_at(item, rest, (*keys, key), key)
-    elif step == MAIN and isinstance(value, list):
-        for position, item in enumerate(value):
-            if isinstance(item, dict) and item.get("name") == "main":
-                yield from _values_at(item, rest, (*keys, position), each)
-    elif isinstance(step, int):
-        if isinstance(value, list) and step < len(value):
-            yield from _values_at(value[step], rest, (*keys, step), each)
-    elif isinstance(value, dict) and step in value:
-        yield from _values_at(value[step], rest, (*keys, step), each)
+    step = path[0]
+    for key, item in _items(value):
+        is_main = step == MAIN and isinstance(item, dict) and item.get("name") == "main"
+        if is_main or step in (EACH, key):
+            yield from _values_at(item, path[1:], (*keys, key), str(key) if step == EACH else each)
 
 
 def _put(document: Json, path: tuple[Step, ...], value: object) -> None:
@@ -410,8 +403,5 @@ def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tupl
     causes = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
     if len(set(causes)) == 1 and causes[0] is not None and len(keys) > 1:
         return [(keys, value, causes[0])]
-    if isinstance(value, dict):
-        return [row for key, item in value.items() for row in _collapsed(item, (*keys, key), lost)]
-    if isinstance(value, list):
-        return [row for position, item in enumerate(value) for row in _collapsed(item, (*keys, position), lost)]
-    return [(keys, value, reason)] if (reason := lost.get(keys)) is not None else []
+    below = [row for key, item in _items(value) for row in _collapsed(item, (*keys, key), lost)]
+    return below or ([(keys, value, lost[keys])] if keys in lost else [])

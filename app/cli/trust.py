@@ -1,4 +1,4 @@
-"""The Secrets of certificates in a cluster, and the clients that must trust the CA.
+"""The Secrets of certificates in a cluster, and the objects that must have the CA.
 
 The Secret holds everything. The ValidatingWebhookConfiguration and the CustomResourceDefinitions with several versions
 take the CA as base64. A CompositeController or DecoratorController takes it as PEM, in ``spec.endpointConfigs``:
@@ -7,7 +7,7 @@ Metacontroller reads the CA again only when the ``spec`` changes, and no manifes
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -41,48 +41,29 @@ class SecretName:
 
 
 @dataclass(frozen=True, slots=True)
-class Clients:
-    """Those that have to trust the CA, by name."""
+class TrustingObject:
+    """An object that has to have the CA."""
 
-    webhook_configuration: str
-    webhooks: Sequence[str]
-    composite_controllers: Sequence[str]
-    hook_host: str
-    converted: Sequence[str] = ()
-    """Names of the CustomResourceDefinitions with a conversion webhook."""
-    decorator_controllers: Sequence[str] = ()
-
-    @classmethod
-    def installed(cls) -> "Clients":
-        """Those of our own manifests."""
-        from app.families import DECORATORS, RESOURCES
-
-        return cls(
-            webhook_configuration=NAME,
-            webhooks=[name for resource in RESOURCES for name in webhook_names(resource)],
-            composite_controllers=[controller_name(resource) for resource in RESOURCES],
-            hook_host=HOOK_HOST,
-            converted=[crd_name(resource) for resource in RESOURCES if resource.older],
-            decorator_controllers=[decorator.component for decorator in DECORATORS],
-        )
+    api_version: str
+    kind: str
+    name: str
 
     @property
-    def webhook_configuration_path(self) -> str:
-        return f"/apis/{ADMISSION_API}/validatingwebhookconfigurations/{self.webhook_configuration}"
+    def path(self) -> str:
+        return f"/apis/{self.api_version}/{self.kind.lower()}s/{self.name}"
 
-    @property
-    def definition_paths(self) -> list[str]:
-        """Paths of the CustomResourceDefinitions with several versions."""
-        return [f"/apis/{CRD_API}/customresourcedefinitions/{name}" for name in self.converted]
 
-    @property
-    def composite_controller_paths(self) -> list[str]:
-        return [f"/apis/{METACONTROLLER_API}/compositecontrollers/{name}" for name in self.composite_controllers]
+def trusting_objects() -> list[TrustingObject]:
+    """Return those of our own manifests; DecoratorControllers exist only if their component is installed."""
+    from app.families import DECORATORS, RESOURCES
 
-    @property
-    def decorator_controller_paths(self) -> list[str]:
-        """Path of the DecoratorControllers, which exist only if their component is installed."""
-        return [f"/apis/{METACONTROLLER_API}/decoratorcontrollers/{name}" for name in self.decorator_controllers]
+    definitions = [crd_name(resource) for resource in RESOURCES if resource.older]
+    return [
+        TrustingObject(ADMISSION_API, "ValidatingWebhookConfiguration", NAME),
+        *(TrustingObject(CRD_API, "CustomResourceDefinition", name) for name in definitions),
+        *(TrustingObject(METACONTROLLER_API, "CompositeController", controller_name(item)) for item in RESOURCES),
+        *(TrustingObject(METACONTROLLER_API, "DecoratorController", item.component) for item in DECORATORS),
+    ]
 
 
 def texts(bundle: Bundle) -> dict[str, str]:
@@ -122,39 +103,32 @@ def secret_patch(held: Json, bundle: Bundle) -> Json:
     return {"metadata": {"resourceVersion": held["metadata"]["resourceVersion"]}, "data": _data(bundle)}
 
 
-def declared(clients: Clients, trusted: str) -> list[Json]:
-    """Return what the clients lack, as objects for server-side apply beside those of the installation."""
-    bundle = _base64(trusted)
-    webhooks = [{"name": name, "clientConfig": {"caBundle": bundle}} for name in clients.webhooks]
-    metadata = {"name": clients.webhook_configuration}
-    admission = {"apiVersion": ADMISSION_API, "kind": "ValidatingWebhookConfiguration", "metadata": metadata}
-    conversion = {"strategy": "Webhook", "webhook": _conversion(bundle)}
-    definition = {"apiVersion": CRD_API, "kind": "CustomResourceDefinition"}
-    endpoints = [{"host": clients.hook_host, "caBundle": {"inline": trusted}}]
-    hooks = {"apiVersion": METACONTROLLER_API, "kind": "CompositeController"}
+def declared(trusted: str) -> list[Json]:
+    """Return what those objects lack, for server-side apply beside the manifests of the installation."""
+    from app.families import RESOURCES
+
+    bundle = {"clientConfig": {"caBundle": _base64(trusted)}}
+    names = [name for resource in RESOURCES for name in webhook_names(resource)]
+    parts: dict[str, Json] = {
+        "ValidatingWebhookConfiguration": {"webhooks": [{"name": name, **bundle} for name in names]},
+        "CustomResourceDefinition": {"spec": {"conversion": {"strategy": "Webhook", "webhook": bundle}}},
+        "CompositeController": {"spec": {"endpointConfigs": [{"host": HOOK_HOST, "caBundle": {"inline": trusted}}]}},
+    }
     return [
-        {**admission, "webhooks": webhooks},
-        *({**definition, "metadata": {"name": name}, "spec": {"conversion": conversion}} for name in clients.converted),
-        *(
-            {**hooks, "metadata": {"name": name}, "spec": {"endpointConfigs": endpoints}}
-            for name in clients.composite_controllers
-        ),
+        {"apiVersion": item.api_version, "kind": item.kind, "metadata": {"name": item.name}, **parts[item.kind]}
+        for item in trusting_objects()
+        if item.kind in parts
     ]
 
 
-def spread(client: Client, clients: Clients, trusted: str) -> list[str]:
-    """Make every client trust the CA; the result is the paths that were written, of those that were not up to date."""
-    controllers = [*clients.composite_controller_paths, *clients.decorator_controller_paths]
+def spread(client: Client, trusted: str) -> list[str]:
+    """Write the CA to every object that lacks it; return the paths that were written."""
     written = []
-    for paths, patch_of, send in (
-        ([clients.webhook_configuration_path], admission_patch, client.strategic_merge_patch),
-        (clients.definition_paths, conversion_patch, client.merge_patch),
-        (controllers, hooks_patch, client.merge_patch),
-    ):
-        for path in paths:
-            if (held := client.get(path)) and (patch := patch_of(held, trusted)):
-                send(path, patch)
-                written.append(path)
+    for item in trusting_objects():
+        patch_of, merge = _PATCHES[item.kind]
+        if (held := client.get(item.path)) and (patch := patch_of(held, trusted)):
+            client.patch(item.path, patch, merge)
+            written.append(item.path)
     return written
 
 
@@ -180,7 +154,7 @@ def conversion_patch(definition: Json, trusted: str) -> Json | None:
         return None
     patch: Json = {}
     if client.get("caBundle") != _base64(trusted):
-        patch["spec"] = {"conversion": {"webhook": _conversion(_base64(trusted))}}
+        patch["spec"] = {"conversion": {"webhook": {"clientConfig": {"caBundle": _base64(trusted)}}}}
     injected = [key for key in definition["metadata"].get("annotations") or {} if key.startswith(_INJECTED)]
     if injected:
         patch["metadata"] = {"annotations": dict.fromkeys(injected)}
@@ -188,10 +162,6 @@ def conversion_patch(definition: Json, trusted: str) -> Json | None:
 
 
 _INJECTED = "cert-manager.io/inject-"
-
-
-def _conversion(bundle: str) -> Json:
-    return {"clientConfig": {"caBundle": bundle}}
 
 
 def hooks_patch(controller: Json, trusted: str) -> Json | None:
@@ -207,6 +177,15 @@ def hooks_patch(controller: Json, trusted: str) -> Json | None:
             trusting[index] = {**trusting[index], "caBundle": {"inline": trusted}}
     # A merge patch replaces lists as a whole.
     return {"spec": {"endpointConfigs": trusting}} if trusting != endpoints else None
+
+
+_PATCHES: dict[str, tuple[Callable[[Json, str], Json | None], str]] = {
+    "ValidatingWebhookConfiguration": (admission_patch, "strategic-merge"),
+    "CustomResourceDefinition": (conversion_patch, "merge"),
+    "CompositeController": (hooks_patch, "merge"),
+    "DecoratorController": (hooks_patch, "merge"),
+}
+"""What an object of each kind lacks, and how that is merged."""
 
 
 def _hosts(spec: Json) -> list[str]:

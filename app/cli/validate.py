@@ -21,7 +21,7 @@ from pathlib import Path
 import click
 
 from app.cli import CommandError, options
-from app.cli.files import collect, nothing_served
+from app.cli.files import collect, listed, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied, entries_of, fixes
 from app.cli.kinds import find_version, not_served, type_problem
@@ -126,7 +126,8 @@ def print_findings(findings: list[Finding], lines: Lines, output: str, checked: 
 
 def _summary(checked: int, errors: int, warnings: int, reading: ManifestFiles) -> str:
     passed = [counted(count, noun) for noun, count in sorted(reading.passed_over.items()) if count]
-    left_out = f" (passed over: {', '.join(passed)})" if passed else ""
+    others = f"; no manifest in {listed([*reading.others])}" if reading.others else ""
+    left_out = f" (passed over: {', '.join(passed)}{others})" if passed else ""
     return f"{counted(checked, 'object')} checked, {counted(errors, 'error')}, {counted(warnings, 'warning')}{left_out}"
 
 

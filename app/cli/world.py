@@ -43,6 +43,7 @@ CLUSTER_SCOPED = frozenset(
         *("ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io"),
         *("CSIDriver.storage.k8s.io", "StorageClass.storage.k8s.io", "DeviceClass.resource.k8s.io"),
         "CustomResourceDefinition.apiextensions.k8s.io",
+        "CompositeController.metacontroller.k8s.io",
         *("GatewayClass.gateway.networking.k8s.io", "IngressClass.networking.k8s.io"),
         *("PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
     }
@@ -159,7 +160,8 @@ def _names(type_: type[msgspec.Struct]) -> tuple[str, ...]:
 def _candidates(rule: Json, outer: str, objects: Store) -> Iterable[tuple[str, Json]]:
     """The objects that a rule may select: those it names in a namespace, or those with the rarest label it wants."""
     names, namespace, held = rule.get("names"), rule.get("namespace"), objects.of_kind(outer)
-    if not names or not namespace:
+    kind, _, api_version = outer.partition(".")
+    if not names or (not namespace and is_namespaced(api_version, kind)):
         labels = (rule.get("labelSelector") or {}).get("matchLabels") or {}
         groups = [objects.labelled(outer, label, value) for label, value in labels.items()]
         return min(groups, key=len, default=held).items()

@@ -1,7 +1,6 @@
 """Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import msgspec
 import orjson
@@ -9,7 +8,7 @@ from msgspec import Raw
 
 from app.hooks import response
 from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
-from app.hooks.protocol import observed_children
+from app.hooks.protocol import AnyRequest, Applied, Kept, observed_children
 from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, spec_replicas
@@ -37,13 +36,15 @@ def check_recorded(children: msgspec.Struct) -> None:
         )
 
 
-class Kept(dict[str, Any]):
-    """A child of an answer as it was last applied, independent of the parent's present spec."""
-
-
-def as_json(children: Iterable[object]) -> list[Json]:
+def as_json(children: Iterable[object], request: AnyRequest) -> list[Json]:
     """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON; :class:`Kept` ones as they are."""
-    return [child if isinstance(child, Kept) else msgspec.to_builtins(child) for child in children]
+    return [child if isinstance(child, Kept) else _as_json(child, request) for child in children]
+
+
+def _as_json(built: object, request: AnyRequest) -> Json:
+    child: Json = msgspec.to_builtins(built)
+    observed = request.observed.get((child["kind"], child["metadata"]["name"]))
+    return Applied(child) if observed is not None and observed.is_recorded(child) else child
 
 
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[Kept]:

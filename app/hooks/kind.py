@@ -155,7 +155,7 @@ def sync_answer(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
     try:
         check_recorded(request.children)
         answer = sync(kind, request, settings, now)
-        answer.children, waiting = keep_templates(answer.children, request.inputs, request.children)
+        answer.children, waiting = keep_templates(answer.children, request)
         if waiting:
             answer.status = noted(answer.status, waiting)
         return _encoded(kind, request, answer, waiting, settings, now)

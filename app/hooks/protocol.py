@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -64,7 +64,7 @@ class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
     finalizing: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class SyncRequest(Generic[ChildrenT, RelatedT]):
     """A call of a sync hook as the kinds get it: the body, and the inputs of the pod templates."""
 
@@ -72,6 +72,12 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
     children: ChildrenT
     related: RelatedT
     inputs: Inputs = field(default_factory=Inputs)
+
+    @cached_property
+    def observed(self) -> Mapping[tuple[str, str], ObservedObject]:
+        """The observed children by kind and name."""
+        groups = [group for _, group in observed_children(self.children)]
+        return {(child.kind, child.metadata.name): child for group in groups for child in group.values()}
 
 
 AnyRequest = SyncRequest[Any, Any]
@@ -116,6 +122,14 @@ class RelatedRule(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     namespace: str = ""
     names: tuple[str, ...] = ()
     label_selector: Json | None = None
+
+
+class Kept(dict[str, Any]):
+    """A child of an answer as it was last applied, independent of the parent's present spec."""
+
+
+class Applied(dict[str, Any]):
+    """A built child whose record is the same but for metadata: it was compared and checked when it was applied."""
 
 
 class SyncResponse(msgspec.Struct):

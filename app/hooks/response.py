@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from app.errors import ResponseError
-from app.hooks.protocol import RelatedRule, SyncAnswer, SyncResponse
+from app.hooks.protocol import Applied, RelatedRule, SyncAnswer, SyncResponse
 from app.hooks.sendable import faults
 from app.kube import field
 from app.kube.base import Json
@@ -77,7 +77,7 @@ def _check_children(children: Sequence[Json], namespace: str) -> None:
         for key in ("labels", "annotations"):
             if not all(isinstance(value, str) for value in (metadata.get(key) or {}).values()):
                 raise ResponseError(f"{where}: {key} that are not strings")
-        _check_values(child, where)
+        _check_values(metadata if isinstance(child, Applied) else child, where)
 
 
 def _check_values(value: object, where: str, *, merged: bool = True) -> None:

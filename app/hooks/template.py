@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import orjson
 
-from app.hooks.kept import Kept
 from app.hooks.keptfields import (
     FIELDS,
     TEMPLATES,
@@ -29,7 +28,7 @@ from app.hooks.keptfields import (
     union,
     without_rights,
 )
-from app.hooks.protocol import Inputs, Parent, observed_children
+from app.hooks.protocol import AnyRequest, Applied, Inputs, Kept, Parent
 from app.hooks.sendable import is_sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
@@ -70,22 +69,17 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], s
     )
 
 
-def keep_templates(
-    desired: Sequence[Json], parent_inputs: Inputs, children: msgspec.Struct
-) -> tuple[list[Json], list[str]]:
+def keep_templates(desired: Sequence[Json], request: AnyRequest) -> tuple[list[Json], list[str]]:
     """Return the desired children with the templates that are to stay, and the fields that wait for newer ones."""
-    observed = {
-        (child.kind, child.metadata.name): child
-        for key, group in observed_children(children)
-        if key.partition(".")[0] in TEMPLATES
-        for child in group.values()
-    }
-    waiting = []
+    parent_inputs, waiting = request.inputs, []
 
     def decide(child: Json) -> Json:
         if isinstance(child, Kept) or template_of(child) is None:
             return child
-        current, stamped = observed.get((child["kind"], child["metadata"]["name"])), _stamped(child, parent_inputs)
+        stamped = _stamped(child, parent_inputs)
+        current = request.observed.get((child["kind"], child["metadata"]["name"]))
+        if isinstance(child, Applied):
+            return Applied(stamped)
         if current is None:
             return stamped
         result = _choose(stamped, current, parent_inputs)

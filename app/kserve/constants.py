@@ -91,6 +91,11 @@ MODEL_VOLUMES = (PROVISION_VOLUME, CLAIM_VOLUME, IMAGE_VOLUME, ADAPTER_VOLUME, C
 """Volumes that are added to a pod to bring the model in."""
 MODEL_PATH = "/mnt/models"
 
+MODEL_SERVERS = (("template",), ("worker",), ("prefill", "template"), ("prefill", "worker"))
+"""Paths of the model servers' pods in a spec."""
+OPEN = "{{"
+"""Beginning of an action in a string that is a template."""
+
 PUBLIC_PORT = 8000
 """Port of the server for the workload Service, the pool, the routes and the routing sidecar."""
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
-from app.kserve.constants import MAIN
+from app.kserve.constants import MAIN, OPEN
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
 from app.kserve.modeluri import InvalidURL, parse, url_problem
 from app.kserve.sources import Provider, problem, provider, shown
-from app.kserve.spec.template.language import OPEN
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
@@ -176,9 +175,9 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
     if lora.max_cpu_adapters is not None and lora.max_cpu_adapters < (lora.max_adapters or 1):
         text = f"vLLM wants at least maxAdapters, {lora.max_adapters or 1}: each adapter on a GPU has a place in memory"
         yield field.advice(LORA.child("maxCpuAdapters"), text)
-    for workload, side in ((spec, SPEC), (spec.prefill, SPEC.child("prefill"))):
-        pods = () if workload is None else (("template", workload.template), ("worker", workload.worker))
-        yield from (ignored for key, pod in pods for ignored in _ignored_by_server(pod, side.child(key)))
+    for workload, path in spec.workloads():
+        for pod, pod_path in workload.pods(path):
+            yield from _ignored_by_server(pod, pod_path)
 
 
 def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:

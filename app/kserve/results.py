@@ -5,7 +5,7 @@ later phases, and leaves their conditions as they were.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.kserve.llminferenceservice.types import (
     TOP_LEVEL,
@@ -62,20 +62,20 @@ class WorkloadResult:
     """The phase stopped: observed workload and router children are kept, and conditions not in ``states`` too."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RouterResult:
-    """The router phase: endpoint picker, pool and route."""
+    """The router phase: endpoint picker, pool and route. Its steps add to it."""
 
-    children: Sequence[Json]
+    children: list[Json] = field(default_factory=list)
     """With what is kept of the observed ones, where the phase stopped."""
-    states: Mapping[str, ConditionState | None]
+    states: dict[str, ConditionState | None] = field(default_factory=dict)
     """By condition type; ``None`` removes a condition, and one that is not among them stays as it was."""
     url: str = ""
-    addresses: Sequence[ServiceAddress] | None = ()
+    addresses: list[ServiceAddress] | None = None
     """``None``: they and ``url`` stay as they were."""
     parts: Router | None = None
     """``status.router``; it counts unless the phase failed."""
-    causes: Sequence[Cause] = ()
+    causes: list[Cause] = field(default_factory=list)
     failed: bool = False
     """The phase stopped before its end."""
 

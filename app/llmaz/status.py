@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from app.hooks.kept import Kept, is_scaled_to_zero, keep_or_stop
-from app.hooks.protocol import AnyRequest, NoObjects, SyncRequest, SyncResponse
+from app.hooks.kept import is_scaled_to_zero, keep_or_stop
+from app.hooks.protocol import AnyRequest, Kept, NoObjects, SyncRequest, SyncResponse
 from app.kube import field
 from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions, since

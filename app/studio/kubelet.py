@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import IntEnum
 
 from app.cli.live import ready
+from app.cli.offline import NOW
 from app.kube.base import Json
-from app.studio.clock import Clock
 from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
 class PodPhase(IntEnum):
     """The phases of a pod."""
 
-    PENDING = 0
+    CREATED = 0
     SCHEDULED = 1
     """It has a node; its images are pulled."""
     INITIALIZING = 2
@@ -29,13 +30,20 @@ class PodPhase(IntEnum):
     """Its containers are ready; those of a Job have completed."""
 
 
-WORDS = {
-    PodPhase.PENDING: "created",
-    PodPhase.SCHEDULED: "scheduled",
-    PodPhase.INITIALIZING: "initializing",
-    PodPhase.RUNNING: "running",
-    PodPhase.READY: "ready",
-}
+@dataclass
+class Clock:
+    """Seconds since the manifests were applied; the simulation advances them."""
+
+    seconds: int = 0
+
+    def now(self) -> datetime:
+        """Return the time that hooks get."""
+        return NOW + timedelta(seconds=self.seconds)
+
+    @property
+    def text(self) -> str:
+        """The time as Kubernetes writes it."""
+        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
 def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
     """A pod's status in a phase; ``trouble`` is what holds it there. ``ends`` is True for a Job's pod."""
     held = trouble if trouble is not None and trouble.phase == phase else None
-    if phase is PodPhase.PENDING:
+    if phase is PodPhase.CREATED:
         if held is None:
             return {"phase": "Pending"}
         unscheduled = _condition("PodScheduled", False, clock, "Unschedulable", held.message)

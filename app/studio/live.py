@@ -43,9 +43,7 @@ class Watched(ObjectSource, Protocol):
     context: str
     """Name of the context, for messages."""
 
-    def changes(
-        self, api_version: str, kind: str, plural: str, *, label: str = "", namespaced: bool = True
-    ) -> AsyncIterator[tuple[str, Json]]:
+    def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
         """``ADDED``, ``MODIFIED`` or ``DELETED``, and the object, for each that has the label."""
 
 
@@ -97,11 +95,8 @@ class Live:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow(self, followed: CustomResource | ChildKind, queue: asyncio.Queue[models.LiveEvent]) -> None:
-        scoped, label = (followed.namespaced, "") if isinstance(followed, CustomResource) else (True, CONTROLLER_UID)
-        watched = self._source.changes(
-            followed.api_version, followed.kind, followed.plural, label=label, namespaced=scoped
-        )
-        async for action, document in watched:
+        label = "" if isinstance(followed, CustomResource) else CONTROLLER_UID
+        async for action, document in self._source.changes(followed.api_version, followed.kind, label):
             if isinstance(followed, CustomResource):
                 await queue.put(_event(action, document, _object(followed, document, row_of(followed, document))))
             elif action != "ADDED":  # a new one changes its parent's status too
@@ -129,7 +124,7 @@ class Live:
         )
 
     def _find(self, resource: CustomResource, namespace: str, name: str) -> Json:
-        for document in clusters.of_kind(self._source, resource, namespace or None) or ():
+        for document in self._source.objects(resource.api_version, resource.kind, namespace or None) or ():
             if document["metadata"]["name"] == name and document["metadata"].get("namespace", "") == namespace:
                 return document
         raise Unknown(f"no {resource.kind} is called {name} in namespace {namespace or '(none)'}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,26 +17,61 @@ if TYPE_CHECKING:
     from app.studio.simulation import Playback
 
 
+TroubleOf = Callable[[Json, int, int], Trouble | None]
+"""Returns what holds up a pod, by the pod, its index and the number of pods of its workload."""
+EventOf = Callable[["Playback"], str]
+"""Changes a run once everything runs, and returns what happened; empty if it does not concern these manifests."""
+
+
 @dataclass(frozen=True)
 class Scene:
-    """An event of a simulated run; ``trouble`` returns what holds up a pod."""
+    """An event of a simulated run."""
 
     name: str
     title: str
     description: str
     without: str
     """Why it may have no effect."""
-    trouble: Callable[[Json, int, int], Trouble | None] = lambda *_: None
-    """Called with the pod, its index and the number of pods of its workload."""
+    trouble: TroubleOf = lambda *_: None
     jobs: bool = False
     """True if it concerns pods of Jobs, too."""
     unbound: bool = False
     """True if claims stay unbound."""
-    event: Callable[[Playback], str] = lambda _: ""
-    """The event once everything runs; empty if it does not concern these manifests."""
+    event: EventOf = lambda _: ""
 
 
-def _image(pod: Json, _: int, __: int) -> Trouble:
+SCENES: dict[str, Scene] = {}
+
+
+def _trouble(
+    name: str, title: str, without: str, *, jobs: bool = False, unbound: bool = False
+) -> Callable[[TroubleOf], TroubleOf]:
+    """Make a scene of a function, whose docstring describes it."""
+
+    def register(trouble: TroubleOf) -> TroubleOf:
+        SCENES[name] = Scene(name, title, _description(trouble), without, trouble, jobs, unbound)
+        return trouble
+
+    return register
+
+
+def _event(name: str, title: str, without: str) -> Callable[[EventOf], EventOf]:
+    """As :func:`_trouble`, for what happens once everything runs."""
+
+    def register(event: EventOf) -> EventOf:
+        SCENES[name] = Scene(name, title, _description(event), without, event=event)
+        return event
+
+    return register
+
+
+def _description(function: Callable[..., object]) -> str:
+    return " ".join((function.__doc__ or "").split())
+
+
+@_trouble("image-pull-fails", "An image cannot be pulled", "no pod serves")
+def _image(pod: Json, *_: int) -> Trouble:
+    """The registry does not have the server's image."""
     first = pod["spec"]["containers"][0]
     name, image = first["name"], first.get("image", "")
     words = (
@@ -46,30 +81,38 @@ def _image(pod: Json, _: int, __: int) -> Trouble:
     return Trouble(PodPhase.SCHEDULED, "ImagePullBackOff", words, container=name)
 
 
-def _unscheduled(pod: Json, _: int, __: int) -> Trouble:
+@_trouble("unschedulable", "No node takes the pods", "no pod serves")
+def _unscheduled(pod: Json, *_: int) -> Trouble:
+    """All nodes lack what the server asks for, such as GPUs."""
     resources = [c.get("resources") or {} for c in pod["spec"]["containers"]]
     names = [name for r in resources for name in {**(r.get("limits") or {}), **(r.get("requests") or {})}]
     lacking = next((name for name in names if "/" in name), "memory")
     return Trouble(
-        PodPhase.PENDING,
+        PodPhase.CREATED,
         message=f"0/3 nodes are available: 3 Insufficient {lacking}. preemption: 0/3 nodes are available: "
         "3 No preemption victims found for incoming pod.",
     )
 
 
-def _killed(_: Json, __: int, ___: int) -> Trouble:
+@_trouble("out-of-memory", "The server runs out of memory", "no pod serves")
+def _killed(_: Json, *__: int) -> Trouble:
+    """The kernel kills the server at its memory limit, again and again."""
     return Trouble(PodPhase.RUNNING, "CrashLoopBackOff", exit_code=137, reason="OOMKilled")
 
 
-def _silent(pod: Json, _: int, __: int) -> Trouble | None:
+@_trouble("probe-fails", "The server does not answer its probe", "no container has a readiness probe")
+def _silent(pod: Json, *_: int) -> Trouble | None:
+    """The container runs, and is never ready."""
     probed = next((c["name"] for c in pod["spec"]["containers"] if "readinessProbe" in c), "")
     return Trouble(PodPhase.RUNNING, container=probed) if probed else None
 
 
-def _unbound(pod: Json, _: int, __: int) -> Trouble | None:
+@_trouble("claim-pending", "A volume claim stays pending", "no pod mounts a volume claim", jobs=True, unbound=True)
+def _unbound(pod: Json, *_: int) -> Trouble | None:
+    """Nothing provides a volume for the claims."""
     claims = [v for v in pod["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
     words = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-    return Trouble(PodPhase.PENDING, message=words) if claims else None
+    return Trouble(PodPhase.CREATED, message=words) if claims else None
 
 
 _REPOSITORY = 1, "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error: Repository Not Found"
@@ -81,6 +124,9 @@ DOWNLOADERS = {
 """Containers that download a model, with the exit code and message for a file that does not exist."""
 
 
+_NO_DOWNLOAD = "no container downloads a model before a server starts"
+
+
 def _downloader(pod: Json) -> tuple[Json, PodPhase] | None:
     """Return the container that downloads, and the phase of the pod in which it runs."""
     for part, phase in (("initContainers", PodPhase.INITIALIZING), ("containers", PodPhase.RUNNING)):
@@ -90,12 +136,21 @@ def _downloader(pod: Json) -> tuple[Json, PodPhase] | None:
     return None
 
 
-def _not_found(pod: Json, _: int, __: int) -> Trouble | None:
+@_trouble(
+    "download-not-found",
+    "The model's address answers 404",
+    "no container downloads a model before a server starts",
+    jobs=True,
+)
+def _not_found(pod: Json, *_: int) -> Trouble | None:
+    """What downloads the model before the server starts does not find it."""
     downloader = _downloader(pod)
     return _ended(pod, *downloader, *DOWNLOADERS[downloader[0]["name"]]) if downloader else None
 
 
-def _checksum(pod: Json, _: int, __: int) -> Trouble | None:
+@_trouble("checksum-wrong", "The model has another checksum", "no Model with a sha256 is downloaded", jobs=True)
+def _checksum(pod: Json, *_: int) -> Trouble | None:
+    """The file that is downloaded is not the one that the Model's sha256 demands."""
     downloader = _downloader(pod)
     environment = (downloader[0].get("env") or ()) if downloader else ()
     expected = next((e.get("value", "") for e in environment if e["name"] == "MODEL_SHA256"), "")
@@ -112,12 +167,15 @@ def _ended(pod: Json, container: Json, phase: PodPhase, code: int, words: str) -
     return Trouble(phase, waiting, words, exit_code=code, container=container["name"])
 
 
+@_trouble("half-ready", "Half of the replicas are ready", "no workload has more than one replica")
 def _half(_: Json, number: int, count: int) -> Trouble | None:
+    """The containers of the others are still being made."""
     return Trouble(PodPhase.SCHEDULED, "ContainerCreating") if number >= (count + 1) // 2 else None
 
 
+@_event("scaled-up", "The autoscaler scales up", "no autoscaler may ask for more replicas")
 def _scale(playback: Playback) -> str:
-    """Let every autoscaler ask for its maximum number of replicas."""
+    """Once everything runs, load asks for as many replicas as are allowed."""
     events = []
     for document in list(playback.cluster.objects.values()):
         target = playback.cluster.objects.get(scaled(document) or ("", ""))
@@ -131,8 +189,11 @@ def _scale(playback: Playback) -> str:
     return "; ".join(events)
 
 
+@_event("node-lost", "A node is lost", "no pod serves")
 def _lose_node(playback: Playback) -> str:
-    """Take away the node of the first pod of each workload."""
+    """Once everything runs, the node of the first pod does not answer any more; after five minutes its pods are
+    created again.
+    """  # noqa: D205 - the page shows it as one sentence
     placed = [
         [pod for pod in playback.pods(workload) if "nodeName" in pod["spec"]]
         for workload in playback.workloads()
@@ -141,88 +202,6 @@ def _lose_node(playback: Playback) -> str:
     lost = [pods[0] for pods in placed if pods]
     playback.lose(lost)
     return "a node does not answer any more" if lost else ""
-
-
-SCENES: Mapping[str, Scene] = {
-    scene.name: scene
-    for scene in (
-        Scene(
-            "image-pull-fails",
-            "An image cannot be pulled",
-            "The registry does not have the server's image.",
-            "no pod serves",
-            _image,
-        ),
-        Scene(
-            "unschedulable",
-            "No node takes the pods",
-            "All nodes lack what the server asks for, such as GPUs.",
-            "no pod serves",
-            _unscheduled,
-        ),
-        Scene(
-            "out-of-memory",
-            "The server runs out of memory",
-            "The kernel kills the server at its memory limit, again and again.",
-            "no pod serves",
-            _killed,
-        ),
-        Scene(
-            "probe-fails",
-            "The server does not answer its probe",
-            "The container runs, and is never ready.",
-            "no container has a readiness probe",
-            _silent,
-        ),
-        Scene(
-            "claim-pending",
-            "A volume claim stays pending",
-            "Nothing provides a volume for the claims.",
-            "no pod mounts a volume claim",
-            _unbound,
-            jobs=True,
-            unbound=True,
-        ),
-        Scene(
-            "download-not-found",
-            "The model's address answers 404",
-            "What downloads the model before the server starts does not find it.",
-            "no container downloads a model before a server starts",
-            _not_found,
-            jobs=True,
-        ),
-        Scene(
-            "checksum-wrong",
-            "The model has another checksum",
-            "The file that is downloaded is not the one that the Model's sha256 demands.",
-            "no Model with a sha256 is downloaded",
-            _checksum,
-            jobs=True,
-        ),
-        Scene(
-            "half-ready",
-            "Half of the replicas are ready",
-            "The containers of the others are still being made.",
-            "no workload has more than one replica",
-            _half,
-        ),
-        Scene(
-            "scaled-up",
-            "The autoscaler scales up",
-            "Once everything runs, load asks for as many replicas as are allowed.",
-            "no autoscaler may ask for more replicas",
-            event=_scale,
-        ),
-        Scene(
-            "node-lost",
-            "A node is lost",
-            "Once everything runs, the node of the first pod does not answer any more; after five minutes its pods are "
-            "created again.",
-            "no pod serves",
-            event=_lose_node,
-        ),
-    )
-}
 
 
 def listed() -> list[models.SceneOption]:

@@ -19,10 +19,9 @@ from app.cli.store import Key, owner
 from app.kube.base import Json
 from app.settings import Settings
 from app.studio import models
-from app.studio.clock import Clock
 from app.studio.documents import Unknown, objects, settings
 from app.studio.graph import draw, key_in, key_of, node_id, places, troubled, yaml_of
-from app.studio.kubelet import WORDS, PodPhase, Trouble, is_up, pods_of, since, status, summary
+from app.studio.kubelet import Clock, PodPhase, Trouble, is_up, pods_of, since, status, summary
 from app.studio.scenes import Scene, chosen
 
 STEP_SECONDS = 30
@@ -96,7 +95,7 @@ class Playback:
                 after = self._next(workload, pod, number, len(pods))
                 if after is not before:
                     problems = troubled(pod)
-                    word = problems[0].reason if problems else WORDS[after]
+                    word = problems[0].reason if problems else after.name.lower()
                     changes.setdefault(word, []).append(pod["metadata"]["name"])
         for key in [key for key in self._owned if key not in self.cluster.objects]:
             for pod in self._owned.pop(key):
@@ -113,7 +112,7 @@ class Playback:
         key, ends = key_of(pod), workload["kind"] == "Job"
         before = self._phases.get(key)
         trouble = self._trouble(pod, number, count, ends=ends)
-        phase = PodPhase.PENDING if before is None else before
+        phase = PodPhase.CREATED if before is None else before
         stop = PodPhase.READY if trouble is None else trouble.phase
         if self.fast_forward:
             phase = stop
@@ -213,27 +212,6 @@ def _controllers(playback: Playback) -> Mapping[str, simulated.Controller]:
     }
 
 
-def run(playback: Playback, settle: Callable[[Playback], Iterable[str]] | None = None) -> Iterator[str]:
-    """Advance the playback until nothing changes, and yield what happened in each step.
-
-    ``settle`` advances until no pod changes; by default in steps of half a minute.
-    """
-    settle = settle or settle_steps
-    yield from settle(playback)
-    for scene in playback.scenes:
-        happened = scene.event(playback)
-        if happened:
-            playback.concerned.add(scene.name)
-            playback.advance_clock(STEP_SECONDS)
-            yield happened
-            yield from _eviction_steps(playback)
-            yield from settle(playback)
-    if playback.stuck():
-        playback.too_long = True
-        playback.advance_clock(DEADLINE_SECONDS)
-        yield "ten minutes later, without progress"
-
-
 def settle_steps(playback: Playback) -> Iterator[str]:
     """Advance step by step until nothing happens."""
     if not playback.clock.seconds:
@@ -246,12 +224,27 @@ def settle_steps(playback: Playback) -> Iterator[str]:
         yield happened
 
 
-def _eviction_steps(playback: Playback) -> Iterator[str]:
-    """Evict the pods of a lost node, as Kubernetes does."""
-    if playback.lost:
-        playback.evict()
-        playback.advance_clock(EVICTION_SECONDS)
-        yield "five minutes later, its pods are deleted"
+def run(playback: Playback, settle: Callable[[Playback], Iterable[str]] = settle_steps) -> Iterator[str]:
+    """Advance the playback until nothing changes, and yield what happened in each step.
+
+    ``settle`` advances until no pod changes; by default in steps of half a minute.
+    """
+    yield from settle(playback)
+    for scene in playback.scenes:
+        happened = scene.event(playback)
+        if happened:
+            playback.concerned.add(scene.name)
+            playback.advance_clock(STEP_SECONDS)
+            yield happened
+            if playback.lost:
+                playback.evict()
+                playback.advance_clock(EVICTION_SECONDS)
+                yield "five minutes later, its pods are deleted"
+            yield from settle(playback)
+    if playback.stuck():
+        playback.too_long = True
+        playback.advance_clock(DEADLINE_SECONDS)
+        yield "ten minutes later, without progress"
 
 
 def simulate(request: models.ScenesRequest) -> models.Simulation:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.hooks.protocol import AnyRequest, Inputs, observed_children
+from app.hooks.protocol import AnyRequest, Applied, Inputs
 from app.hooks.template import stays, without_template
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
@@ -56,18 +56,15 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
     Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
     which were just taken over, and children that the answer does not have.
     """
-    observed = {
-        (child.kind, child.metadata.name): child
-        for _, group in observed_children(request.children)
-        for child in group.values()
-    }
     absent, pending = [], []
     for child in desired:
         identity = child["kind"], child["metadata"]["name"]
-        current = observed.get(identity)
+        current = request.observed.get(identity)
         if current is None:
             absent.append(" ".join(identity))
-        elif (record := current.record) is not None and _differ(child, record, current, request.inputs):
+        elif isinstance(child, Applied) or (record := current.record) is None:
+            continue
+        elif _differ(child, record, current, request.inputs):
             pending.append(" ".join(identity))
     return Outstanding(absent, pending) if absent or pending else NOTHING
 

@@ -18,18 +18,10 @@ from tests.hookcalls import NOW
 
 NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")
 SECRET = trust.SecretName("modelhooks-system", "modelhooks-tls")
-CLIENTS = trust.Clients(
-    webhook_configuration="modelhooks",
-    webhooks=["validate.models.inference.llmkube.dev"],
-    composite_controllers=["llmkube-models", "not-installed"],
-    hook_host="modelhooks.modelhooks-system:443",
-    converted=["widgets.example.dev"],
-    decorator_controllers=["llmaz-labels"],
-)
-ADMISSION = CLIENTS.webhook_configuration_path
-(DEFINITION,) = CLIENTS.definition_paths
-CONTROLLER = CLIENTS.composite_controller_paths[0]
-(DECORATOR,) = CLIENTS.decorator_controller_paths
+ADMISSION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/modelhooks"
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/llminferenceservices.serving.kserve.io"
+CONTROLLER = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/llmkube-models"
+DECORATOR = "/apis/metacontroller.k8s.io/v1alpha1/decoratorcontrollers/llmaz-labels"
 
 
 class ApiServer(Client):
@@ -39,7 +31,7 @@ class ApiServer(Client):
         self.written: list[str] = []
         self.races: dict[str, Callable[[], None]] = {}
         hook = {"version": "v2", "webhook": {"url": "https://modelhooks.modelhooks-system:443/llmkube/models/sync"}}
-        webhook = {"name": CLIENTS.webhooks[0], "clientConfig": {"service": {"name": "modelhooks"}}}
+        webhook = {"name": "validate.models.inference.llmkube.dev", "clientConfig": {"service": {"name": "modelhooks"}}}
         self.objects: dict[str, dict[str, Any]] = {
             SECRET.path: {"metadata": {"resourceVersion": "1"}},
             ADMISSION: {"metadata": {}, "webhooks": [webhook]},
@@ -53,7 +45,10 @@ class ApiServer(Client):
     def get(self, path: str) -> dict[str, Any] | None:
         return copy.deepcopy(self.objects.get(path))
 
-    def merge_patch(self, path: str, patch: dict[str, Any]) -> None:
+    def patch(self, path: str, patch: dict[str, Any], merge: str = "merge") -> None:
+        if merge == "strategic-merge":
+            self._strategic_merge_patch(path, patch)
+            return
         self.races.pop(path, lambda: None)()
         expected = patch.get("metadata", {}).get("resourceVersion")
         held = self.objects[path]
@@ -63,7 +58,7 @@ class ApiServer(Client):
         held["metadata"]["resourceVersion"] = str(len(self.written) + 2)
         self.written.append(path)
 
-    def strategic_merge_patch(self, path: str, patch: dict[str, Any]) -> None:
+    def _strategic_merge_patch(self, path: str, patch: dict[str, Any]) -> None:
         for change in patch["webhooks"]:
             target = next(w for w in self.objects[path]["webhooks"] if w["name"] == change["name"])
             _merge(target, change)
@@ -98,7 +93,7 @@ def api() -> ApiServer:
 
 def apply(api: ApiServer, now: datetime = NOW) -> int:
     api.written.clear()
-    return command.apply(api, CLIENTS, SECRET, NAMES, now)
+    return command.apply(api, SECRET, NAMES, now)
 
 
 def test_the_first_run_fills_the_secret_after_everybody_trusts_the_ca(api: ApiServer) -> None:

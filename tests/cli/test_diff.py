@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -164,6 +165,24 @@ def test_what_a_release_changes_waits(command: Command) -> None:
     other = command("diff", old, command.file("new.json", answer("a:2", "y")))
     assert other.out.endswith("restart.\n")
     assert "annotations" not in other.out
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", "the files have objects of kind ConfigMap"),
+        ("replicas: 1\n", "the files have no manifest (.yaml, .yml or .json); passed over: "),
+        ("a: [\n", "error: "),
+    ],
+)
+def test_says_what_it_read_where_nothing_is_served(command: Command, text: str, reason: str) -> None:
+    new = command.file("new.yaml", model(), service())
+    old = Path(new).with_name("old.yaml")
+    old.write_text(text)
+    result = command("diff", str(old), new)
+    assert result.status == 2
+    assert str(old) in result.err
+    assert reason in result.err
 
 
 def test_what_no_cluster_holds_is_passed_over(command: Command) -> None:

@@ -70,8 +70,30 @@ def test_skips_and_counts_other_files_of_a_tree(command: Command) -> None:
     assert (result.status, result.out) == (0, "")
     assert result.err == (
         "1 object checked, 0 errors, 0 warnings "
-        "(passed over: 1 Helm template, 2 excluded files, 1 hidden file, 3 other documents, 1 vendored file)\n"
+        "(passed over: 1 Helm template, 2 excluded files, 1 hidden file, 3 other documents, 1 vendored file; "
+        f"no manifest in {folder}/chart/Chart.yaml, {folder}/list.json, {folder}/site.yml)\n"
     )
+
+
+@pytest.mark.parametrize("name", ["validate", "explain", "render", "images"])
+def test_broken_yaml_in_a_named_file_is_a_finding(command: Command, name: str) -> None:
+    """Even if the text is like nothing in particular; other YAML is passed over."""
+    good = command.file("good.yaml", model(), service())
+    broken = str(Path(good).with_name("a.yaml"))
+    write(broken, "a: 1\nb: [\n")
+    result = command(name, good, broken)
+    assert result.status == 1
+    assert f"{broken}:2:" in result.out + result.err
+    write(broken, "b: !custom [1]\n")
+    assert command(name, good, broken).status == command(name, good).status
+
+
+def test_broken_yaml_in_a_directory_is_passed_over_by_name(command: Command) -> None:
+    folder = Path(command.file("tree/good.yaml", model())).parent
+    write(f"{folder}/a.yaml", "a: [\n")
+    result = command("validate", str(folder))
+    assert (result.status, result.out) == (0, "")
+    assert f"(passed over: 1 other document; no manifest in {folder}/a.yaml)" in result.err
 
 
 def test_patterns_on_the_command_line_leave_files_out(command: Command) -> None:

@@ -10,5 +10,5 @@ from app.cli import live
 @pytest.mark.parametrize("api_version", ["v1", "apps/v1", "example.com/v1"])
 def test_a_kind_is_read_again(api_version: str) -> None:
     """lightkube refuses to create a second class for a kind."""
-    first, again = (live._class(api_version, "Thing", "things", namespaced=True) for _ in range(2))
+    first, again = (live._class(api_version, "Thing") for _ in range(2))
     assert again is first

@@ -12,6 +12,7 @@ from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
 from app.cli.pods import next_command, pod_line
 from app.cli.status import list_rows, table
+from app.cli.world import is_namespaced, plural
 from app.kube.base import Json
 from tests.cli.files import model, service
 from tests.corpus.requests import UID
@@ -23,13 +24,11 @@ class Held:
 
     kinds: dict[str, list[Json]] = field(default_factory=dict)
 
-    def objects(
-        self, api_version: str, kind: str, plural: str, namespace: str | None, *, namespaced: bool = True
-    ) -> list[Json] | None:
-        assert api_version
-        found = self.kinds.get(plural)
+    def objects(self, api_version: str, kind: str, namespace: str | None) -> list[Json] | None:
+        found = self.kinds.get(plural(kind))
         if found is None or (found and found[0]["kind"] != kind):
             return None
+        namespaced = is_namespaced(api_version, kind)
         return [one for one in found if not namespaced or namespace in (None, one["metadata"]["namespace"])]
 
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from app.errors import ResponseError
-from app.hooks.protocol import SyncResponse
+from app.hooks.protocol import Applied, SyncResponse
 from app.hooks.response import TooLarge, encode, unstorable
 from app.hooks.sendable import faults
 from app.kube.conditions import MESSAGE_MAX
@@ -46,6 +46,14 @@ def test_what_is_refused(children: list[Any]) -> None:
     """A null, a duplicate, another namespace, values of the wrong type, duplicate merge keys."""
     with pytest.raises(ResponseError):
         encode(SyncResponse({}, children), "ns")
+
+
+def test_the_metadata_of_an_applied_child_is_checked() -> None:
+    """It is not compared with the record."""
+    with pytest.raises(ResponseError):
+        encode(SyncResponse({}, [Applied(child(metadata={"name": "a", "labels": {"a": 1}}))]), "ns")
+    with pytest.raises(ResponseError):
+        encode(SyncResponse({}, [Applied(child(metadata={"name": "a", "generation": None}))]), "ns")
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,7 @@ def _another(widget: Any, request: Any, settings: Settings, now: datetime) -> Sy
     answer = WIDGET.hooks.sync(widget, request, settings, now)
     (deployment,) = answer.children
     deployment["spec"]["template"]["spec"]["containers"][0]["args"] = ["--new-default"]
+    answer.children = [dict(deployment)]  # not as its record any more
     return answer
 
 

@@ -10,7 +10,12 @@ from app.cli import simulate
 from app.cli.offline import direct
 from app.hooks.kind import Kind
 from app.kserve.kinds import KINDS
+from app.kserve.llminferenceservice.observed import LLMChildren, LLMRelated, ReconcileContext
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
+from app.kserve.operator import Ingress, OperatorConfig
 from app.kube.base import Json
+from app.kube.objects import ObservedMeta
+from app.kube.resource import Resource
 from app.settings import Settings
 from tests import hookcalls
 from tests.builders import NOW
@@ -59,6 +64,25 @@ def gateway(name: str = "kserve-ingress-gateway", namespace: str = "kserve", **c
 
 def kind_of(document: Json) -> Kind[Any, Any]:
     return hookcalls.kind_of(KINDS, document)
+
+
+def context(
+    related: LLMRelated | None = None,
+    *,
+    namespace: str = "default",
+    raw_spec: bytes = b"{}",
+    pins: dict[str, str] | None = None,
+    ingress: Ingress | None = None,
+    settings: Settings | None = None,
+) -> ReconcileContext:
+    """Return the context of a service ``demo`` without children."""
+    parent = Resource(
+        ObservedMeta(name="demo", namespace=namespace),
+        LLMInferenceServiceSpec.model_validate_json(raw_spec),
+        LLMInferenceServiceStatus(annotations=pins or {}),
+    )
+    operator = OperatorConfig("kserve", ingress=ingress or Ingress())
+    return ReconcileContext(parent, raw_spec, LLMChildren(), related or LLMRelated(), operator, settings or Settings())
 
 
 def admit(document: Json, old: Json | None = None, settings: Settings | None = None) -> Verdict:

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from app.cli.live import Unreadable
 from app.cli.manifests import parse
 from app.cli.offline import settled
+from app.cli.world import is_namespaced
 from app.kube.base import Json
 from app.studio.live import Live
 from app.studio.models import LiveEvent
@@ -36,29 +37,14 @@ class Held:
     down: bool = False
     happened: list[tuple[str, Json]] = field(default_factory=list)
 
-    def objects(
-        self,
-        api_version: str,
-        kind: str,
-        plural: str,  # noqa: ARG002 - as the protocol has it
-        namespace: str | None,
-        *,
-        namespaced: bool = True,
-    ) -> list[Json] | None:
+    def objects(self, api_version: str, kind: str, namespace: str | None) -> list[Json] | None:
         if self.down:
             raise Unreadable("the API server does not answer: refused")
         found = [d for d in self.documents if (d["apiVersion"], d["kind"]) == (api_version, kind)]
+        namespaced = is_namespaced(api_version, kind)
         return [d for d in found if not namespaced or namespace in (None, d["metadata"].get("namespace"))]
 
-    async def changes(
-        self,
-        api_version: str,
-        kind: str,
-        plural: str,  # noqa: ARG002 - as the protocol has it
-        *,
-        label: str = "",
-        namespaced: bool = True,  # noqa: ARG002 - as the protocol has it
-    ) -> AsyncIterator[tuple[str, Json]]:
+    async def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
         for action, document in self.happened:
             same = (document["apiVersion"], document["kind"]) == (api_version, kind)
             if same and (not label or label in document["metadata"].get("labels", {})):

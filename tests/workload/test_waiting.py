@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.hooks.protocol import NoObjects, Parent, SyncRequest
+from app.hooks.kept import as_json
+from app.hooks.protocol import Applied, NoObjects, Parent, SyncRequest
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
@@ -43,7 +44,7 @@ def observed(record: Json | str | None) -> SyncRequest[Children, Any]:
     text = (
         record
         if isinstance(record, str) or record is None
-        else json.dumps(record, sort_keys=True, separators=(",", ":"))
+        else json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     )
     if text is not None:
         text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -61,6 +62,34 @@ def test_equal_pods(text: str) -> None:
     """Escaped characters do not differ from plain ones."""
     assert outstanding([child(text)], observed(child(text))) is NOTHING
     assert outstanding([child(text)], observed(child(text + "!"))).pending == ["Deployment chat"]
+
+
+@pytest.mark.parametrize("text", ["a", "<b> & 'c'", "ü"])
+def test_a_child_that_equals_its_record_is_applied(text: str) -> None:
+    """Then it is neither outstanding nor compared again."""
+    request = observed(child(text))
+    (applied,) = as_json([child(text)], request)
+    assert isinstance(applied, Applied)
+    assert outstanding([applied], request) is NOTHING
+
+
+@pytest.mark.parametrize(
+    "record",
+    [None, "", "{", "[]", "null", child("b"), child(replicas=2), {"kind": "Deployment"}, {**child(), "rules": []}],
+    ids=str,
+)
+def test_a_child_that_differs_from_its_record_is_not_applied(record: Json | str | None) -> None:
+    (desired,) = as_json([child("a")], observed(record))
+    assert not isinstance(desired, Applied)
+
+
+@pytest.mark.parametrize(
+    ("desired", "recorded"), [("<", "\\u003c"), ("\\<", "\\u003c"), ("\\u003c", "\\<"), ("\\u003c", "<")]
+)
+def test_a_backslash_is_no_escape(desired: str, recorded: str) -> None:
+    """A record that spells an escape of Go in a string differs from the character."""
+    (built,) = as_json([child(desired)], observed(json.dumps(child(recorded), sort_keys=True, separators=(",", ":"))))
+    assert not isinstance(built, Applied)
 
 
 def test_only_what_the_owner_writes_counts() -> None:

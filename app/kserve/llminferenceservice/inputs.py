@@ -8,10 +8,10 @@ from msgspec import Raw
 from app.hooks.protocol import get
 from app.kserve import constants
 from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
-from app.kserve.llminferenceservice.plan import combine_inputs
 from app.kserve.operator import DOCUMENTS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.spec.effective import merge_layers
+from app.kserve.spec.find import find_scheduler_config
 from app.kserve.spec.merge import CombineError
 from app.kserve.spec.render import has_template, rendered
 from app.settings import Settings
@@ -30,12 +30,12 @@ def template_inputs(service: Service, request: Request, settings: Settings) -> d
     metadata = service.metadata
     try:
         context = reconcile_context(service, request, settings)
-        inputs = combine_inputs(service, request, context, settings)
-        merged = merge_layers(inputs)
+        merged = merge_layers(context)
         refs = references(merged.document)
         names = {"accounts": [*refs.accounts], "schedulerConfig": [*(refs.scheduler_config or ())]}
         names, _ = rendered(names, merged.layers, merged.data)
-        scheduler_config = inputs.finder.scheduler_config(*names["schedulerConfig"]) if names["schedulerConfig"] else ""
+        reference = names["schedulerConfig"]
+        scheduler_config = find_scheduler_config(context, *reference) if reference else ""
     except (OperatorConfigError, CombineError):
         return {}
     written = [layer for layer in merged.layers if layer.raw]

@@ -13,14 +13,14 @@ import msgspec
 from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get
 from app.kserve import constants, lora
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
-from app.kserve.devices import DeviceRequest, device_request
+from app.kserve.devices import device_request
 from app.kserve.llminferenceservice import types
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kserve.references import References, references
-from app.kserve.spec.template.language import OPEN
 from app.kube import objects, resource
+from app.kube.base import Json
 from app.kube.conditions import since
 from app.settings import Settings
 
@@ -227,15 +227,30 @@ Request = SyncRequest[LLMChildren, LLMRelated]
 
 @dataclass(frozen=True, slots=True)
 class ReconcileContext:
-    """Everything but the spec that a reconciliation depends on."""
+    """Everything that a reconciliation depends on."""
 
-    metadata: objects.ObservedMeta
-    names: Names
+    service: Service
+    raw_spec: bytes
+    """The service's spec in JSON, as it is stored."""
     children: LLMChildren
     related: LLMRelated
     operator: OperatorConfig
-    was_ready: bool = False
-    """Report whether the last status was Ready, at the present generation."""
+    settings: Settings
+
+    @property
+    def metadata(self) -> objects.ObservedMeta:
+        return self.service.metadata
+
+    @property
+    def names(self) -> Names:
+        return Names(self.metadata.name)
+
+    @property
+    def was_ready(self) -> bool:
+        """Report whether the last status was Ready, at the present generation."""
+        status = self.service.status
+        ready = since(status.conditions, types.LLMCondition.READY, "True") is not None
+        return ready and status.observed_generation == self.metadata.generation
 
     @property
     def managed_accounts(self) -> bool:
@@ -243,7 +258,7 @@ class ReconcileContext:
         return self.children.service_accounts is not None
 
     @property
-    def device_request(self) -> DeviceRequest | None:
+    def device_request(self) -> Json | None:
         """Return the devices that annotations ask for; None if their ResourceClaimTemplate cannot be made."""
         return device_request(self.metadata) if self.children.claim_templates is not None else None
 
@@ -272,16 +287,18 @@ class ReconcileContext:
     def account(self, name: str) -> ServiceAccount | None:
         return get(self.related.service_accounts, name, self.metadata.namespace)
 
+    def gateway(self, reference: ObservedParentReference) -> ObservedGateway | None:
+        """Return the Gateway that a route refers to."""
+        namespace = self.metadata.namespace if reference.namespace is None else reference.namespace
+        return get(self.related.gateways, reference.name, namespace)
+
 
 def reconcile_context(service: Service, request: Request, settings: Settings) -> ReconcileContext:
     """Build the context of a sync. Raises :class:`OperatorConfigError`."""
     related, system = request.related, settings.kserve_system_namespace
     config_map = get(related.config_maps, constants.OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
-    metadata, status = service.metadata, service.status
-    ready = since(status.conditions, types.LLMCondition.READY, "True") is not None
-    ready = ready and status.observed_generation == metadata.generation
-    return ReconcileContext(metadata, Names(metadata.name), request.children, related, operator, ready)
+    return ReconcileContext(service, bytes(request.parent.spec), request.children, related, operator, settings)
 
 
 # The customize hook.
@@ -341,7 +358,7 @@ def _config_maps(
 
 def _bundled(model: types.LLMModelSpec | None) -> bool:
     """Report whether a download may use the CA bundle (KS-3.7.3); a template may render to any address."""
-    return any(uri.lower().startswith(("s3:", "gs:", "http", OPEN)) for uri in lora.uris(model))
+    return any(uri.lower().startswith(("s3:", "gs:", "http", constants.OPEN)) for uri in lora.uris(model))
 
 
 def _routed(spec: types.LLMInferenceServiceSpec) -> bool:
@@ -350,7 +367,7 @@ def _routed(spec: types.LLMInferenceServiceSpec) -> bool:
 
 def _named(api: str, resource: str, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:
     """Select objects by name, or every object of the namespace where a base or a template may name any."""
-    if refs.configs or any(OPEN in name for name in names):
+    if refs.configs or any(constants.OPEN in name for name in names):
         return [RelatedRule(api, resource, namespace)]
     return [RelatedRule(api, resource, namespace, names)] if names else []
 

@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.hooks.protocol import get, sorted_values
+from app.hooks.protocol import get
 from app.kserve import devices, lora
-from app.kserve.constants import MAIN, MODEL_ROUTING, OPERATOR_CONFIG, STOP
+from app.kserve.constants import MAIN, OPERATOR_CONFIG, STOP
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
@@ -17,10 +17,8 @@ from app.kserve.lora import LORA_PATH
 from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.router.scheduler import with_tokenizer
-from app.kserve.spec.effective import CombineInputs, Effective, EffectiveSpec, combine
-from app.kserve.spec.find import ConfigFinder, annotated, layer, pinned
+from app.kserve.spec.effective import Effective, combine
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
-from app.kserve.spec.presets import EDITIONS
 from app.kserve.workload.plan import MissingAccountError, PodPlan, WorkloadError, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
@@ -43,46 +41,16 @@ _OPERATORS = (
 )
 
 
-def pins_of(service: Service, settings: Settings) -> dict[str, str]:
-    if not settings.kserve_versioned_config:
-        return {}
-    return pinned(service.status.annotations, settings.kserve_config_prefix)
-
-
-def combine_inputs(service: Service, request: Request, context: ReconcileContext, settings: Settings) -> CombineInputs:
-    """Build what the service's effective spec is combined from."""
-    related, operator, prefix = context.related, context.operator, settings.kserve_config_prefix
-    finder = ConfigFinder(
-        related.configs,
-        related.config_maps,
-        service.metadata.namespace,
-        operator.system_namespace,
-        prefix,
-        EDITIONS[settings.kserve_presets],
-    )
-    spec_layer = annotated(layer("spec", bytes(request.parent.spec)), service.metadata)
-    excluded = {
-        (gateway.metadata.namespace, gateway.metadata.name)
-        for gateway in sorted_values(related.gateways)
-        if (gateway.metadata.annotations or {}).get(MODEL_ROUTING) == "false"
-    }
-    pins, claims = pins_of(service, settings), context.device_request is not None
-    return CombineInputs(service.metadata, spec_layer, pins, prefix, operator, finder, excluded, claims_devices=claims)
-
-
-def effective_spec(service: Service, request: Request, context: ReconcileContext, settings: Settings) -> Effective:
+def effective_spec(context: ReconcileContext) -> Effective:
     """Build the effective spec of a service. Raises :class:`CombineError`."""
-    effective = combine(combine_inputs(service, request, context, settings))
-    if errors := [*check_effective(effective), *_adapters(service, effective.spec)]:
+    effective = combine(context)
+    errors = check_effective(effective)
+    if effective.spec.model is not None:  # its adapters (KS-7.7)
+        errors += lora.check_types(effective.spec.model)
+        errors += lora.check(effective.spec, context.metadata.name, final=True)
+    if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
-
-
-def _adapters(service: Service, spec: EffectiveSpec) -> Iterator[field.Error]:
-    """Validate the adapters of the merged spec (KS-7.7)."""
-    if spec.model is not None:
-        yield from lora.check_types(spec.model)
-        yield from lora.check(spec, service.metadata.name, final=True)
 
 
 def is_stopped(metadata: ObservedMeta) -> bool:
@@ -97,7 +65,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     """List the source of every value in the pods of the model servers and of the endpoint picker."""
     try:
         context = reconcile_context(service, request, settings)
-        effective = effective_spec(service, request, context, settings)
+        effective = effective_spec(context)
         plan = workload_plan(effective.spec, context)
     except (OperatorConfigError, CombineError, WorkloadError):
         return []
@@ -194,7 +162,7 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
             advices.append(field.advice(SPEC, NO_TLS, "no-effect"))
         is_known = all(any(get(related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
-            workload_plan(effective_spec(service, request, context, settings).spec, context)
+            workload_plan(effective_spec(context).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
     except (OperatorConfigError, CombineError, WorkloadError) as error:

@@ -67,7 +67,7 @@ def status(
         url, addresses, workloads, router = "", [], None, None
     elif outcome.router is not None:
         if outcome.router.addresses is not None:
-            url, addresses = outcome.router.url, list(outcome.router.addresses)
+            url, addresses = outcome.router.url, outcome.router.addresses
         if not outcome.router.failed:
             workloads, router = outcome.parts, outcome.router.parts
     applied = list(outcome.applied) if outcome.presets is not None else previous.applied_configs

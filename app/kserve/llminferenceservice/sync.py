@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from app.hooks.kept import Kept, as_json, is_scaled_to_zero, keep
-from app.hooks.protocol import SyncResponse
+from app.hooks.kept import as_json, is_scaled_to_zero, keep
+from app.hooks.protocol import Kept, SyncResponse
 from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
-from app.kserve.llminferenceservice.plan import effective_spec, is_stopped, pins_of
+from app.kserve.llminferenceservice.plan import effective_spec, is_stopped
 from app.kserve.llminferenceservice.status import features_state, refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMReason
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
 from app.kserve.results import CONDITION_TRUE, Outcome, fails
 from app.kserve.router.sync import route_requests
+from app.kserve.spec.find import pins_of
 from app.kserve.spec.merge import CombineError, MissingConfigError
 from app.kserve.spec.parallelism import parallelism_conflicts
 from app.kserve.workload.status import workload_parts
@@ -42,7 +43,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
     try:
-        effective = effective_spec(service, request, context, settings)
+        effective = effective_spec(context)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
         state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
@@ -55,10 +56,9 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     if workloads.failed:
         outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
         return _answer(service, outcome, _kept_templates(request, effective.document), now)
-    router = route_requests(effective.spec, context, settings)
-    picker_causes = [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
-    router = replace(router, causes=[*router.causes, *picker_causes])
-    children = as_json([*workloads.children, *router.children])
+    router = route_requests(effective.spec, context)
+    router.causes += [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
+    children = as_json([*workloads.children, *router.children], request)
     waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
     features = features_state(effective.spec, context)
     outcome = Outcome(
@@ -78,7 +78,7 @@ def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
     """Return the outcome of a stopped service, with the error if its specs cannot be combined."""
     stopped = Outcome(pins_of(service, settings), CONDITION_TRUE, None, None, stopped=True)
     try:
-        effective = effective_spec(service, request, reconcile_context(service, request, settings), settings)
+        effective = effective_spec(reconcile_context(service, request, settings))
     except OperatorConfigError:
         return replace(stopped, presets=None)
     except CombineError as error:

@@ -36,10 +36,6 @@ _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
 class SchedulerPlan:
     """Everything that is decided about the endpoint picker."""
 
-    names: Names
-    namespace: str
-    service: str
-    """Name of the Service."""
     deployment: workload.DeploymentPlan
     account: workload.AccountPlan
     """Without a name for the namespace's default account."""
@@ -47,11 +43,9 @@ class SchedulerPlan:
 
 def plan_scheduler(
     names: Names,
-    namespace: str,
     spec: SchedulerSpec,
     config: pickerconfig.PickerConfig,
     *,
-    service: str,
     managed_account: bool,
     observed: ObservedDeployment | None,
 ) -> SchedulerPlan:
@@ -78,7 +72,7 @@ def plan_scheduler(
     )
     role, binding = names.scheduler_role, names.scheduler_role_binding
     rights = workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
-    return SchedulerPlan(names, namespace, service, deployment, rights)
+    return SchedulerPlan(deployment, rights)
 
 
 def _pod(template: Json, account: str, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:
@@ -144,16 +138,15 @@ def _has_files(running: ObservedTemplate | None) -> bool:
 # Children.
 
 
-def scheduler_deployment(plan: SchedulerPlan) -> Json:
-    desired = deployment(plan.deployment, plan.namespace)
+def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:
+    desired = deployment(plan, namespace)
     return {**desired, "spec": {**desired["spec"], "strategy": {"type": "Recreate"}}}
 
 
-def scheduler_service(plan: SchedulerPlan) -> Json:
+def scheduler_service(plan: workload.DeploymentPlan, name: str, namespace: str) -> Json:
     """The address in the pool's ``endpointPickerRef``."""
-    labels = component_labels(plan.names.service, constants.COMPONENT_SCHEDULER)
-    spec = {"selector": labels, "ports": _ports(plan.deployment.pod.spec)}
-    return child("v1", "Service", metadata(plan.service, plan.namespace, labels), spec=spec)
+    spec = {"selector": plan.labels, "ports": _ports(plan.pod.spec)}
+    return child("v1", "Service", metadata(name, namespace, plan.labels), spec=spec)
 
 
 def _ports(pod: Json) -> list[Json]:

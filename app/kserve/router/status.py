@@ -15,7 +15,6 @@ from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.view import RouterError, RouterView
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedDeployment
-from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.rollout import rolling_out, rollout
 
@@ -58,9 +57,9 @@ def pool_state(view: RouterView) -> ConditionState | None:
     return _judged_pool(managed)
 
 
-def criticality_state(view: RouterView, settings: Settings) -> ConditionState | None:
+def criticality_state(view: RouterView) -> ConditionState | None:
     """Return whether ``criticality`` has its effect; None if it is not set."""
-    written, defined = criticalities(view.spec.model), priorities(settings)
+    written, defined = criticalities(view.spec.model), priorities(view.context.settings)
     if not written:
         return None
     if view.spec.scheduler is None:
@@ -113,7 +112,7 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     if view.children.routes is None:
         return fails(LLMReason.KIND_NOT_INSTALLED, INSTALL_GATEWAY_API, Stage.SPEC)
     references += [parent for route in view.referenced_routes() for parent in route.spec.parent_refs or ()]
-    gateways = [(reference, view.gateway(reference)) for reference in references]
+    gateways = [(reference, view.context.gateway(reference)) for reference in references]
     missing = [reference for reference, gateway in gateways if gateway is None]
     if missing:
         text = f"{view.gateway_text(missing)} does not exist"

@@ -5,7 +5,6 @@ other router object is kept as observed, and later conditions do not change.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -15,19 +14,17 @@ from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ServedModel, ServiceAddress
 from app.kserve.names import Names
-from app.kserve.results import CONDITION_TRUE, ConditionState, RouterResult, fails
+from app.kserve.results import CONDITION_TRUE, RouterResult, fails
 from app.kserve.router import scheduler, status
-from app.kserve.router.objectives import Objective, inference_objective, objectives
+from app.kserve.router.objectives import inference_objective
 from app.kserve.router.parts import router_parts
-from app.kserve.router.urls import MODEL_ROUTING, GatewayView, URLError, choose, discover
+from app.kserve.router.urls import MODEL_ROUTING, URLError, choose, discover
 from app.kserve.router.view import RouterError, RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import picker_config
 from app.kserve.workload.children import accounts, current, outlived
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedObject
-from app.settings import Settings
-from app.workload.cause import Cause
 from app.workload.ready import deployment_causes
 
 INSTALL_RBAC = (
@@ -36,42 +33,21 @@ INSTALL_RBAC = (
 )
 
 
-@dataclass(slots=True)
-class _Work:
-    """The result while it grows."""
-
-    view: RouterView
-    settings: Settings
-    children: list[Json] = field(default_factory=list)
-    states: dict[str, ConditionState | None] = field(default_factory=dict)
-    url: str = ""
-    addresses: list[ServiceAddress] | None = None
-    causes: list[Cause] = field(default_factory=list)
-    failed: bool = False
-
-
-def route_requests(spec: EffectiveSpec, context: ReconcileContext, settings: Settings) -> RouterResult:
+def route_requests(spec: EffectiveSpec, context: ReconcileContext) -> RouterResult:
     """The router's children, conditions and addresses, for a service that is not stopped."""
-    work = _Work(RouterView(spec, context, _objectives(spec, context, settings)), settings)
+    view, result = RouterView(spec, context), RouterResult()
     try:
-        check_references(work.view, work.states)
-        _schedule(work)
-        _prioritize(work)
-        _expose(work)
-        _judge(work)
+        check_references(view, result.states)
+        _schedule(view, result)
+        _prioritize(view, result)
+        _expose(view, result)
+        _judge(view, result)
+        result.parts = router_parts(view)
     except RouterError as error:
-        work.failed = True
-        work.states[error.condition] = error.state
-        work.children += kept_children(context, work.children)
-    return RouterResult(
-        children=work.children,
-        states=work.states,
-        url=work.url,
-        addresses=work.addresses,
-        parts=None if work.failed else router_parts(work.view),
-        causes=work.causes,
-        failed=work.failed,
-    )
+        result.failed = True
+        result.states[error.condition] = error.state
+        result.children += kept_children(context, result.children)
+    return result
 
 
 # Keeping.
@@ -123,18 +99,16 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
 # Steps.
 
 
-def _schedule(work: _Work) -> None:
+def _schedule(view: RouterView, result: RouterResult) -> None:
     """The endpoint picker with its Service and its pool."""
-    view = work.view
     requested = view.spec.picker
     if requested is None:
-        work.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = None
+        result.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = None
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
     pod, picker = scheduler.with_tokenizer(view.spec, requested, view.context, observed)
     plan = scheduler.plan_scheduler(
         view.names,
-        view.namespace,
         requested.model_copy(update={"template": pod}),
         picker_config(
             requested.config.inline if requested.config is not None else None,
@@ -143,25 +117,24 @@ def _schedule(work: _Work) -> None:
             adapters=bool(view.adapters),
             running=_running_arguments(observed),
         ),
-        service=view.picker_service,
         managed_account=view.rbac_declared,
         observed=observed,
     )
     _require_account(view, plan)
     if view.rbac_declared:
-        work.children += accounts(plan.account, view.namespace)
+        result.children += accounts(plan.account, view.namespace)
     if not outlived(observed, plan.deployment.selector):
-        work.children.append(scheduler.scheduler_deployment(plan))
-    work.children.append(scheduler.scheduler_service(plan))
+        result.children.append(scheduler.scheduler_deployment(plan.deployment, view.namespace))
+    result.children.append(scheduler.scheduler_service(plan.deployment, view.picker_service, view.namespace))
     if view.spec.pool_spec is not None and view.children.pools is not None:
-        work.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
+        result.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
     observed = current(observed, plan.deployment.selector)
     state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
-    work.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = state
+    result.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = state
     if observed is not None:
-        work.causes += deployment_causes(observed)
+        result.causes += deployment_causes(observed)
 
 
 def _running_arguments(observed: ObservedDeployment | None) -> Sequence[str]:
@@ -177,56 +150,41 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
         raise RouterError(LLMCondition.SCHEDULER_WORKLOAD_READY, LLMReason.SCHEDULER_RECONCILE_ERROR, text)
 
 
-def _objectives(spec: EffectiveSpec, context: ReconcileContext, settings: Settings) -> list[Objective]:
-    used = spec.scheduler is not None and context.children.objectives is not None
-    return objectives(spec.model, context.names, settings) if used else []
-
-
-def _prioritize(work: _Work) -> None:
+def _prioritize(view: RouterView, result: RouterResult) -> None:
     """The objectives of the model and its adapters."""
-    view = work.view
     for objective in view.objectives:
-        work.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
-    work.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view, work.settings)
+        result.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
+    result.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view)
 
 
-def _expose(work: _Work) -> None:
+def _expose(view: RouterView, result: RouterResult) -> None:
     """The managed route, and the URLs of every route."""
-    view = work.view
     if view.spec.route is None or view.children.routes is None:
-        _within(work)
+        _within(view, result)
         return
     specs = [route.spec for route in view.referenced_routes()]
     if view.managed_route is not None and view.undivided_spec is not None:
-        work.children.append(view.managed_route)
+        result.children.append(view.managed_route)
         specs = [view.undivided_spec, *specs]
     if view.related.gateways is None:  # the URLs are what they were
-        work.addresses = None
         return
-    context = GatewayView(
-        gateways=view.related.gateways,
-        services=view.related.services,
-        url_scheme=view.context.operator.ingress.url_scheme,
-        wildcard_hostname=work.settings.kserve_wildcard_hostname,
-        cluster_domain=work.settings.cluster_domain,
-    )
     try:
-        addresses = {address.url: address for spec in specs for address in discover(spec, view.namespace, context)}
+        addresses = {address.url: address for spec in specs for address in discover(spec, view.context)}
     except URLError as error:
         raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
     if not addresses:
-        _within(work)
+        _within(view, result)
         return
     listed = [addresses[url] for url in sorted(addresses)]
-    work.url = choose(listed, f"/{view.namespace}/{view.names.service}")
-    work.addresses = [msgspec.structs.replace(address, models=_models(view, address)) for address in listed]
+    result.url = choose(listed, f"/{view.namespace}/{view.names.service}")
+    result.addresses = [msgspec.structs.replace(address, models=_models(view, address)) for address in listed]
 
 
-def _within(work: _Work) -> None:
+def _within(view: RouterView, result: RouterResult) -> None:
     """The address of the workload Service inside the cluster, which every service has."""
-    host = f"{work.view.names.workload_service}.{work.view.namespace}.svc.{work.settings.cluster_domain}"
-    work.url = f"http://{host}:{PUBLIC_PORT}"
-    work.addresses = [ServiceAddress(url=work.url)]
+    host = f"{view.names.workload_service}.{view.namespace}.svc.{view.context.settings.cluster_domain}"
+    result.url = f"http://{host}:{PUBLIC_PORT}"
+    result.addresses = [ServiceAddress(url=result.url)]
 
 
 def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
@@ -241,11 +199,10 @@ def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
     ]
 
 
-def _judge(work: _Work) -> None:
-    view = work.view
-    work.causes += status.stranger_causes(view)
-    work.states[LLMCondition.INFERENCE_POOL_READY] = status.pool_state(view)
-    work.states[LLMCondition.GATEWAYS_READY] = status.gateways_state(view)
-    work.states[LLMCondition.HTTP_ROUTES_READY] = status.routes_state(view)
-    work.states[LLMCondition.GROUP_READY] = CONDITION_TRUE if view.group is not None else None
-    work.states[LLMCondition.GROUP_DEGRADED] = view.group.degraded if view.group is not None else None
+def _judge(view: RouterView, result: RouterResult) -> None:
+    result.causes += status.stranger_causes(view)
+    result.states[LLMCondition.INFERENCE_POOL_READY] = status.pool_state(view)
+    result.states[LLMCondition.GATEWAYS_READY] = status.gateways_state(view)
+    result.states[LLMCondition.HTTP_ROUTES_READY] = status.routes_state(view)
+    result.states[LLMCondition.GROUP_READY] = CONDITION_TRUE if view.group is not None else None
+    result.states[LLMCondition.GROUP_DEGRADED] = view.group.degraded if view.group is not None else None

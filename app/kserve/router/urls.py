@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.hooks.protocol import get, sorted_values
@@ -11,8 +10,8 @@ from app.kserve.gatewayapi import MAX_RULES
 from app.kserve.llminferenceservice.observed import (
     GatewayListener,
     ObservedGateway,
-    ObservedParentReference,
     ObservedRouteSpec,
+    ReconcileContext,
     RouteRule,
 )
 from app.kserve.llminferenceservice.types import ObjectIdentity, ServiceAddress
@@ -37,37 +36,23 @@ class URLError(Exception):
     """The URLs of a route cannot be determined; the message names the Gateway."""
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayView:
-    """Inputs of URLs beside the route: the cluster's Gateways, and the operator's settings."""
-
-    gateways: Mapping[str, ObservedGateway] | None
-    services: Mapping[str, RelatedMeta] | None
-    url_scheme: str
-    wildcard_hostname: str
-    """Stands for the ``*`` of a listener's hostname."""
-    cluster_domain: str
-
-    def gateway(self, reference: ObservedParentReference, namespace: str) -> ObservedGateway | None:
-        return get(self.gateways, reference.name, namespace if reference.namespace is None else reference.namespace)
-
-
-def discover(route: ObservedRouteSpec, namespace: str, context: GatewayView) -> list[ServiceAddress]:
+def discover(route: ObservedRouteSpec, context: ReconcileContext) -> list[ServiceAddress]:
     """Return every address of a route, in the order of its parents. Raises :class:`URLError`."""
     addresses: dict[str, ServiceAddress] = {}
-    paths = _paths(route.rules or [])
+    paths, domain = _paths(route.rules or []), context.settings.cluster_domain
     for reference in route.parent_refs or ():
-        gateway = context.gateway(reference, namespace)
+        gateway = context.gateway(reference)
         if gateway is None:
-            raise URLError(f"Gateway {reference.namespace or namespace}/{reference.name} does not exist")
-        listeners = _listeners(gateway, reference.section_name, context.url_scheme)
-        hosts = _external(gateway, listeners, route.hostnames or [], context.wildcard_hostname)
-        service = _service_of(gateway, context.services)
+            namespace = reference.namespace or context.metadata.namespace
+            raise URLError(f"Gateway {namespace}/{reference.name} does not exist")
+        listeners = _listeners(gateway, reference.section_name, context.operator.ingress.url_scheme)
+        hosts = _external(gateway, listeners, route.hostnames or [], context.settings.kserve_wildcard_hostname)
+        service = _service_of(gateway, context.related.services)
         if service:
-            hosts.append((listeners[0], f"{service}.{gateway.metadata.namespace}.svc.{context.cluster_domain}"))
+            hosts.append((listeners[0], f"{service}.{gateway.metadata.namespace}.svc.{domain}"))
         origin = ObjectIdentity(GATEWAY_GROUP, "Gateway", gateway.metadata.name, gateway.metadata.namespace)
         for listener, host in hosts:
-            name = host_name(host, context.cluster_domain)
+            name = host_name(host, domain)
             for path in paths:
                 url = _url(listener, host, path)
                 addresses.setdefault(url, ServiceAddress(name + MODEL_ROUTING * (path == "/"), url, origin=origin))

@@ -1,6 +1,6 @@
 """The router part of a spec, and the objects that it names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,6 @@ from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
     LLMChildren,
     LLMRelated,
-    ObservedGateway,
     ObservedParentReference,
     ObservedRoute,
     ObservedRouteSpec,
@@ -22,7 +21,7 @@ from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
-from app.kserve.router.objectives import Objective, with_objectives
+from app.kserve.router.objectives import Objective, objectives, with_objectives
 from app.kserve.router.route import as_observed, http_route, pool_group
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
@@ -42,8 +41,6 @@ class RouterError(Exception):
 class RouterView:
     spec: EffectiveSpec
     context: ReconcileContext
-    objectives: Sequence[Objective] = ()
-    """Those that are made."""
 
     @property
     def namespace(self) -> str:
@@ -66,6 +63,12 @@ class RouterView:
         """Names of the LoRA adapters that the servers load."""
         return lora.names(self.spec.model) if lora.is_loaded(self.spec) else []
 
+    @cached_property
+    def objectives(self) -> list[Objective]:
+        """Those that are made."""
+        used = self.spec.scheduler is not None and self.children.objectives is not None
+        return objectives(self.spec.model, self.names, self.context.settings) if used else []
+
     # The route.
 
     @property
@@ -82,16 +85,12 @@ class RouterView:
         managed_pool = self.spec.scheduler is not None and not self.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
-            spec = shared(spec, f"/{self.namespace}/{self.names.service}", self._backends, group.members)
+            own = (self.names.workload_service, self.pool)
+            spec = shared(spec, f"/{self.namespace}/{self.names.service}", own, group.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
         if group is not None:
             route["metadata"]["labels"][ROUTING_GROUP] = group.name
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
-
-    @property
-    def _backends(self) -> list[str]:
-        """Names of the backends that the managed route has: the workload Service, and the pool."""
-        return [self.names.workload_service, self.pool_ref or self.names.pool]
 
     @cached_property
     def group(self) -> Group | None:
@@ -99,8 +98,8 @@ class RouterView:
         route = self.spec.route
         if route is None or not route.group or route.weight is None:
             return None
-        pool, service = self.pool_ref or self.names.pool, self.names.workload_service
-        backend = service_backend(service) if self.spec.scheduler is None else pool_backend(pool)
+        service = service_backend(self.names.workload_service)
+        backend = service if self.spec.scheduler is None else pool_backend(self.pool)
         name = self.spec.model.name if self.spec.model is not None else None
         return group_of(
             Member(self.names.service, route.weight, backend),
@@ -139,16 +138,11 @@ class RouterView:
         refs = (gateway.refs if gateway is not None else None) or ()
         return [ObservedParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
-    def gateway(self, reference: ObservedParentReference) -> ObservedGateway | None:
-        return get(self.related.gateways, reference.name, self._namespace_of(reference))
-
     def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
         """The Gateways by name, each once."""
-        names = dict.fromkeys(f"Gateway {self._namespace_of(ref)}/{ref.name}" for ref in references)
-        return ", ".join(names)
-
-    def _namespace_of(self, reference: ObservedParentReference) -> str:
-        return self.namespace if reference.namespace is None else reference.namespace
+        own = self.namespace
+        places = ((own if ref.namespace is None else ref.namespace, ref.name) for ref in references)
+        return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))
 
     # The scheduler.
 
@@ -210,6 +204,6 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
 def _require_gateways(view: RouterView, references: Iterable[ObservedParentReference], condition: str) -> None:
     if view.related.gateways is None:  # not delivered: what exists is not known, and nothing may wait for it
         return
-    missing = [reference for reference in references if view.gateway(reference) is None]
+    missing = [reference for reference in references if view.context.gateway(reference) is None]
     if missing:
         raise RouterError(condition, LLMReason.REFS_INVALID, f"{view.gateway_text(missing)} does not exist")

@@ -3,10 +3,8 @@
 Nothing is written in place: documents share parts with presets.
 """
 
-from collections.abc import Callable
-
 from app.hooks.sendable import is_sendable, merge_key
-from app.kserve.constants import GATEWAY_GROUP
+from app.kserve.constants import GATEWAY_GROUP, MODEL_SERVERS
 from app.kserve.names import Names, workload_selector
 from app.kube.base import Json
 from app.kube.merge import find, replaced
@@ -14,11 +12,6 @@ from app.kube.merge import find, replaced
 ROUTE = ("router", "route", "http", "spec")
 """Path of the managed HTTPRoute's spec."""
 
-MODEL_SERVERS = (("template",), ("worker",), ("prefill", "template"), ("prefill", "worker"))
-"""Paths of the model servers' pods."""
-
-FindSchedulerConfig = Callable[[str, str], str]
-"""Text of a key of a ConfigMap (KS-2.5). Raises :class:`CombineError`."""
 _PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 
@@ -84,16 +77,6 @@ def replaced_as_a_whole(route: Json) -> Json:
 
 def _without_name(rule: Json) -> Json:
     return {key: value for key, value in rule.items() if key != "name"}
-
-
-def with_scheduler_config(document: Json, find_config: FindSchedulerConfig) -> Json:
-    """Replace a config by reference with the string it refers to (KS-2.5)."""
-    config = find(document, ("router", "scheduler", "config"))
-    ref = config.get("ref") if config else None
-    if not ref:
-        return document
-    text = find_config(str(ref.get("name") or ""), str(ref.get("key") or "epp"))
-    return replaced(document, ("router", "scheduler", "config"), {"inline": text})
 
 
 def without_certificates(document: Json, secret: str) -> Json:

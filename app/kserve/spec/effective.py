@@ -4,10 +4,11 @@
 (:meth:`Effective.source`).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import orjson
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
@@ -15,13 +16,12 @@ from app.kserve.constants import PIN_PREFIX
 from app.kserve.devices import with_claims
 from app.kserve.kvcache import with_tiers
 from app.kserve.llminferenceservice import types
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
-from app.kserve.names import Names
-from app.kserve.operator import OperatorConfig
 from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
-from app.kserve.spec.find import ConfigFinder, choose_presets
+from app.kserve.spec.find import choose_presets, find_config, layer, pins_of, with_scheduler_config
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
@@ -33,7 +33,6 @@ from app.kube import field
 from app.kube.base import Json, with_types
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, merge, replaced
-from app.kube.objects import ObservedMeta
 from app.limits import MAX_COMBINED_BYTES
 
 # The type: what goes into children is plain JSON, rendered already.
@@ -108,26 +107,6 @@ class Effective:
 
 
 @dataclass(frozen=True, slots=True)
-class CombineInputs:
-    """Inputs of one service's effective spec."""
-
-    metadata: ObservedMeta
-    spec_layer: Layer
-    """The user's spec as a document (:func:`app.kserve.spec.merge.document`)."""
-    pins: Mapping[str, str]
-    """``status.annotations`` as :func:`app.kserve.spec.find.pinned` made them."""
-    prefix: str
-    """Prefix of preset names."""
-    operator: OperatorConfig
-    finder: ConfigFinder
-    """Of the service's configs: in its namespace, the system namespace, and among the presets (KS-2.2)."""
-    without_model_routing: Collection[tuple[str, str]] = ()
-    """Gateways, each by namespace and name."""
-    claims_devices: bool = False
-    """Report whether annotations ask for devices, and their claims can be made."""
-
-
-@dataclass(frozen=True, slots=True)
 class Merged:
     """The layers of a spec, the user's own last, and what they make together before templates are rendered."""
 
@@ -141,45 +120,36 @@ class Merged:
     """The workloads whose pods a preset starts as a pipeline."""
 
 
-def merge_layers(inputs: CombineInputs) -> Merged:
+def merge_layers(context: ReconcileContext) -> Merged:
     """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
-    names = [str(ref.get("name") or "") for ref in inputs.spec_layer.spec.get("baseRefs") or ()]
-    bases = _bases(inputs, names)
-    named = _named(inputs, bases)
+    own = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
+    bases = _bases(context, own)
+    named = _named(own, bases, context.metadata.name)
     everything = [named.spec, *(base.spec for base in bases)]
-    chosen = {suffix: _preset(inputs, suffix) for suffix in choose_presets(everything)}
+    chosen = {suffix: _preset(context, suffix) for suffix in choose_presets(everything)}
     layers = (*chosen.values(), *bases, named)
     merged: Json = {}
-    for layer in layers:
-        merged = merge(merged, layer.spec, SERVICE, directives=layer.directives)
-    merged = complete.completed(merged, inputs.metadata.name)
-    operator = inputs.operator
-    header = operator.ingress.model_based_routing_header_name
-    data = ServiceData(inputs.metadata, merged, operator.system_namespace, operator.gateway, header=header)
+    for part in layers:
+        merged = merge(merged, part.spec, SERVICE, directives=part.directives)
+    merged = complete.completed(merged, context.metadata.name)
+    data = ServiceData(context.metadata, merged, context.operator)
     return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
 
 
-def combine(inputs: CombineInputs) -> Effective:
+def combine(context: ReconcileContext) -> Effective:
     """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
-    merged, names = merge_layers(inputs), Names(inputs.metadata.name)
+    merged, names, claims_devices = merge_layers(context), context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
     document = complete.routed(document, names)
-    document = routed_by_model(
-        document,
-        merged.layers[-1].spec,
-        inputs.metadata.namespace,
-        adapter_names(document),
-        inputs.operator.ingress,
-        inputs.without_model_routing,
-    )
+    document = routed_by_model(document, merged.layers[-1].spec, adapter_names(document), context)
     if (route := find(document, complete.ROUTE)) is not None:
         document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
-    document = complete.with_scheduler_config(document, inputs.finder.scheduler_config)
+    document = with_scheduler_config(document, context)
     untraced = complete.without_certificates(document, names.certificates)
-    untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not inputs.claims_devices))
-    if inputs.claims_devices:
+    untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not claims_devices))
+    if claims_devices:
         untraced = with_claims(untraced, names)
-    document = traced(untraced, inputs.metadata)
+    document = traced(untraced, context.metadata)
     return Effective(_typed(document), document, merged.layers, templated, _applied(merged), untraced)
 
 
@@ -189,11 +159,11 @@ def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
     return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
 
 
-def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
-    """The configs of those names; looking for more ends where they are too much together."""
-    bases, size = [], len(inputs.spec_layer.raw)
-    for name in names:
-        bases.append(_config(inputs, name))
+def _bases(context: ReconcileContext, own: Layer) -> list[Layer]:
+    """The configs that the service names; looking for more ends where they are too much together."""
+    bases, size = [], len(own.raw)
+    for name in (str(ref.get("name") or "") for ref in own.spec.get("baseRefs") or ()):
+        bases.append(_config(context, name))
         size += len(bases[-1].raw)
         if size > MAX_COMBINED_BYTES:
             raise CombineError(
@@ -203,35 +173,33 @@ def _bases(inputs: CombineInputs, names: Sequence[str]) -> list[Layer]:
     return bases
 
 
-def _config(inputs: CombineInputs, name: str) -> Layer:
-    layer = inputs.finder.config(name) if name else None
-    if layer is None:
-        where = f"{inputs.metadata.namespace} nor in {inputs.operator.system_namespace}"
+def _config(context: ReconcileContext, name: str) -> Layer:
+    config = find_config(context, name) if name else None
+    if config is None:
+        where = f"{context.metadata.namespace} nor in {context.operator.system_namespace}"
         raise MissingConfigError(
             f"LLMInferenceServiceConfig {name!r} is neither in namespace {where}" if name else "a baseRef has no name"
         )
-    return layer
+    return config
 
 
-def _preset(inputs: CombineInputs, suffix: str) -> Layer:
+def _preset(context: ReconcileContext, suffix: str) -> Layer:
     """A preset under the name that was pinned; the route's always under its present one."""
-    name = inputs.prefix + suffix
+    name = context.settings.kserve_config_prefix + suffix
     if suffix in presets.PINNED and suffix != ROUTE:
-        name = inputs.pins.get(PIN_PREFIX + suffix) or name
-    layer = inputs.finder.config(name)
-    if layer is None:
+        name = pins_of(context.service, context.settings).get(PIN_PREFIX + suffix) or name
+    preset = find_config(context, name)
+    if preset is None:
         raise MissingConfigError(f"preset {name} does not exist")
-    return layer
+    return preset
 
 
-def _named(inputs: CombineInputs, bases: Sequence[Layer]) -> Layer:
+def _named(own: Layer, bases: Sequence[Layer], service: str) -> Layer:
     """The user's layer with a model name: the last baseRef's that has one, else the user's, else the service's."""
-    model = inputs.spec_layer.spec.get("model") or {}
+    model = own.spec.get("model") or {}
     named = [name for base in bases if (name := (base.spec.get("model") or {}).get("name"))]
-    name = named[-1] if named else model.get("name") or inputs.metadata.name
-    if model.get("name") == name:
-        return inputs.spec_layer
-    return replace(inputs.spec_layer, spec={**inputs.spec_layer.spec, "model": {**model, "name": name}})
+    name = named[-1] if named else model.get("name") or service
+    return own if model.get("name") == name else replace(own, spec={**own.spec, "model": {**model, "name": name}})
 
 
 def _typed(document: Json) -> EffectiveSpec:
@@ -240,25 +208,10 @@ def _typed(document: Json) -> EffectiveSpec:
     except ValidationError:
         _, errors = decode_document(document, EffectiveSpec)
         raise CombineError(*map(str, errors)) from None
-    errors = [
-        error
-        for path, value in _embedded(spec)
-        if not sendable.is_sendable(value)
-        for error in sendable.check(value, path)
-    ]
+    errors = []
+    for value, path in (*spec.templates(), (spec.route_spec, SPEC.child(*complete.ROUTE))):
+        if value is not None and not sendable.is_sendable(value):
+            errors += sendable.check(value, path)
     if errors:
         raise CombineError(*map(str, errors))
     return spec
-
-
-def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
-    """Everything that goes into children as it is."""
-    pods = [(SPEC.child("template"), spec.template), (SPEC.child("worker"), spec.worker)]
-    if spec.prefill is not None:
-        path = SPEC.child("prefill")
-        pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
-    path = SPEC.child("router")
-    if spec.scheduler is not None:
-        pods.append((path.child("scheduler", "template"), spec.scheduler.template))
-    pods.append((path.child("route", "http", "spec"), spec.route_spec))
-    return [(where, value) for where, value in pods if value is not None]

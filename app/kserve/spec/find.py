@@ -3,94 +3,84 @@
 A config is looked for in the service's namespace, then in the system namespace, then among the presets.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-import orjson
-
-from app.hooks.protocol import Parent, get
+from app.hooks.protocol import get
 from app.hooks.reader import read_related
 from app.kserve.constants import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.conversion import with_criticality
+from app.kserve.llminferenceservice.observed import ReconcileContext, Service
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
 from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, document_of, plugins
-from app.kserve.spec.presets import PINNED, edition
+from app.kserve.spec.presets import EDITIONS, PINNED, edition
 from app.kube import field
 from app.kube.base import Json
-from app.kube.merge import find
-from app.kube.objects import ObservedConfigMap, ObservedMeta
+from app.kube.merge import find, replaced
+from app.kube.objects import ObservedMeta
+from app.settings import Settings
 
 DIRECTIVE = b'"$patch"'
 """Only a spec with this in it can have merge directives."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFinder:
-    """Finds LLMInferenceServiceConfigs by name, and scheduler configurations in ConfigMaps."""
-
-    configs: Mapping[str, Parent] | None
-    config_maps: Mapping[str, ObservedConfigMap] | None
-    namespace: str
-    system_namespace: str
-    prefix: str
-    presets: Mapping[str, Json]
-
-    def config(self, name: str) -> Layer | None:
-        for namespace in (self.namespace, self.system_namespace):
-            document = get(self.configs, name, namespace)
-            if document is not None:
-                source = f"LLMInferenceServiceConfig {namespace}/{name}"
-                checked = annotated(_checked(source, bytes(document.spec)), document.metadata)
-                return replace(checked, name=name, namespace=namespace)
-        preset = self.presets.get(name.removeprefix(self.prefix)) if name.startswith(self.prefix) else None
-        return Layer(f"preset {name}", preset, name=name) if preset is not None else None
-
-    def scheduler_config(self, name: str, key: str) -> str:
-        """A scheduler configuration (KS-2.5). Raises :class:`CombineError`."""
-        config_map = get(self.config_maps, name, self.namespace)
-        if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
-            config_map = get(self.config_maps, name, self.system_namespace)
-        where = f'spec.router.scheduler.config.ref: ConfigMap "{self.namespace}/{name}"'
-        if config_map is None:
-            raise MissingConfigMapError(f"{where} not found")
-        text = (config_map.data or {}).get(key)
-        if text is None:
-            raise CombineError(f"{where} has no key {key}")
-        return text
+def find_config(context: ReconcileContext, name: str) -> Layer | None:
+    """Return the config, or the preset, of that name. Raises :class:`CombineError` for an invalid one."""
+    prefix = context.settings.kserve_config_prefix
+    for namespace in (context.metadata.namespace, context.operator.system_namespace):
+        config = get(context.related.configs, name, namespace)
+        if config is not None:
+            source = f"LLMInferenceServiceConfig {namespace}/{name}"
+            reading = read_related(bytes(config.spec), LLMInferenceServiceConfigSpec)
+            if reading.errors:  # the API server leaves pods in it open
+                raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
+            found = layer(source, reading.document, bytes(config.spec), config.metadata)
+            return replace(found, name=name, namespace=namespace)
+    presets = EDITIONS[context.settings.kserve_presets]
+    preset = presets.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+    return Layer(f"preset {name}", preset, name=name) if preset is not None else None
 
 
-def _checked(source: str, raw: bytes) -> Layer:
-    """A stored config as a layer. The API server leaves pods in it open, so their types are checked here.
-
-    Raises :class:`CombineError`.
-    """
-    reading = read_related(raw, LLMInferenceServiceConfigSpec)
-    if reading.errors:
-        raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
-    return _layer(source, reading.document, raw)
-
-
-def layer(source: str, raw: bytes) -> Layer:
-    """A spec in JSON as a layer of the merge."""
-    return _layer(source, orjson.loads(raw), raw)
-
-
-def annotated(layer: Layer, metadata: ObservedMeta) -> Layer:
-    """The layer with what v1alpha2 keeps in its object's annotations."""
-    spec = with_criticality(layer.spec, metadata.annotations)
-    return layer if spec is layer.spec else replace(layer, spec=spec)
+def find_scheduler_config(context: ReconcileContext, name: str, key: str) -> str:
+    """Return a scheduler configuration (KS-2.5). Raises :class:`CombineError`."""
+    namespace, config_maps = context.metadata.namespace, context.related.config_maps
+    config_map = get(config_maps, name, namespace)
+    if config_map is None and name.startswith(SYSTEM_SCHEDULER_CONFIG_PREFIX):
+        config_map = get(config_maps, name, context.operator.system_namespace)
+    where = f'spec.router.scheduler.config.ref: ConfigMap "{namespace}/{name}"'
+    if config_map is None:
+        raise MissingConfigMapError(f"{where} not found")
+    text = (config_map.data or {}).get(key)
+    if text is None:
+        raise CombineError(f"{where} has no key {key}")
+    return text
 
 
-def _layer(source: str, spec: object, raw: bytes) -> Layer:
-    return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, raw)
+def with_scheduler_config(document: Json, context: ReconcileContext) -> Json:
+    """Replace a config by reference with the string it refers to. Raises :class:`CombineError`."""
+    config = find(document, ("router", "scheduler", "config"))
+    ref = config.get("ref") if config else None
+    if not ref:
+        return document
+    text = find_scheduler_config(context, str(ref.get("name") or ""), str(ref.get("key") or "epp"))
+    return replaced(document, ("router", "scheduler", "config"), {"inline": text})
+
+
+def layer(source: str, spec: object, raw: bytes, metadata: ObservedMeta) -> Layer:
+    """A spec, and what v1alpha2 keeps in its object's annotations, as a layer of the merge; ``raw`` is its JSON."""
+    written = document(spec) if isinstance(spec, dict) else {}
+    return Layer(source, with_criticality(written, metadata.annotations), DIRECTIVE in raw, raw)
 
 
 # Which presets a service gets, and under which names (KS-2.3).
 
 
-def pinned(previous: Mapping[str, str], prefix: str) -> dict[str, str]:
+def pins_of(service: Service, settings: Settings) -> dict[str, str]:
     """Return ``status.annotations``: preset names that this service keeps when a release renames its presets."""
+    if not settings.kserve_versioned_config:
+        return {}
+    previous, prefix = service.status.annotations, settings.kserve_config_prefix
     missing = (suffix for suffix in PINNED if not previous.get(PIN_PREFIX + suffix))
     return {**previous, **{PIN_PREFIX + suffix: prefix + suffix for suffix in missing}}
 

@@ -6,11 +6,12 @@ Gateways turn rules for it on and off.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.hooks.protocol import get
 from app.kserve.constants import MODEL_ROUTING
-from app.kserve.operator import Ingress
+from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.references import references
 from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
@@ -19,36 +20,30 @@ from app.kube.merge import find, replaced
 _RULES = (*ROUTE, "rules")
 
 
-def routed_by_model(
-    document: Json,
-    spec: Json,
-    namespace: str,
-    adapters: Sequence[str],
-    ingress: Ingress,
-    excluded: Collection[tuple[str, str]],
-) -> Json:
+def routed_by_model(document: Json, spec: Json, adapters: Sequence[str], context: ReconcileContext) -> Json:
     """The route without matches by model where they are not asked for, and with one for each adapter where they are.
 
-    Rules that the service's own ``spec`` writes are asked for by standing there. ``excluded`` are the Gateways without
-    routing by model, each by namespace and name.
+    Rules that the service's own ``spec`` writes are asked for by standing there.
     """
     rules: list[Json] = find(document, _RULES) or []
-    names = _Names(ingress.model_based_routing_header_name.lower(), f"publishers/{namespace}/models/")
+    header = context.operator.ingress.model_based_routing_header_name.lower()
+    names = _Names(header, f"publishers/{context.metadata.namespace}/models/")
     if not any(names.names(match) for rule in rules for match in rule.get("matches") or ()):
         return document
     enabled = (document.get("annotations") or {}).get(MODEL_ROUTING) == "true"
-    active = enabled and _is_permitted(document, namespace, ingress, excluded)
+    active = enabled and _is_permitted(document, context)
     if not active and find(spec, _RULES) is not None:
         return document
     changed = [_rule(rule, names, adapters, active) for rule in rules]
     return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
 
 
-def _is_permitted(document: Json, namespace: str, ingress: Ingress, excluded: Collection[tuple[str, str]]) -> bool:
+def _is_permitted(document: Json, context: ReconcileContext) -> bool:
     """Report whether the operator's settings and the Gateways of the service permit routing by model."""
-    mode = ingress.model_based_routing_mode.lower()
-    gateways = [(place or namespace, name) for place, name in references(document).gateways]
-    return mode == "forced" or (mode != "disabled" and not any(gateway in excluded for gateway in gateways))
+    mode, own = context.operator.ingress.model_based_routing_mode.lower(), context.metadata.namespace
+    named = [get(context.related.gateways, name, place or own) for place, name in references(document).gateways]
+    notes = [gateway.metadata.annotations or {} for gateway in named if gateway is not None]
+    return mode == "forced" or (mode != "disabled" and not any(note.get(MODEL_ROUTING) == "false" for note in notes))
 
 
 def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> Json:

@@ -24,7 +24,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
         stopped = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
         return SyncResponse(status=stopped, children=kept_children(request))
     autoscaler = horizontal_pod_autoscaler(decided)
-    children = as_json([service(decided), *([autoscaler] if autoscaler else [])])
+    children = as_json([service(decided), *([autoscaler] if autoscaler else [])], request)
     deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
     outstanding = [] if deleted else outstanding_causes(children, request, conditions, now)
     observed = get(request.children.services, decided.name, decided.namespace)

@@ -39,7 +39,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     if conflict := _conflict(workload):
         return _aborted(service, conflict, request, now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]
-    desired = as_json(built)
+    desired = as_json(built, request)
     outstanding = _outstanding(service, desired, request, now)
     notes = [*decided.notes, *gateway.notes(decided, children, related)]
     return SyncResponse(

@@ -1,6 +1,7 @@
 """The Deployment of a service, and its update from the observed one. Source: LK-3.3 and LK-D.8."""
 
-from app.hooks.kept import Kept, desired_replicas, keep_child, kept_selector
+from app.hooks.kept import desired_replicas, keep_child, kept_selector
+from app.hooks.protocol import Kept
 from app.kube import desired
 from app.kube.base import Json
 from app.kube.merge import find

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from app.hooks.kept import Kept, as_json, is_scaled_to_zero, is_true, keep_or_stop
-from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
+from app.hooks.kept import as_json, is_scaled_to_zero, is_true, keep_or_stop
+from app.hooks.protocol import Kept, SyncRequest, SyncResponse, get, sorted_values
 from app.kube.base import Json
 from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
@@ -82,7 +82,7 @@ def _in_cluster(
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
     observed = get(children.deployments, metadata.name, metadata.namespace)
     draft_wait = draft_cause(spec, draft, observed)
-    desired = waiting_children(children, spec) if draft_wait else _children(service_plan, observed, children)
+    desired = waiting_children(children, spec) if draft_wait else _children(service_plan, observed, request)
     ready = was_ready(resource.status.conditions, metadata.generation)
     progress = rollout(observed, was_ready=ready) if selectable(service_plan, observed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
@@ -129,16 +129,15 @@ def waiting_children(children: InferenceChildren, spec: InferenceServiceSpec) ->
     return keep_or_stop(children, stop=replicas_of(spec) == 0)
 
 
-def _children(
-    service_plan: InferencePlan, observed: ObservedDeployment | None, children: InferenceChildren
-) -> list[Json]:
+def _children(service_plan: InferencePlan, observed: ObservedDeployment | None, request: Request) -> list[Json]:
+    children = request.children
     candidates = [
         deployment(service_plan, observed, get(children.autoscalers, service_plan.name, service_plan.namespace)),
         service(service_plan),
         horizontal_pod_autoscaler(service_plan),
         pod_monitor(service_plan) if children.pod_monitors is not None else None,
     ]
-    return as_json(child for child in candidates if child is not None)
+    return as_json((child for child in candidates if child is not None), request)
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:

@@ -42,7 +42,7 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, keep(request.children))
     fetching_job = _job(model_plan, observed, related, model.status, settings, now)
-    children = _children(model_plan, observed, request.children, fetching_job, settings)
+    children = _children(model_plan, observed, request, fetching_job, settings)
     return SyncResponse(status, children, outcome.resync)
 
 
@@ -131,18 +131,18 @@ def _job(
 def _children(
     plan: ModelPlan,
     observed: ModelObservation,
-    observed_children: ModelChildren,
+    request: Request,
     desired: Job | None,
     settings: Settings,
 ) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
     if observed.problem:
-        return keep(observed_children)
+        return keep(request.children)
     children: list[object] = [
-        keep_child(child) for child in sorted_values(observed_children.claims) if child.metadata.name != plan.claim
+        keep_child(child) for child in sorted_values(request.children.claims) if child.metadata.name != plan.claim
     ]
     if desired is None:
-        return as_json(children)
+        return as_json(children, request)
     if plan.makes_claim:
         children.append(claim(plan, settings))
-    return as_json([*children, desired])
+    return as_json([*children, desired], request)

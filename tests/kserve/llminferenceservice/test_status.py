@@ -43,7 +43,7 @@ def outcome(
         {},
         presets,
         None if workloads is None else WorkloadResult([], workloads),
-        None if router is None else RouterResult([], router),
+        None if router is None else RouterResult([], dict(router)),
     )
 
 

@@ -41,10 +41,8 @@ def plan(
     template = {"containers": [main], **(pod or {})}
     return plan_scheduler(
         NAMES,
-        "ns",
         SchedulerSpec(template=template, **spec),
         picker_config(config, picker, disaggregated=disaggregated, adapters=adapters),
-        service=NAMES.scheduler_service,
         managed_account=rbac,
         observed=observed,
     )
@@ -163,7 +161,7 @@ def test_only_the_main_container_gets_arguments() -> None:
 def test_labels_for_pods_only() -> None:
     """Labels in the spec are set on pods, not on the Deployment or its immutable selector."""
     planned = plan(labels={"a": "b"}, annotations={"c": "d"})
-    built = scheduler.scheduler_deployment(planned)
+    built = scheduler.scheduler_deployment(planned.deployment, "ns")
     assert built["metadata"]["labels"] == BASE
     assert built["spec"]["selector"]["matchLabels"] == BASE
     assert built["spec"]["template"]["metadata"] == {"labels": {**BASE, "a": "b"}, "annotations": {"c": "d"}}
@@ -245,7 +243,7 @@ def test_rbac(named: str) -> None:
 
 def ports(*containers: list[Json]) -> dict[str, int]:
     pod = {"containers": [{"name": str(n), "ports": list(listed)} for n, listed in enumerate(containers)]}
-    service = scheduler.scheduler_service(plan(pod=pod))
+    service = scheduler.scheduler_service(plan(pod=pod).deployment, NAMES.scheduler_service, "ns")
     return {port["name"]: port["port"] for port in service["spec"]["ports"]}
 
 
@@ -270,9 +268,9 @@ def test_ports_that_clash() -> None:
 
 def test_the_service_selects_by_the_base_labels() -> None:
     """The target port is a name, so that pods may use another number."""
-    service = scheduler.scheduler_service(
-        plan(labels={"a": "b"}, pod={"containers": [{"name": "main", "ports": [port("grpc", 1, protocol="UDP")]}]})
-    )
+    main: Json = {"name": "main", "ports": [port("grpc", 1, protocol="UDP")]}
+    planned = plan(labels={"a": "b"}, pod={"containers": [main]})
+    service = scheduler.scheduler_service(planned.deployment, NAMES.scheduler_service, "ns")
     assert service["spec"] == {
         "selector": BASE,
         "ports": [{"name": "grpc", "port": 1, "targetPort": "grpc", "protocol": "UDP"}],

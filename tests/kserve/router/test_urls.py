@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.kserve.llminferenceservice.observed import ObservedGateway, ObservedRouteSpec
+from app.kserve.llminferenceservice.observed import LLMRelated, ObservedGateway, ObservedRouteSpec
 from app.kserve.llminferenceservice.types import ObjectIdentity, ServiceAddress
-from app.kserve.router.urls import GatewayView, URLError, choose, discover, host_name
+from app.kserve.operator import Ingress
+from app.kserve.router.urls import URLError, choose, discover, host_name
 from app.kube.base import Json
 from app.kube.objects import RelatedMeta
+from tests.kserve.objects import context
 
 HTTP: Json = {"name": "http", "port": 80, "protocol": "HTTP"}
 HTTPS: Json = {"name": "https", "port": 443, "protocol": "HTTPS"}
@@ -44,10 +46,8 @@ def found(
         f"{meta['namespace']}/{meta['name']}": msgspec.convert({"metadata": meta}, RelatedMeta)
         for meta in services or []
     }
-    view = GatewayView(
-        {"gw/g": gateway(*(listeners or (HTTP,)), values=values)}, related, scheme, "inference", "cluster.local"
-    )
-    return [address.url for address in discover(spec, "default", view)]
+    cluster = LLMRelated(gateways={"gw/g": gateway(*(listeners or (HTTP,)), values=values)}, services=related)
+    return [address.url for address in discover(spec, context(cluster, ingress=Ingress(url_scheme=scheme)))]
 
 
 def rule(*paths: str | None, pool: bool = False) -> Json:
@@ -193,7 +193,7 @@ def test_addresses_of_all_rules() -> None:
     header = {"path": {"value": "/"}, "headers": [{"name": "X-Model", "value": "m"}]}
     rules = [rule("/n/s"), rule("/n/s/v1/chat"), rule("/publishers/n/models/m"), {**rule(), "matches": [header]}]
     spec = msgspec.convert({"parentRefs": [PARENT], "rules": rules}, ObservedRouteSpec)
-    listed = discover(spec, "n", GatewayView({"gw/g": gateway(HTTP)}, {}, "", "inference", "cluster.local"))
+    listed = discover(spec, context(LLMRelated(gateways={"gw/g": gateway(HTTP)}), namespace="n"))
     assert [(address.name, address.url.removeprefix("http://203.0.113.1")) for address in listed] == [
         ("gateway-external-model-routing", "/"),
         ("gateway-external", "/n/s"),

@@ -9,11 +9,12 @@ import pytest
 from app.kserve.constants import PIN_PREFIX
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, convert
 from app.kserve.spec import presets
-from app.kserve.spec.find import ConfigFinder, choose_presets, layer, pinned
+from app.kserve.spec.effective import combine
+from app.kserve.spec.find import choose_presets, pins_of
 from app.kserve.spec.merge import document
 from app.kube.base import Json
 from app.settings import Settings
-from tests.kserve.objects import V017, Cluster, config, gateway, service
+from tests.kserve.objects import V017, Cluster, config, context, gateway, service
 
 
 def main(cluster: Cluster, kind: str = "Deployment", name: str = "demo-kserve") -> Json:
@@ -153,10 +154,8 @@ def test_all_presets_are_pinned_from_the_start() -> None:
 
 def test_a_pin_is_kept_and_used() -> None:
     """A service keeps its pinned presets, except the route's, which is always the current one."""
-    pins = pinned(
-        {f"{PIN_PREFIX}config-llm-template": "old-template", f"{PIN_PREFIX}config-llm-router-route": "old-route"},
-        "kserve-",
-    )
+    old_pins = {f"{PIN_PREFIX}config-llm-template": "old-template", f"{PIN_PREFIX}config-llm-router-route": "old-route"}
+    pins = pins_of(context(pins=old_pins).service, Settings())
     parent = {**service(router={"route": {}}), "status": {"annotations": pins}}
     old = config("old-template", "kserve", template={"containers": [{"name": "main", "image": "old"}]})
     cluster = Cluster(parent, old, gateway())
@@ -534,14 +533,8 @@ def test_a_running_service_is_kept_when_its_base_goes() -> None:
 
 def test_every_value_has_a_source() -> None:
     """The source is the layer that set the value last; ``explain`` shows it."""
-    from app.kserve.operator import OperatorConfig
-    from app.kserve.spec.effective import CombineInputs, combine
-    from app.kube.objects import ObservedMeta
-
-    finder = ConfigFinder(None, None, "default", "kserve", "kserve-", presets.LATEST)
-    own = layer("spec", b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}')
-    metadata = ObservedMeta(name="demo", namespace="default")
-    effective = combine(CombineInputs(metadata, own, {}, "kserve-", OperatorConfig("kserve"), finder))
+    spec = b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}'
+    effective = combine(context(raw_spec=spec))
     main_container: list[Any] = ["template", "containers", ("name", "main")]
     assert effective.source([*main_container, "image"]) == "spec"
     assert effective.source([*main_container, "env", ("name", "HOME"), "value"]) == "preset kserve-config-llm-template"

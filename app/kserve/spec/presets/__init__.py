@@ -7,10 +7,11 @@ A config of the same name, in the service's namespace or the system namespace, r
 from collections.abc import Mapping
 from typing import Any
 
+from app.kserve.constants import OPEN
 from app.kserve.spec.merge import Layer
 from app.kserve.spec.presets import v017, v020
 from app.kserve.spec.presets.edition import LATENCY_PREDICTOR, PIPELINE, TRACING
-from app.kserve.spec.template.language import OPEN, Template
+from app.kserve.spec.template.language import Template
 from app.kube.base import Json
 
 SUFFIXES = tuple(v020.PRESETS)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from app import limits
+from app.kserve.constants import OPEN
 from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, TemplateError, size
 from app.kserve.spec.template.functions import FUNCTIONS, Data, Expression, Scope, apply, is_true, printed
 
-OPEN = "{{"
 _CONSTANTS = {"true": True, "false": False, "nil": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
