@@ -5,7 +5,6 @@ The annotations make a ResourceClaimTemplate, and each pod of the model servers 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from app.kserve.child import child
 from app.kserve.child import metadata as child_metadata
@@ -31,16 +30,6 @@ NO_CLAIM = (
     f"install the component {COMPONENT}, with Kubernetes 1.34 or newer, or claim devices in template.resourceClaims"
 )
 SOURCE = str(_ANNOTATIONS.key(_CLASS))
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceRequest:
-    """Devices for each pod."""
-
-    device_class: str
-    count: int
-    selector: str
-    """An expression in CEL; empty for any device of the class."""
 
 
 # Rules.
@@ -79,12 +68,19 @@ def _annotation_keys(metadata: ObservedMeta) -> list[str]:
 # Claims.
 
 
-def device_request(metadata: ObservedMeta) -> DeviceRequest | None:
-    """Return the devices that the annotations ask for, if they are valid."""
+def device_request(metadata: ObservedMeta) -> Json | None:
+    """Return the devices that valid annotations ask for, as a ResourceClaimTemplate requests them.
+
+    They have the values that the API server would add.
+    """
     if not _annotation_keys(metadata) or any(check(metadata)):
         return None
     annotations = metadata.annotations or {}
-    return DeviceRequest(annotations[_CLASS], int(annotations.get(_COUNT, "1")), annotations.get(_SELECTOR, ""))
+    count = int(annotations.get(_COUNT, "1"))
+    exactly: Json = {"deviceClassName": annotations[_CLASS], "allocationMode": "ExactCount", "count": count}
+    if selector := annotations.get(_SELECTOR):
+        exactly["selectors"] = [{"cel": {"expression": selector}}]
+    return {"name": CLAIM, "exactly": exactly}
 
 
 def with_claims(document: Json, names: Names) -> Json:
@@ -110,15 +106,8 @@ def _extended(claims: list[Json] | None, claim: Json) -> list[Json]:
     return present if any(item.get("name") == CLAIM for item in present) else [*present, claim]
 
 
-def claim_template(request: DeviceRequest, names: Names, namespace: str) -> Json:
-    """Build the ResourceClaimTemplate, with the values that the API server would add."""
-    exactly: Json = {
-        "deviceClassName": request.device_class,
-        "allocationMode": "ExactCount",
-        "count": request.count,
-    }
-    if request.selector:
-        exactly["selectors"] = [{"cel": {"expression": request.selector}}]
-    spec = {"devices": {"requests": [{"name": CLAIM, "exactly": exactly}]}}
+def claim_template(request: Json, names: Names, namespace: str) -> Json:
+    """Build the ResourceClaimTemplate."""
     meta = child_metadata(names.claim_template, namespace, component_labels(names.service, COMPONENT_WORKLOAD))
-    return child(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", meta, spec={"spec": spec})
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    return child(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", meta, spec=spec)

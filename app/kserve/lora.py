@@ -175,9 +175,9 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
     if lora.max_cpu_adapters is not None and lora.max_cpu_adapters < (lora.max_adapters or 1):
         text = f"vLLM wants at least maxAdapters, {lora.max_adapters or 1}: each adapter on a GPU has a place in memory"
         yield field.advice(LORA.child("maxCpuAdapters"), text)
-    for workload, side in ((spec, SPEC), (spec.prefill, SPEC.child("prefill"))):
-        pods = () if workload is None else (("template", workload.template), ("worker", workload.worker))
-        yield from (ignored for key, pod in pods for ignored in _ignored_by_server(pod, side.child(key)))
+    for workload, path in spec.workloads():
+        for pod, pod_path in workload.pods(path):
+            yield from _ignored_by_server(pod, pod_path)
 
 
 def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from app import images
+from app.kserve.constants import MODEL_HEADER
 from app.kube.quantity import QuantityError, canonical
 from app.kube.stored import Decoder
 
-ROUTING_HEADER = "X-Gateway-Model-Name"
 AUTOSCALING_KEY = "autoscaling-wva-controller-config"
 
 CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
@@ -42,7 +42,7 @@ class Ingress(_Document):
     """``namespace/name``; a bare name is one of the system namespace."""
     url_scheme: str = "http"
     """Which of a Gateway's listeners comes first in URLs."""
-    model_based_routing_header_name: str = ROUTING_HEADER
+    model_based_routing_header_name: str = MODEL_HEADER
     model_based_routing_mode: str = "enabled"
     """``disabled`` takes the routes' matches by that header away; ``forced`` ignores annotations of Gateways."""
     tls: bool = msgspec.field(default=False, name=_TLS_SETTING)

@@ -18,9 +18,9 @@ from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEAD
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
-from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER, workloads
+from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service
-from app.kserve.operator import Credentials
+from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
 from app.kserve.spec.complete import replaced_as_a_whole
@@ -54,7 +54,8 @@ _CONFIDENTIAL = SPEC.child("model", "confidential")
 _RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
 Place = tuple[str, str, str]
 """Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
-_CREDENTIALS = Credentials()
+_OPERATOR = OperatorConfig("")
+"""The operator's defaults: templates that print its settings are rendered when the service is synced."""
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
@@ -87,7 +88,7 @@ def warnings(service: Service) -> list[field.Advice]:
     ]
     advices += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
     advices += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
-    for workload, path in workloads(spec):
+    for workload, path in spec.workloads():
         advices += _workload_advice(workload, path, based)
     if not based:
         advices += _missing(spec)
@@ -104,7 +105,7 @@ def warnings(service: Service) -> list[field.Advice]:
 
 def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[field.Error]]:
     """The user's spec with the templates rendered that depend on the service alone, and what is wrong with them."""
-    return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, "", ("", "")))
+    return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, _OPERATOR))
 
 
 # Names and models.
@@ -151,7 +152,7 @@ def _storage_problem(spec: types.LLMInferenceServiceSpec) -> str:
 
 def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
-    for pod, path in merged.templates(spec):
+    for pod, path in spec.templates():
         yield from clashes(pod, path)
     yield from clashes(replaced_as_a_whole(_route_document(spec)), HTTP.child("spec"))
 
@@ -293,13 +294,13 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
     from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
-    if not from_hub or (metadata.annotations or {}).get(_CREDENTIALS.storage_secret_name_annotation):
+    if not from_hub or (metadata.annotations or {}).get(_OPERATOR.credentials.storage_secret_name_annotation):
         return
-    for workload, path in workloads(spec):
-        for key, pod in (("template", workload.template), ("worker", workload.worker)):
+    for workload, path in spec.workloads():
+        for pod, pod_path in workload.pods(path):
             for container, variable, name in server_tokens(pod or {}):
-                at = path.child(key, "containers").index(container).child("env").index(variable)
-                yield advice(at, token_not_for_download(name, _CREDENTIALS))
+                at = pod_path.child("containers").index(container).child("env").index(variable)
+                yield advice(at, token_not_for_download(name, _OPERATOR.credentials))
 
 
 def _has_model(pod: Json | None) -> bool:
@@ -352,8 +353,8 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
     yield from _labels(workload.labels, path.child("labels"))
     yield from _parallelism_advice(workload, path.child("parallelism"), based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
-    for key, pod in (("template", workload.template), ("worker", workload.worker)):
-        yield from _without_main(pod, path.child(key))
+    for pod, pod_path in workload.pods(path):
+        yield from _without_main(pod, pod_path)
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
@@ -404,7 +405,7 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     below: Json = {}
     for suffix in choose_presets([written]):
         below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
-    for pod, path in merged.templates(spec):
+    for pod, path in spec.templates():
         for error in wholepod.missing(
             pod or {}, path, find(below, [str(segment) for segment in path.segments[1:]]) or {}, MODEL_VOLUMES
         ):

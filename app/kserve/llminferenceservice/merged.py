@@ -40,7 +40,7 @@ def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
     errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
     embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
-    users = ((pod or {}, path) for pod, path in templates(effective.spec) if effective.is_users(path))
+    users = ((pod or {}, path) for pod, path in effective.spec.templates() if effective.is_users(path))
     pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path) for pod, path in users))
     return [*errors, *(embedded or (_sourced(error, effective) for error in pod_errors))]
 
@@ -76,7 +76,7 @@ def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field
         yield from _router(spec.router)
         if spec.router.route is not None:
             yield from _group(spec.router, spec.router.route, based=based)
-    for workload, path in workloads(spec):
+    for workload, path in spec.workloads():
         yield from _parallelism(workload, path, based=based)
     yield from caches(spec, is_part=based)
     if spec.scheduler is not None:
@@ -86,15 +86,8 @@ def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field
 
 def caches(spec: types.LLMInferenceServiceSpec, *, is_part: bool) -> Iterator[field.Error]:
     """Validate ``kvCacheOffloading`` of each workload."""
-    for workload, path in workloads(spec):
+    for workload, path in spec.workloads():
         yield from kvcache.check(workload.kv_cache_offloading, path.child("kvCacheOffloading"), is_part=is_part)
-
-
-def workloads(spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[types.WorkloadSpec, field.Path]]:
-    """The main workload and, where there is one, the prefill workload."""
-    yield spec, SPEC
-    if spec.prefill is not None:
-        yield spec.prefill, SPEC.child("prefill")
 
 
 # Router.
@@ -200,7 +193,7 @@ def scheduler_replicas(scheduler: types.SchedulerSpec | None) -> Iterator[field.
 
 def scaling(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """The rules that the CRDs of both kinds have as CEL."""
-    for workload, path in workloads(spec):
+    for workload, path in spec.workloads():
         yield from broken(workload.constraints, workload, path)
         if workload.scaling is not None:
             yield from _scaling(workload.scaling, path.child("scaling"))
@@ -227,18 +220,9 @@ def _behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
 # What Metacontroller or the API server cannot apply.
 
 
-def templates(spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[Json | None, field.Path]]:
-    """The pods that users write."""
-    for workload, path in workloads(spec):
-        yield workload.template, path.child("template")
-        yield workload.worker, path.child("worker")
-    if spec.scheduler is not None:
-        yield spec.scheduler.template, SCHEDULER.child("template")
-
-
 def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Check for errors that no base can correct; a base may supply required fields, and templates any value."""
-    for written, path in templates(spec):
+    for written, path in spec.templates():
         pod = normalised(written or {})
         errors = chain(podrules.check(podrules.POD, pod, path), wholepod.amounts(pod, path))
         yield from (e for e in errors if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
@@ -246,7 +230,7 @@ def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 def reserved(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Labels and annotations by which Metacontroller knows its children; also a rule of configs."""
-    for workload, path in workloads(spec):
+    for workload, path in spec.workloads():
         yield from reserved_keys(workload.labels or {}, path.child("labels"))
         yield from reserved_keys(workload.annotations or {}, path.child("annotations"))
     if spec.scheduler is not None:

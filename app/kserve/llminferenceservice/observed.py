@@ -13,13 +13,14 @@ import msgspec
 from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get
 from app.kserve import constants, lora
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
-from app.kserve.devices import DeviceRequest, device_request
+from app.kserve.devices import device_request
 from app.kserve.llminferenceservice import types
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kserve.references import References, references
 from app.kube import objects, resource
+from app.kube.base import Json
 from app.kube.conditions import since
 from app.settings import Settings
 
@@ -257,7 +258,7 @@ class ReconcileContext:
         return self.children.service_accounts is not None
 
     @property
-    def device_request(self) -> DeviceRequest | None:
+    def device_request(self) -> Json | None:
         """Return the devices that annotations ask for; None if their ResourceClaimTemplate cannot be made."""
         return device_request(self.metadata) if self.children.claim_templates is not None else None
 

@@ -1,5 +1,6 @@
 """``LLMInferenceService``: what users write and what we report. Source: KS-1."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import ConfigDict, Field
 from app.kserve import gatewayapi
 from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Int64, Json, KubeModel, pattern
+from app.kube.decode import SPEC
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.rules import Rule, Rules, cel
 
@@ -363,6 +365,11 @@ class WorkloadSpec(KubeModel):
         """Number of pods, from its parallelism."""
         return self.parallelism.pods_per_replica if self.parallelism is not None else None
 
+    def pods(self, path: field.Path) -> Iterator[tuple[Json | None, field.Path]]:
+        """Yield the pods that users write, for a workload at ``path``."""
+        yield self.template, path.child("template")
+        yield self.worker, path.child("worker")
+
 
 # The router.
 
@@ -562,6 +569,19 @@ class LLMInferenceServiceSpec(WorkloadSpec):
     @property
     def pool(self) -> PoolSpec | None:
         return self.scheduler.pool if self.scheduler is not None else None
+
+    def workloads(self) -> Iterator[tuple[WorkloadSpec, field.Path]]:
+        """Yield the main workload and, where there is one, the prefill workload."""
+        yield self, SPEC
+        if self.prefill is not None:
+            yield self.prefill, SPEC.child("prefill")
+
+    def templates(self) -> Iterator[tuple[Json | None, field.Path]]:
+        """Yield all pods that users write."""
+        for workload, path in self.workloads():
+            yield from workload.pods(path)
+        if self.scheduler is not None:
+            yield self.scheduler.template, SPEC.child("router", "scheduler", "template")
 
 
 # Status.

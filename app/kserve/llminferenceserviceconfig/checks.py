@@ -57,19 +57,14 @@ _SAMPLE: Json = {
 }
 
 
-def template_error(spec: Json, gateway: tuple[str, str], system_namespace: str) -> tuple[field.Path, str]:
-    """Return where and why a config's spec does not render for the sample service; empty if it does."""
-    return render_error(spec, _sample_data(gateway, system_namespace))
-
-
-def _sample_data(gateway: tuple[str, str], system_namespace: str) -> ServiceData:
+def sample_data(settings: Settings) -> ServiceData:
     """Data of the sample service's templates."""
-    return ServiceData(_SAMPLE_METADATA, _SAMPLE, system_namespace, gateway, sample=True)
+    return ServiceData(_SAMPLE_METADATA, _SAMPLE, OperatorConfig(settings.kserve_system_namespace), sample=True)
 
 
 def validate(config: Config, old: Config | None, settings: Settings) -> list[field.Error]:
     """All violations in a config; whether its templates render is only asked of one that has none."""
-    spec, wrong = with_decided_templates(config.spec, lambda _: _sample_data(*_installation(settings)))
+    spec, wrong = with_decided_templates(config.spec, lambda _: sample_data(settings))
     errors = list(model_urls(spec.model)) if spec.model is not None else []
     if spec.base_refs:
         names = ", ".join(ref.name for ref in spec.base_refs)
@@ -91,14 +86,8 @@ def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list
     The text names the place, line and all; the field is left empty, as upstream's webhook does.
     """
     document = spec.model_dump(by_alias=True, exclude_none=True)
-    place, problem = template_error(document, *_installation(settings))
+    place, problem = render_error(document, sample_data(settings))
     return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
-
-
-def _installation(settings: Settings) -> tuple[tuple[str, str], str]:
-    """Gateway and namespace in the data of templates."""
-    system = settings.kserve_system_namespace
-    return OperatorConfig(system).gateway, system
 
 
 def warnings(config: Config) -> list[field.Advice]:

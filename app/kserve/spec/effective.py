@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import orjson
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
@@ -20,7 +21,7 @@ from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
 from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
-from app.kserve.spec.find import annotated, choose_presets, find_config, layer, pins_of, with_scheduler_config
+from app.kserve.spec.find import choose_presets, find_config, layer, pins_of, with_scheduler_config
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
 from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
@@ -121,7 +122,7 @@ class Merged:
 
 def merge_layers(context: ReconcileContext) -> Merged:
     """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
-    own = annotated(layer("spec", context.raw_spec), context.metadata)
+    own = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
     bases = _bases(context, own)
     named = _named(own, bases, context.metadata.name)
     everything = [named.spec, *(base.spec for base in bases)]
@@ -131,9 +132,7 @@ def merge_layers(context: ReconcileContext) -> Merged:
     for part in layers:
         merged = merge(merged, part.spec, SERVICE, directives=part.directives)
     merged = complete.completed(merged, context.metadata.name)
-    operator = context.operator
-    header = operator.ingress.model_based_routing_header_name
-    data = ServiceData(context.metadata, merged, operator.system_namespace, operator.gateway, header=header)
+    data = ServiceData(context.metadata, merged, context.operator)
     return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
 
 
@@ -209,25 +208,10 @@ def _typed(document: Json) -> EffectiveSpec:
     except ValidationError:
         _, errors = decode_document(document, EffectiveSpec)
         raise CombineError(*map(str, errors)) from None
-    errors = [
-        error
-        for path, value in _embedded(spec)
-        if not sendable.is_sendable(value)
-        for error in sendable.check(value, path)
-    ]
+    errors = []
+    for value, path in (*spec.templates(), (spec.route_spec, SPEC.child(*complete.ROUTE))):
+        if value is not None and not sendable.is_sendable(value):
+            errors += sendable.check(value, path)
     if errors:
         raise CombineError(*map(str, errors))
     return spec
-
-
-def _embedded(spec: EffectiveSpec) -> list[tuple[field.Path, Json]]:
-    """Everything that goes into children as it is."""
-    pods = [(SPEC.child("template"), spec.template), (SPEC.child("worker"), spec.worker)]
-    if spec.prefill is not None:
-        path = SPEC.child("prefill")
-        pods += [(path.child("template"), spec.prefill.template), (path.child("worker"), spec.prefill.worker)]
-    path = SPEC.child("router")
-    if spec.scheduler is not None:
-        pods.append((path.child("scheduler", "template"), spec.scheduler.template))
-    pods.append((path.child("route", "http", "spec"), spec.route_spec))
-    return [(where, value) for where, value in pods if value is not None]

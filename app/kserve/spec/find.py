@@ -6,8 +6,6 @@ A config is looked for in the service's namespace, then in the system namespace,
 from collections.abc import Sequence
 from dataclasses import replace
 
-import orjson
-
 from app.hooks.protocol import get
 from app.hooks.reader import read_related
 from app.kserve.constants import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
@@ -31,11 +29,14 @@ def find_config(context: ReconcileContext, name: str) -> Layer | None:
     """Return the config, or the preset, of that name. Raises :class:`CombineError` for an invalid one."""
     prefix = context.settings.kserve_config_prefix
     for namespace in (context.metadata.namespace, context.operator.system_namespace):
-        document = get(context.related.configs, name, namespace)
-        if document is not None:
+        config = get(context.related.configs, name, namespace)
+        if config is not None:
             source = f"LLMInferenceServiceConfig {namespace}/{name}"
-            checked = annotated(_checked(source, bytes(document.spec)), document.metadata)
-            return replace(checked, name=name, namespace=namespace)
+            reading = read_related(bytes(config.spec), LLMInferenceServiceConfigSpec)
+            if reading.errors:  # the API server leaves pods in it open
+                raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
+            found = layer(source, reading.document, bytes(config.spec), config.metadata)
+            return replace(found, name=name, namespace=namespace)
     presets = EDITIONS[context.settings.kserve_presets]
     preset = presets.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
     return Layer(f"preset {name}", preset, name=name) if preset is not None else None
@@ -66,30 +67,10 @@ def with_scheduler_config(document: Json, context: ReconcileContext) -> Json:
     return replaced(document, ("router", "scheduler", "config"), {"inline": text})
 
 
-def _checked(source: str, raw: bytes) -> Layer:
-    """A stored config as a layer. The API server leaves pods in it open, so their types are checked here.
-
-    Raises :class:`CombineError`.
-    """
-    reading = read_related(raw, LLMInferenceServiceConfigSpec)
-    if reading.errors:
-        raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
-    return _layer(source, reading.document, raw)
-
-
-def layer(source: str, raw: bytes) -> Layer:
-    """A spec in JSON as a layer of the merge."""
-    return _layer(source, orjson.loads(raw), raw)
-
-
-def annotated(layer: Layer, metadata: ObservedMeta) -> Layer:
-    """The layer with what v1alpha2 keeps in its object's annotations."""
-    spec = with_criticality(layer.spec, metadata.annotations)
-    return layer if spec is layer.spec else replace(layer, spec=spec)
-
-
-def _layer(source: str, spec: object, raw: bytes) -> Layer:
-    return Layer(source, document(spec) if isinstance(spec, dict) else {}, DIRECTIVE in raw, raw)
+def layer(source: str, spec: object, raw: bytes, metadata: ObservedMeta) -> Layer:
+    """A spec, and what v1alpha2 keeps in its object's annotations, as a layer of the merge; ``raw`` is its JSON."""
+    written = document(spec) if isinstance(spec, dict) else {}
+    return Layer(source, with_criticality(written, metadata.annotations), DIRECTIVE in raw, raw)
 
 
 # Which presets a service gets, and under which names (KS-2.3).

@@ -4,15 +4,16 @@ A document has no nulls, no zero values that mean "not set", and no unknown fiel
 that only the API server put into a route are gone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.kserve.constants import GATEWAY_GROUP
-from app.kserve.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH, HTTPRouteSpec
-from app.kserve.llminferenceservice.types import InferencePoolSpec
+from app.kserve.constants import GATEWAY_GROUP, MODEL_SERVERS
+from app.kserve.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
+from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
-from app.kube.merge import MergeRules, find
+from app.kube.merge import MergeRules, find, replaced
 from app.kube.modelfields import known_fields
 from app.kube.podspec import MERGE_KEYS, POD, normalised
 from app.kube.stored import without_nulls
@@ -77,6 +78,7 @@ def source_of(layers: Sequence[Layer], path: Keyed) -> str:
 # Documents.
 
 _WORKLOAD_FIELDS = {"template": POD, "worker": POD}
+_PICKER_CONFIG = ("router", "scheduler", "config")
 _CONFIG = MergeRules(atomic=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
 """A config that is written wins over a reference of a base, and the other way round."""
 SERVICE = MergeRules(
@@ -91,66 +93,34 @@ SERVICE = MergeRules(
 
 def document(spec: Json) -> Json:
     """A spec of either kind, as its user wrote it, in the form that merging understands."""
-    result = _workload(spec) | _present(spec, "model", "storageInitializer", "baseRefs")
-    if isinstance(model := result.get("model"), dict):
-        result["model"] = {key: value for key, value in model.items() if value or key not in ("name", "uri")}
-    if isinstance(spec.get("tracing"), dict):
-        result["tracing"] = _tracing(spec["tracing"])
-    if isinstance(spec.get("prefill"), dict):
-        result["prefill"] = _workload(spec["prefill"])
-    if isinstance(spec.get("router"), dict):
-        result["router"] = _router(spec["router"])
+    result: Json = without_nulls(known_fields(spec, LLMInferenceServiceSpec))
+    config = find(spec, _PICKER_CONFIG)
+    if isinstance(config, dict):  # inline is the picker's own: its nulls may mean something
+        result = replaced(result, _PICKER_CONFIG, {key: value for key, value in config.items() if value is not None})
+    for path, normalise in _PARTS.items():
+        if isinstance(part := find(result, path), dict):
+            result = replaced(result, path, normalise(part))
     return result
 
 
-def _present(part: Json, *keys: str) -> Json:
-    return {key: without_nulls(part[key]) for key in keys if part.get(key) is not None}
-
-
-def _tracing(tracing: Json) -> Json:
-    """Without empty values, but for the endpoint: an empty one turns off what a preset turns on."""
-    return {key: value for key, value in tracing.items() if value or (key == "exporterEndpoint" and value == "")}
-
-
-def _workload(spec: Json) -> Json:
-    result = _present(spec, "replicas", "scaling", "kvCacheOffloading", "labels", "annotations")
-    parallelism = spec.get("parallelism")
-    if isinstance(parallelism, dict):
-        result["parallelism"] = {
-            key: value for key, value in without_nulls(parallelism).items() if not (key == "expert" and value is False)
-        }
-    for key in ("template", "worker"):
-        if isinstance(spec.get(key), dict):
-            result[key] = normalised(spec[key])
-    return result
-
-
-def _router(router: Json) -> Json:
-    parents = _present(router, "gateway", "ingress")
-    result: Json = {key: _without_empty_lists(value) for key, value in parents.items()}
-    if isinstance(router.get("route"), dict):
-        result["route"] = _route(router["route"])
-    if isinstance(router.get("scheduler"), dict):
-        result["scheduler"] = _scheduler(router["scheduler"])
-    return result
+def _without_empty(*keys: str) -> Callable[[Json], Json]:
+    """Empty values of these fields count as absent."""
+    return lambda part: {key: value for key, value in part.items() if value or key not in keys}
 
 
 def _without_empty_lists(value: Json) -> Json:
     return {key: item for key, item in value.items() if item != []}
 
 
-def _route(route: Json) -> Json:
-    shared = {key: route[key] for key in ("group", "weight") if route.get(key) is not None}
-    http = route.get("http")
-    if not isinstance(http, dict):
-        return shared
-    result = _without_empty_lists(without_nulls(http))
-    if isinstance(result.get("spec"), dict):
-        spec = _without_empty_lists(known_fields(result["spec"], HTTPRouteSpec))
-        if spec.get("rules") == DEFAULT_RULES:
-            del spec["rules"]
-        result["spec"] = _with_defaults(spec)
-    return {**shared, "http": result}
+def _scheduler(scheduler: Json) -> Json:
+    return {key: value for key, value in scheduler.items() if key != "tokenizer"}
+
+
+def _route(spec: Json) -> Json:
+    spec = _without_empty_lists(spec)
+    if spec.get("rules") == DEFAULT_RULES:
+        del spec["rules"]
+    return _with_defaults(spec)
 
 
 def _with_defaults(spec: Json) -> Json:
@@ -189,20 +159,6 @@ def _mirror_with_defaults(step: Json) -> Json:
     return {**step, "requestMirror": {**mirror, "backendRef": reference}}
 
 
-def _scheduler(scheduler: Json) -> Json:
-    result = _present(scheduler, "replicas", "labels", "annotations")
-    if isinstance(scheduler.get("config"), dict):  # inline is the picker's own: its nulls may mean something
-        result["config"] = {key: value for key, value in scheduler["config"].items() if value is not None}
-    if isinstance(scheduler.get("template"), dict):
-        result["template"] = normalised(scheduler["template"])
-    pool = scheduler.get("pool")
-    if isinstance(pool, dict):
-        result["pool"] = without_nulls(pool)
-        if isinstance(pool.get("spec"), dict):
-            result["pool"]["spec"] = pool_spec(known_fields(result["pool"]["spec"], InferencePoolSpec))
-    return result
-
-
 def pool_spec(spec: Json) -> Json:
     """Return a pool's spec with the API server's defaults of a reference; a selector without labels is dropped."""
     result = {key: spec[key] for key in ("selector", "targetPorts", "appProtocol") if spec.get(key)}
@@ -210,3 +166,19 @@ def pool_spec(spec: Json) -> Json:
     if isinstance(picker, dict):
         result["endpointPickerRef"] = {"group": "", "kind": "Service", "failureMode": "FailClose", **picker}
     return result
+
+
+_PARTS: Mapping[tuple[str, ...], Callable[[Json], Json]] = {
+    ("model",): _without_empty("name", "uri"),
+    ("tracing",): _without_empty("sampler", "samplerArg", "exporter"),  # an empty endpoint turns a preset's off
+    ("parallelism",): _without_empty("expert"),
+    ("prefill", "parallelism"): _without_empty("expert"),
+    **dict.fromkeys((*MODEL_SERVERS, ("router", "scheduler", "template")), normalised),
+    ("router", "gateway"): _without_empty_lists,
+    ("router", "ingress"): _without_empty_lists,
+    ("router", "route", "http"): _without_empty_lists,
+    ROUTE: _route,
+    ("router", "scheduler"): _scheduler,
+    ("router", "scheduler", "pool", "spec"): pool_spec,
+}
+"""Parts of a spec, and their form."""

@@ -16,16 +16,16 @@ from app.kube.modelfields import check_embedded
 from app.kube.rawchecks import has_control
 from app.limits import MAX_ERRORS
 
-_SCALARS = frozenset({int, bool, float, type(None)})
+_Segments = tuple[str | int, ...]
 _HINT = "; write braces that are not a template as {{ `{{` }}"
 
 
 class _BrokenTemplateError(Exception):
-    def __init__(self, error: TemplateError, text: str, path: Sequence[str | int]) -> None:
+    def __init__(self, error: TemplateError, text: str, path: _Segments) -> None:
         super().__init__(str(error))
         self.error = error
         self.text = text
-        self.path = tuple(path)
+        self.path = path
 
 
 def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[Json, bool]:
@@ -62,59 +62,37 @@ def decided(spec: Json, data: ServiceData) -> tuple[Json, list[field.Error]]:
 
 
 class _Renderer:
-    """Renders the parts of one spec; those without templates are shared, not copied."""
+    """Renders the parts of one spec."""
 
     def __init__(self, data: ServiceData) -> None:
         self.foreign = False
         self._data = data
         self._meter = Meter()
-        self._path: list[str | int] = []
 
-    def object(self, value: Json) -> Json:
-        changed: Json | None = None
+    def object(self, value: Json, path: _Segments = ()) -> Json:
+        result: Json = {}
         for key, item in value.items():
-            plain = _is_plain(item)
-            if plain and OPEN not in key:
-                continue
-            self._path.append(key)
-            done = item if plain else self._item(item)
-            name = self._text(key) if OPEN in key else key
-            if done is not item or name is not key:
-                changed = dict(value) if changed is None else changed
-                if name is not key:
-                    del changed[key]
-                    if name in changed:
-                        raise self._broken(RefusedError(f"renders to {name!r}, a key that exists already"), key)
-                changed[name] = done
-            self._path.pop()
-        return value if changed is None else changed
+            below = (*path, key)
+            name = self._text(key, below) if OPEN in key else key
+            if name != key and (name in value or name in result):
+                raise _BrokenTemplateError(RefusedError(f"renders to {name!r}, a key that exists already"), key, below)
+            result[name] = self._item(item, below)
+        return result
 
-    def _item(self, item: Any) -> Any:
-        kind = type(item)
-        if kind is str or kind is PresetText:
-            return self._text(item)
-        if kind is dict:
-            return self.object(item)
-        return self._list(item) if kind is list else item
+    def _item(self, item: Any, path: _Segments) -> Any:
+        if isinstance(item, str):
+            return self._text(item, path) if OPEN in item else item
+        if isinstance(item, dict):
+            return self.object(item, path)
+        if isinstance(item, list):
+            return [self._item(part, (*path, position)) for position, part in enumerate(item)]
+        return item
 
-    def _list(self, items: list[Any]) -> list[Any]:
-        changed = None
-        for position, item in enumerate(items):
-            if _is_plain(item):
-                continue
-            self._path.append(position)
-            done = self._item(item)
-            if done is not item:
-                changed = list(items) if changed is None else changed
-                changed[position] = done
-            self._path.pop()
-        return items if changed is None else changed
-
-    def _text(self, text: str) -> str:
+    def _text(self, text: str, path: _Segments) -> str:
         try:
             return self._rendered(text.template, Meter()) if isinstance(text, PresetText) else self._foreign(text)
         except TemplateError as error:
-            raise self._broken(error, text) from None
+            raise _BrokenTemplateError(error, text, path) from None
 
     def _foreign(self, text: str) -> str:
         """A text that is not ours: it counts against the bounds of the spec."""
@@ -129,14 +107,6 @@ class _Renderer:
             raise RefusedError("renders to a string with control characters; remove them from its output")
         return result
 
-    def _broken(self, error: TemplateError, text: str) -> _BrokenTemplateError:
-        return _BrokenTemplateError(error, text, self._path)
-
-
-def _is_plain(item: Any) -> bool:
-    kind = type(item)
-    return kind in _SCALARS or (kind is str and OPEN not in item)
-
 
 class _Decided(_Renderer):
     """Renders what can be rendered without guessing, and goes on after a mistake."""
@@ -145,17 +115,16 @@ class _Decided(_Renderer):
         super().__init__(data)
         self.errors: list[field.Error] = []
 
-    def _text(self, text: str) -> str:
+    def _text(self, text: str, path: _Segments) -> str:
         self._data.guessed = False
         try:
             result = self._foreign(text)
-        except SpentError as error:
-            raise self._broken(error, text) from None
         except TemplateError as error:
-            if len(self.errors) >= MAX_ERRORS:
-                raise self._broken(error, text) from None
+            broken = _BrokenTemplateError(error, text, path)
+            if isinstance(error, SpentError) or len(self.errors) >= MAX_ERRORS:
+                raise broken from None
             if not self._data.guessed or isinstance(error, (ReadError, RefusedError, UnknownFieldError)):
-                self.errors.append(_error(self._broken(error, text)))
+                self.errors.append(_error(broken))
             return text
         return text if self._data.guessed else result
 
@@ -199,7 +168,7 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
         return spec, []
     document = spec.model_dump(by_alias=True, exclude_none=True)
     rendered, errors = decided(document, data_of(document))
-    if rendered is document:
+    if rendered == document:
         return spec, errors
     typed, wrong = decode_document(rendered, type(spec))
     if typed is None:
@@ -210,11 +179,10 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
 
 def has_template(value: Any) -> bool:
     """Report whether any string or key contains an action."""
-    kind = type(value)
-    if kind is str:
+    if isinstance(value, str):
         return OPEN in value
-    if kind is dict:
+    if isinstance(value, dict):
         return any(OPEN in key or has_template(item) for key, item in value.items())
-    if kind is list:
+    if isinstance(value, list):
         return any(map(has_template, value))
     return isinstance(value, KubeModel) and any(map(has_template, value.__dict__.values()))

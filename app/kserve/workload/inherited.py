@@ -6,11 +6,10 @@ Object metadata, pod labels and the selector are three maps. The selector has th
 the pods have (KS-3.3).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from app.hooks.kept import kept_replicas
-from app.kserve.constants import MODEL_ROUTING, PROPAGATED_ANNOTATIONS, PROPAGATED_LABELS, PROPAGATED_LWS_ANNOTATIONS
+from app.kserve.constants import MODEL_ROUTING
 from app.kserve.llminferenceservice.types import ScalingSpec
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
@@ -19,28 +18,9 @@ from app.workload.parts import account_in_place
 Labels = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Propagated:
-    """Labels and annotations of a service for its children."""
-
-    labels: Labels
-    annotations: Labels
-    group_annotations: Labels
-    """As ``annotations``, for LeaderWorkerSet objects and their pods."""
-
-
-def propagated(labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None) -> Propagated:
-    """From a service's own metadata."""
-    notes = annotations or {}
-    return Propagated(
-        labels=_with_prefix(labels or {}, PROPAGATED_LABELS),
-        annotations=_with_prefix(notes, PROPAGATED_ANNOTATIONS),
-        group_annotations=_with_prefix(notes, (*PROPAGATED_ANNOTATIONS, *PROPAGATED_LWS_ANNOTATIONS)),
-    )
-
-
-def _with_prefix(values: Mapping[str, str], prefixes: Sequence[str]) -> Labels:
-    return {key: value for key, value in values.items() if key.startswith(tuple(prefixes))}
+def propagated(values: Mapping[str, str] | None, prefixes: tuple[str, ...]) -> Labels:
+    """Return the labels or annotations of a service that go to its children, by their prefixes."""
+    return {key: value for key, value in (values or {}).items() if key.startswith(prefixes)}
 
 
 def laid_over(*maps: Mapping[str, str] | None) -> Labels:

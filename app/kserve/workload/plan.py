@@ -15,7 +15,7 @@ from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
-from app.kserve.workload.inherited import Labels, Propagated, laid_over, propagated, replicas, selector, with_account
+from app.kserve.workload.inherited import Labels, laid_over, propagated, replicas, selector, with_account
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
 from app.kube.objects import ObservedTemplate, ObservedTemplateMeta
@@ -123,7 +123,10 @@ class _Planner:
     def __init__(self, spec: EffectiveSpec, context: ReconcileContext) -> None:
         self._spec = spec
         self._context = context
-        self._passed: Propagated = propagated(context.metadata.labels, context.metadata.annotations)
+        notes = context.metadata.annotations
+        self._labels = propagated(context.metadata.labels, constants.PROPAGATED_LABELS)
+        self._annotations = propagated(notes, constants.PROPAGATED_ANNOTATIONS)
+        self._group_annotations = self._annotations | propagated(notes, constants.PROPAGATED_LWS_ANNOTATIONS)
         self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
         self._source: artifacts.Artifact = model_artifact(spec, context)
@@ -146,8 +149,8 @@ class _Planner:
     def _check_accounts(self, planned: Iterable[AccountPlan]) -> None:
         """Every account that pods run under must exist, unless it is one that we make."""
         ours = {plan.account for plan in planned if plan.managed}
-        for workload in (self._spec, self._spec.prefill):
-            name = _named_account(workload) if workload is not None else ""
+        for workload, _ in self._spec.workloads():
+            name = _named_account(workload)
             if name and name not in ours and self._context.account(name) is None:
                 text = f"ServiceAccount {name} does not exist in namespace {self._context.metadata.namespace}"
                 raise MissingAccountError(*_blamed(self._spec), text)
@@ -182,12 +185,12 @@ class _Planner:
 
     def _deployment(self, side: Side) -> DeploymentPlan:
         base = workload_labels(self._context.metadata.name, side.component(), side.role)
-        labels = laid_over(base, self._passed.labels)
+        labels = laid_over(base, self._labels)
         observed = self._context.deployment(side.name)
         live = observed.spec.template if observed is not None else None
         running = live.metadata if live is not None else ObservedTemplateMeta()
         pods = laid_over(labels, side.labels(running.labels))
-        annotations = laid_over(self._passed.annotations, side.annotations(running.annotations))
+        annotations = laid_over(self._annotations, side.annotations(running.annotations))
         template = self._routed(side.spec.template or {})
         account, managed_name = _named_account(side.spec), self._context.names.main
         managed = self._context.managed_accounts and side.role != constants.ROLE_PREFILL and _has_sidecar(template)
@@ -198,7 +201,7 @@ class _Planner:
         return DeploymentPlan(
             name=side.name,
             labels=labels,
-            annotations=self._passed.annotations,
+            annotations=self._annotations,
             selector=kept_selector(selector(base, pods), observed_labels, pods),
             replicas=replicas(side.spec.replicas, observed, side.spec.scaling),
             pod=self._pod(template, pods, annotations, account, live),
@@ -216,8 +219,8 @@ class _Planner:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
             meta = running.metadata if running is not None else ObservedTemplateMeta()
-            labels = laid_over(labels, self._passed.labels, side.labels(meta.labels))
-            annotations = laid_over(self._passed.group_annotations, side.annotations(meta.annotations))
+            labels = laid_over(labels, self._labels, side.labels(meta.labels))
+            annotations = laid_over(self._group_annotations, side.annotations(meta.annotations))
             return self._pod(shaped, labels, annotations, named, running)
 
         alone = workload_labels(
@@ -234,8 +237,8 @@ class _Planner:
         data_parallel = spec.parallelism is not None and spec.parallelism.is_data_parallel
         return GroupPlan(
             name=side.group_name,
-            labels=laid_over(group_labels, self._passed.labels),
-            annotations=self._passed.group_annotations,
+            labels=laid_over(group_labels, self._labels),
+            annotations=self._group_annotations,
             replicas=replicas(spec.replicas, observed, spec.scaling),
             size=size,
             leader=leader,

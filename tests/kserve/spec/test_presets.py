@@ -16,10 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.kserve.llminferenceserviceconfig.checks import template_error
+from app.kserve.llminferenceserviceconfig.checks import sample_data
+from app.kserve.operator import Ingress, OperatorConfig
 from app.kserve.spec import presets
 from app.kserve.spec.presets.v017.script import join_script, pipeline_script, start_script
 from app.kserve.spec.presets.v020 import script as newer
+from app.kserve.spec.render import render_error
 from app.kserve.spec.render import rendered as rendered_spec
 from app.kserve.spec.template.bounds import Meter, TemplateError
 from app.kserve.spec.template.data import ServiceData
@@ -29,6 +31,7 @@ from app.kube.field import Path as FieldPath
 from app.kube.objects import ObservedMeta
 from app.kube.origin import leaves
 from app.kube.podspec import normalised
+from app.settings import Settings
 from tests.contract.recordings import records
 
 METADATA = ObservedMeta(name="demo", namespace="ns")
@@ -37,6 +40,7 @@ needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the script
 
 EVERY = [(edition, suffix) for edition, found in presets.EDITIONS.items() for suffix in found]
 RECORDED = {"v0.17": "presets", "v0.20": "presets-0.20"}
+OPERATOR = OperatorConfig("kserve", ingress=Ingress(kserve_ingress_gateway="kserve/gw"))
 SAMPLE: Json = {
     "model": {"name": "m"},
     "parallelism": {"data": 2, "dataLocal": 1},
@@ -49,7 +53,7 @@ SAMPLE: Json = {
 @pytest.mark.parametrize(("edition", "suffix"), EVERY)
 def test_presets_render_for_the_sample_service(edition: str, suffix: str) -> None:
     """Every stored config must render for it."""
-    assert template_error(presets.EDITIONS[edition][suffix], ("kserve", "gw"), "kserve")[1] == ""
+    assert render_error(presets.EDITIONS[edition][suffix], sample_data(Settings()))[1] == ""
 
 
 @pytest.mark.parametrize(("edition", "suffix"), [one for one in EVERY if one[1] in presets.PINNED])
@@ -62,7 +66,7 @@ def test_presets_have_upstreams_values(edition: str, suffix: str) -> None:
     theirs = next(preset["values"] for preset in records(RECORDED[edition]) if preset["name"] == suffix)
     document = normalised(presets.EDITIONS[edition][suffix])
     if edition == "v0.20":
-        document, _ = rendered_spec(document, (), ServiceData(METADATA, SAMPLE, "kserve", ("kserve", "gw")))
+        document, _ = rendered_spec(document, (), ServiceData(METADATA, SAMPLE, OPERATOR))
     ours = {
         str(path): hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
         for path, value in leaves(document, FieldPath())
@@ -118,7 +122,7 @@ def rendered(spec: Json, *, leader: bool = True, parallelism: str = ".Spec.Paral
 
 def in_container(script: str, spec: Json) -> str:
     """Return the script as the container gets it, after Kubernetes has expanded ``$(…)`` and ``$$``."""
-    data = ServiceData(METADATA, spec, "kserve", ("kserve", "gw"))
+    data = ServiceData(METADATA, spec, OPERATOR)
     text = Template(script).render(data, Meter())
     return text.replace("$(LWS_LEADER_ADDRESS)", "leader.example").replace("$$", "$")
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from app.admission import review
 from app.hooks.kind import answer_sync
+from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
 from app.kserve.spec.template import bounds
 from app.kserve.spec.template.bounds import Meter, RefusedError, TemplateError
@@ -163,7 +164,7 @@ def test_bounds_actions_of_all_strings_together() -> None:
 
 
 METADATA = ObservedMeta(name="demo", namespace="ns", annotations=NOTE, labels={f"k{n}": "v" for n in range(5000)})
-DATA = ServiceData(METADATA, {"labels": METADATA.labels, "annotations": METADATA.annotations}, "kserve", ("ns", "gw"))
+DATA = ServiceData(METADATA, {"labels": METADATA.labels, "annotations": METADATA.annotations}, OperatorConfig("kserve"))
 WORDS = (
     "{{ }} {{- -}} ( ) | .Annotations .Labels .Spec .Labels.K9 .Name if else end print printf index ShellQuote eq lt "
     'or and not len "%v%q" `%s` "a" /* */ 5 99999999999999999999 ChildName'

@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 from app.kserve.constants import API_VERSION
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.names import Names
-from app.kserve.operator import ROUTING_HEADER
+from app.kserve.operator import OperatorConfig
 from app.kserve.spec.template.bounds import STEP, Meter, TemplateError
 from app.kserve.spec.template.functions import Pointer
 from app.kube.base import Json, KubeModel
@@ -73,26 +73,17 @@ class ServiceData:
     spec does not set, a setting of the installation, missing metadata; of a ``sample``, every value.
     """
 
-    def __init__(
-        self,
-        metadata: ObservedMeta,
-        spec: Json,
-        system_namespace: str,
-        gateway: tuple[str, str],
-        *,
-        header: str = ROUTING_HEADER,
-        sample: bool = False,
-    ) -> None:
+    def __init__(self, metadata: ObservedMeta, spec: Json, operator: OperatorConfig, *, sample: bool = False) -> None:
         self.guessed = False
         self._sample = sample
         self._metadata = metadata
         self._spec = spec
         self._global = {
-            "SystemNamespace": system_namespace,
-            "IngressGatewayNamespace": gateway[0],
-            "IngressGatewayName": gateway[1],
+            "SystemNamespace": operator.system_namespace,
+            "IngressGatewayNamespace": operator.gateway[0],
+            "IngressGatewayName": operator.gateway[1],
             "EnableTLS": False,
-            "ModelBasedRoutingHeaderName": header,
+            "ModelBasedRoutingHeaderName": operator.ingress.model_based_routing_header_name,
             "InferencePoolNamespacedName": f"{metadata.namespace}/{_pool(metadata, spec)}",
         }
 
