@@ -468,6 +468,11 @@ class InferenceServiceSpec(KubeModel):
     """Size of oMLX' cache in memory. metal only."""
 
     @property
+    def requests(self) -> ServiceResources:
+        """The resources, with the defaults where none are stated."""
+        return self.resources or ServiceResources()
+
+    @property
     def cache_claim(self) -> str:
         """Name of the claim that replaces the Model's own; empty without one."""
         return self.model_cache.claim_name if self.model_cache else ""

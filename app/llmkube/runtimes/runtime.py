@@ -11,7 +11,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, Error, advice
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import GPU, ModelSpec
+from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
@@ -71,10 +71,6 @@ class Serving:
     def fetches(self) -> bool:
         """Return True if the server downloads a repository, although the runtime reads its model from a volume."""
         return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
-
-    @property
-    def gpu(self) -> GPU | None:
-        return self.model.hardware.gpu if self.model.hardware else None
 
     def has(self, flag: str) -> bool:
         """Return True if ``extraArgs`` set the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
