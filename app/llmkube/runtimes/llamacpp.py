@@ -10,7 +10,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.types import ModelSpec, layers
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, memory_use, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memory_use, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
@@ -196,7 +196,6 @@ LLAMACPP = Runtime(
     image=images.LLAMACPP,
     device_images={"cuda": images.LLAMACPP_CUDA, "vulkan": images.LLAMACPP_VULKAN, "rocm": images.LLAMACPP_ROCM},
     port=8080,
-    health=HEALTH,
     metric="llamacpp:requests_processing",
     mounts_model=True,
     scraped=True,

@@ -21,8 +21,6 @@ from app.workload.parts import GPURequest
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
-HEALTH = "/health"
-"""Path of HTTP probes, which servers answer once their model is loaded."""
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a server in a pod is reached from outside itself
 """Default address that servers listen on. Nodes without IPv6 could not bind to ``::``."""
 
@@ -105,8 +103,8 @@ class Runtime:
     device_images: Mapping[str, str] = field(default_factory=dict)
     """Default images by the kind of GPU: ``cuda``, ``amd``, or the ``gpu.runtime`` of an AMD GPU."""
     command: tuple[str, ...] = ()
-    health: str = ""
-    """Path of the HTTP probes; empty for TCP probes."""
+    health: str = "/health"
+    """Path of the HTTP probes, which a server answers once its model is loaded; empty for TCP probes."""
     generates: str = ""
     """Path of the startup and readiness probes, where it differs."""
     metric: str = "llamacpp:requests_processing"
