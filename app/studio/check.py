@@ -7,10 +7,9 @@ from dataclasses import asdict
 
 import yaml
 
-from app.cli import findings
+from app.cli import findings, offline, options
 from app.cli.files import nothing_served
 from app.cli.fixes import Entry, entries_of, fixes
-from app.cli.offline import served
 from app.cli.validate import all_findings
 from app.kube.field import Path
 from app.studio.documents import read, settings
@@ -22,7 +21,7 @@ def check(request: Manifests) -> list[PlacedFinding]:
     reading = read(request.documents)
     places = entries_of(reading)
     reported = all_findings(reading, [], request.namespace, settings=settings(request.settings))
-    if reading.manifests and not reported and not any(map(served, reading.manifests)):
+    if reading.manifests and not reported and not any(map(offline.served, reading.manifests)):
         first = reading.manifests[0]
         place = first.position(Path("kind"))
         reported = [findings.Finding(first.file, *place, "warning", "kind", nothing_served(reading), "unknown-kind")]
@@ -34,6 +33,11 @@ def check(request: Manifests) -> list[PlacedFinding]:
         )
         for finding in reported
     ]
+
+
+def assumptions(request: Manifests) -> list[str]:
+    """Return what the commands print beside findings: what is taken as given, and what is not among the files."""
+    return list(offline.assumptions(read(request.documents).manifests, options.World(namespace=request.namespace)))
 
 
 def _finding(finding: findings.Finding, entry: Entry | None, lines: Sequence[str]) -> PlacedFinding:
