@@ -133,7 +133,7 @@ def _tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
         return False
     has_tokenizer = bool(container_named(scheduler.template, TOKENIZER))
     asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of(scheduler.config.inline)))
-    is_image = spec.model is not None and provider(parse(spec.model.uri)).is_image
+    is_image = provider(parse(spec.model.uri)).is_image
     return has_tokenizer and asks and (is_image or not is_loaded(spec))
 
 

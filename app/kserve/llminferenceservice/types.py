@@ -570,6 +570,11 @@ class LLMInferenceServiceSpec(WorkloadSpec):
     def pool(self) -> PoolSpec | None:
         return self.scheduler.pool if self.scheduler is not None else None
 
+    @property
+    def pool_ref(self) -> str:
+        """Name of an existing InferencePool to use; empty for a managed one."""
+        return self.pool.ref.name if self.pool is not None and self.pool.ref is not None else ""
+
     def workloads(self) -> Iterator[tuple[WorkloadSpec, field.Path]]:
         """Yield the main workload and, where there is one, the prefill workload."""
         yield self, SPEC

@@ -82,7 +82,7 @@ class RouterView:
         spec, group = self.spec.route_spec, self.group
         if self.route_refs or spec is None:
             return None
-        managed_pool = self.spec.scheduler is not None and not self.pool_ref
+        managed_pool = self.spec.scheduler is not None and not self.spec.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
             own = (self.names.workload_service, self.pool)
@@ -100,11 +100,10 @@ class RouterView:
             return None
         service = service_backend(self.names.workload_service)
         backend = service if self.spec.scheduler is None else pool_backend(self.pool)
-        name = self.spec.model.name if self.spec.model is not None else None
         return group_of(
             Member(self.names.service, route.weight, backend),
             route.group,
-            frozenset((name or self.names.service, *self.adapters)),
+            frozenset((self.spec.model.name or self.names.service, *self.adapters)),
             sorted_values(self.related.peers),
             get(self.children.routes, self.names.route, self.namespace),
         )
@@ -147,31 +146,21 @@ class RouterView:
     # The scheduler.
 
     @property
-    def pool_ref(self) -> str:
-        """Name of the InferencePool in ``ref``."""
-        pool = self.spec.pool
-        return pool.ref.name if pool is not None and pool.ref is not None else ""
-
-    @property
     def pool(self) -> str:
         """Name of the pool that requests go to."""
-        return self.pool_ref or self.names.pool
+        return self.spec.pool_ref or self.names.pool
 
     @property
     def picker_service(self) -> str:
         """Name of the endpoint picker's Service: the one that the pool refers to."""
         picker = (self.spec.pool_spec or {}).get("endpointPickerRef") or {}
-        return _service_name(picker) or self.names.scheduler_service
+        is_service = (picker.get("group", ""), picker.get("kind", "Service")) == ("", "Service")
+        return (picker.get("name") if is_service else "") or self.names.scheduler_service
 
     @property
     def rbac_declared(self) -> bool:
         children = self.children
         return None not in (children.service_accounts, children.roles, children.role_bindings)
-
-
-def _service_name(reference: Json) -> str:
-    is_service = (reference.get("group", ""), reference.get("kind", "Service")) == ("", "Service")
-    return reference.get("name", "") if is_service else ""
 
 
 # References: everything that the router names must exist before anything is made (KS-4.2).

@@ -248,11 +248,9 @@ class _Planner:
 
     def _routed(self, pod: Json) -> Json:
         """The pod whose routing sidecar, if it has one, knows its pool (KS-3.5)."""
-        router = self._spec.router
-        if router is None or not _has_sidecar(pod):
+        if self._spec.router is None or not _has_sidecar(pod):
             return pod
-        pool = router.scheduler.pool if router.scheduler is not None else None
-        name = pool.ref.name if pool is not None and pool.ref is not None else ""
+        name = self._spec.pool_ref
         variable = {"name": constants.POOL_NAME_VARIABLE, "value": name or self._context.names.pool}
         return {
             **pod,
@@ -285,10 +283,10 @@ class _Planner:
 
     def _with_adapters(self, pod: Json) -> Json:
         """Return the pod whose server loads the adapters, each under its name and the name in the route's rules."""
-        model = self._spec.model
-        if not self._adapters or model is None or model.lora is None:
+        limits = self._spec.model.lora
+        if not self._adapters or limits is None:
             return pod
-        limits, publisher = model.lora, f"publishers/{self._context.metadata.namespace}/models/"
+        publisher = f"publishers/{self._context.metadata.namespace}/models/"
         served = [
             (name, f"{adapter.path}/{artifacts.inside(adapter.uri)}".rstrip("/"))
             for adapter in self._adapters
@@ -299,11 +297,8 @@ class _Planner:
 
 def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> artifacts.Artifact:
     """Return where the model of a service comes from. Raises :class:`ArtifactError`."""
-    return artifacts.artifact(
-        spec.model.uri if spec.model is not None else "",
-        context.operator.storage_initializer,
-        enabled=lora.is_loaded(spec),
-    )
+    settings = context.operator.storage_initializer
+    return artifacts.artifact(spec.model.uri, settings, enabled=lora.is_loaded(spec))
 
 
 def download_access(
@@ -326,7 +321,7 @@ def download_access(
 
 def _confidential(spec: EffectiveSpec) -> dict[str, str]:
     """Return the variables by which the storage initializer decrypts the model (KS-1.2)."""
-    requested = spec.model.confidential if spec.model is not None else None
+    requested = spec.model.confidential
     if requested is None or not requested.enabled:
         return {}
     key = {"CONFIDENTIAL_RESOURCE_ID": requested.resource_id} if requested.resource_id else {}
