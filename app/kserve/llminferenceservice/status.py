@@ -51,9 +51,9 @@ def status(
     if outcome.presets is not None:
         ledger.set(types.LLMCondition.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
-        ledger.set_all((*types.WORKLOAD_CONDITIONS, *types.ROUTER_CONDITIONS), _STOPPED)
-        for condition in (*types.SCALING_CONDITIONS, *_ADVISORY):
-            ledger.remove(condition)
+        for condition in (*types.WORKLOAD_CONDITIONS, *types.ROUTER_CONDITIONS):
+            ledger.set(condition, _STOPPED)
+        ledger.remove(*types.SCALING_CONDITIONS, *_ADVISORY)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)

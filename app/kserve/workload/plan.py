@@ -155,10 +155,6 @@ class _Planner:
                 text = f"ServiceAccount {name} does not exist in namespace {self._context.metadata.namespace}"
                 raise MissingAccountError(*_blamed(self._spec), text)
 
-    def _group_account(self, side: Side) -> str:
-        """Name of the account of a group's pods: the one that is named, else the managed one (KS-3.6)."""
-        return _named_account(side.spec) or (side.group_name if self._context.managed_accounts else "")
-
     def _accounts(self) -> list[AccountPlan]:
         """Only those of the topology at hand (KS-3.5)."""
         if not self._context.managed_accounts:
@@ -211,7 +207,8 @@ class _Planner:
         service, spec = self._context.metadata.name, side.spec
         observed = get(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
         live = observed.spec.leader_worker_template if observed is not None else None
-        account = self._group_account(side)
+        managed = side.group_name if self._context.managed_accounts else ""
+        account = _named_account(side.spec) or managed  # (KS-3.6)
 
         def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate | None) -> PodPlan:
             shaped = self._routed(template) if side.role != constants.ROLE_PREFILL else template
