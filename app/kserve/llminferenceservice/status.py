@@ -109,8 +109,7 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
         reported += [(types.LLMReason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
         if _tokenizer_lacks_files(spec):
             reported.append((types.LLMReason.PLUGIN_SERVER_MISSING, _NO_FILES))
-    workloads = [workload for workload in (spec, spec.prefill) if workload is not None]
-    if any(kvcache.lacks_flag(side.kv_cache_offloading, side.template, side.worker) for side in workloads):
+    if any(kvcache.lacks_flag(w.kv_cache_offloading, w.template, w.worker) for w, _ in spec.workloads()):
         reported.append((types.LLMReason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
 
