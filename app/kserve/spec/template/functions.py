@@ -3,6 +3,7 @@
 Source: KS-2.6.
 """
 
+import operator
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -203,11 +204,7 @@ FUNCTIONS: dict[str, Function] = {
     "and": _short_circuit(False),
     "not": _not,
     "eq": _strict(_equal, 2),
-    "ne": _strict(_compare(lambda a, b: a != b), 2, 2),
-    "lt": _strict(_compare(lambda a, b: a < b), 2, 2),
-    "le": _strict(_compare(lambda a, b: a <= b), 2, 2),
-    "gt": _strict(_compare(lambda a, b: a > b), 2, 2),
-    "ge": _strict(_compare(lambda a, b: a >= b), 2, 2),
+    **{name: _strict(_compare(getattr(operator, name)), 2, 2) for name in ("ne", "lt", "le", "gt", "ge")},
     "len": _strict(len, 1, 1),
     "index": _strict(_index, 1),
     "print": _strict(_joined("", ""), 0, prints=True),
