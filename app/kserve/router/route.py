@@ -1,10 +1,8 @@
 """The managed HTTPRoute. Source: KS-4.6."""
 
-import msgspec
-
 from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
-from app.kserve.llminferenceservice.observed import ObservedRoute, ObservedRouteSpec
+from app.kserve.llminferenceservice.observed import ObservedRoute
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.complete import with_backends
 from app.kube.base import Json
@@ -48,8 +46,3 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     if resolved is None:
         return None
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
-
-
-def as_observed(route: Json) -> ObservedRouteSpec:
-    """Return a desired route in the form of an observed one. Raises ``msgspec.ValidationError``."""
-    return msgspec.convert(route["spec"], ObservedRouteSpec, strict=False)

@@ -1,7 +1,6 @@
 """The router part of a spec, and the objects that it names."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
@@ -10,19 +9,16 @@ from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
 from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
-    LLMChildren,
-    LLMRelated,
     ObservedParentReference,
     ObservedRoute,
     ObservedRouteSpec,
     ReconcileContext,
 )
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
-from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
 from app.kserve.router.objectives import Objective, objectives, with_objectives
-from app.kserve.router.route import as_observed, http_route, pool_group
+from app.kserve.router.route import http_route, pool_group
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
 from app.workload.cause import Stage
@@ -37,26 +33,13 @@ class RouterError(Exception):
         self.state = fails(reason, message, Stage.SPEC)
 
 
-@dataclass(frozen=True)
 class RouterView:
-    spec: EffectiveSpec
-    context: ReconcileContext
+    """The router part of a spec, with the objects of the cluster that it is about."""
 
-    @property
-    def namespace(self) -> str:
-        return self.context.metadata.namespace
-
-    @property
-    def names(self) -> Names:
-        return self.context.names
-
-    @property
-    def children(self) -> LLMChildren:
-        return self.context.children
-
-    @property
-    def related(self) -> LLMRelated:
-        return self.context.related
+    def __init__(self, spec: EffectiveSpec, context: ReconcileContext) -> None:
+        self.spec, self.context = spec, context
+        self.names, self.namespace = context.names, context.metadata.namespace
+        self.children, self.related = context.children, context.related
 
     @property
     def adapters(self) -> list[str]:
@@ -111,16 +94,16 @@ class RouterView:
     @cached_property
     def managed_spec(self) -> ObservedRouteSpec | None:
         """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
-        return None if self.managed_route is None else self._as_observed(self.managed_route)
+        return None if self.managed_route is None else self._as_observed(self.managed_route["spec"])
 
     @property
     def undivided_spec(self) -> ObservedRouteSpec | None:
         """The same before a group divides its requests: the Services in it tell which addresses it has."""
-        return None if self.managed_route is None else self._as_observed({"spec": self.spec.route_spec})
+        return None if self.managed_route is None else self._as_observed(self.spec.route_spec)
 
-    def _as_observed(self, route: Json) -> ObservedRouteSpec:
+    def _as_observed(self, spec: Json | None) -> ObservedRouteSpec:
         try:
-            return as_observed(route)
+            return msgspec.convert(spec, ObservedRouteSpec, strict=False)
         except msgspec.ValidationError as error:
             text = f"HTTPRoute {self.names.route} cannot be created: {error}"
             raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
