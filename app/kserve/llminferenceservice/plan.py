@@ -45,9 +45,8 @@ def effective_spec(context: ReconcileContext) -> Effective:
     """Build the effective spec of a service. Raises :class:`CombineError`."""
     effective = combine(context)
     errors = check_effective(effective)
-    if effective.spec.model is not None:  # its adapters (KS-7.7)
-        errors += lora.check_types(effective.spec.model)
-        errors += lora.check(effective.spec, context.metadata.name, final=True)
+    errors += lora.check_types(effective.spec.model)  # its adapters (KS-7.7)
+    errors += lora.check(effective.spec, context.metadata.name, final=True)
     if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective

@@ -46,7 +46,7 @@ class EffectiveModel(ConfigModelSpec):
 class EffectiveSpec(types.LLMInferenceServiceSpec):
     """A merged and rendered spec. What goes into children is plain JSON."""
 
-    model: EffectiveModel | None = Field(None, description="Which model is served.")
+    model: EffectiveModel = Field(EffectiveModel.model_construct(), description="Which model is served.")
 
     @property
     def route_spec(self) -> Json | None:
@@ -61,10 +61,8 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
     @property
     def picker(self) -> types.SchedulerSpec | None:
         """The scheduler, if there is an endpoint picker to make for it."""
-        reference = self.pool.ref if self.pool is not None else None
-        if self.scheduler is None or self.scheduler.template is None or (reference is not None and reference.name):
-            return None
-        return self.scheduler
+        is_made = self.scheduler is not None and self.scheduler.template is not None and not self.pool_ref
+        return self.scheduler if is_made else None
 
 
 # The pipeline.
