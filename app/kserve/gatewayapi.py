@@ -375,8 +375,6 @@ def _not_at_the_end(end: str) -> Rule:
 
 
 class HTTPPathMatch(KubeModel):
-    """Which paths match."""
-
     constraints = (
         _literal("self.value.startsWith('/')", "starts with '/'", lambda value: value.startswith("/")),
         *map(_without, ("//", "/./", "/../", "%2f", "%2F", "#")),

@@ -40,13 +40,6 @@ def references(spec: Json) -> References:
     )
 
 
-def adapter_names(spec: Json) -> list[str]:
-    """Return the names of the LoRA adapters, as far as they are sound."""
-    listed = find(spec, ("model", "lora", "adapters"))
-    entries = listed if isinstance(listed, list) else []
-    return sorted(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
-
-
 def _names(items: Iterable[Any] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item["name"] for item in items or () if item.get("name")))
 

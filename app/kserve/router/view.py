@@ -44,7 +44,8 @@ class RouterView:
     @property
     def adapters(self) -> list[str]:
         """Names of the LoRA adapters that the servers load."""
-        return lora.names(self.spec.model) if lora.is_loaded(self.spec) else []
+        listed = self.spec.model.lora.adapters if self.spec.model.lora is not None else None
+        return lora.adapter_names(listed) if lora.is_loaded(self.spec) else []
 
     @cached_property
     def objectives(self) -> list[Objective]:

@@ -19,7 +19,6 @@ from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
-from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
 from app.kserve.spec.find import choose_presets, find_config, layer, pins_of, with_scheduler_config
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
@@ -139,7 +138,7 @@ def combine(context: ReconcileContext) -> Effective:
     merged, names, claims_devices = merge_layers(context), context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
     document = complete.routed(document, names)
-    document = routed_by_model(document, merged.layers[-1].spec, adapter_names(document), context)
+    document = routed_by_model(document, merged.layers[-1].spec, context)
     if (route := find(document, complete.ROUTE)) is not None:
         document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
     document = with_scheduler_config(document, context)

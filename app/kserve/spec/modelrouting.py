@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from app.hooks.protocol import get
 from app.kserve.constants import MODEL_ROUTING
 from app.kserve.llminferenceservice.observed import ReconcileContext
+from app.kserve.lora import adapter_names
 from app.kserve.references import references
 from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
@@ -20,7 +21,7 @@ from app.kube.merge import find, replaced
 _RULES = (*ROUTE, "rules")
 
 
-def routed_by_model(document: Json, spec: Json, adapters: Sequence[str], context: ReconcileContext) -> Json:
+def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Json:
     """The route without matches by model where they are not asked for, and with one for each adapter where they are.
 
     Rules that the service's own ``spec`` writes are asked for by standing there.
@@ -34,6 +35,7 @@ def routed_by_model(document: Json, spec: Json, adapters: Sequence[str], context
     active = enabled and _is_permitted(document, context)
     if not active and find(spec, _RULES) is not None:
         return document
+    adapters = adapter_names(find(document, ("model", "lora", "adapters")))
     changed = [_rule(rule, names, adapters, active) for rule in rules]
     return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
 
