@@ -47,8 +47,8 @@ def adapters(model: LLMModelSpec | None) -> list[Adapter]:
 
 def adapter_names(listed: object) -> list[str]:
     """Return the names of the adapters in a list, as far as they are sound."""
-    found = listed if isinstance(listed, list) else []
-    return sorted(str(entry["name"]) for entry in found if isinstance(entry, dict) and entry.get("name"))
+    items = listed if isinstance(listed, list) else []
+    return sorted(str(entry["name"]) for entry in items if isinstance(entry, dict) and entry.get("name"))
 
 
 def uris(model: LLMModelSpec | None) -> list[str]:

@@ -141,7 +141,7 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Warn of operator settings without effect, and if the service and its configs make no pods together.
 
-    In a cluster ``PresetsCombined`` says the latter.
+    In a cluster ``PresetsCombined`` reports the latter.
     """
     related = request.related
     places = (service.metadata.namespace, settings.kserve_system_namespace)

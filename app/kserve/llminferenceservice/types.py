@@ -79,8 +79,9 @@ class ConfidentialSpec(KubeModel):
     """A model that is encrypted where it is stored; the storage initializer decrypts it."""
 
     enabled: Annotated[bool, honoured(_DOWNLOADED)] = Field(description="Whether the model is encrypted.")
-    resource_id: Annotated[str, honoured(_DOWNLOADED)] = ""
-    """Where its key is, at the key broker: kbs:///<repository>/<type>/<tag>."""
+    resource_id: Annotated[str, honoured(_DOWNLOADED)] = Field(
+        "", description="Where its key is, at the key broker: kbs:///<repository>/<type>/<tag>."
+    )
 
 
 class LLMModelSpec(KubeModel):

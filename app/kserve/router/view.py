@@ -69,8 +69,8 @@ class RouterView:
         managed_pool = self.spec.scheduler is not None and not self.spec.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
-            own = (self.names.workload_service, self.pool)
-            spec = shared(spec, f"/{self.namespace}/{self.names.service}", own, group.members)
+            backends = (self.names.workload_service, self.pool)
+            spec = shared(spec, f"/{self.namespace}/{self.names.service}", backends, group.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
         if group is not None:
             route["metadata"]["labels"][ROUTING_GROUP] = group.name
@@ -123,8 +123,8 @@ class RouterView:
 
     def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
         """The Gateways by name, each once."""
-        own = self.namespace
-        places = ((own if ref.namespace is None else ref.namespace, ref.name) for ref in references)
+        default = self.namespace
+        places = ((default if ref.namespace is None else ref.namespace, ref.name) for ref in references)
         return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))
 
     # The scheduler.

@@ -119,9 +119,9 @@ class Merged:
 
 def merge_layers(context: ReconcileContext) -> Merged:
     """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
-    own = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
-    bases = _bases(context, own)
-    named = _named(own, bases, context.metadata.name)
+    service_layer = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
+    bases = _bases(context, service_layer)
+    named = _named(service_layer, bases, context.metadata.name)
     everything = [named.spec, *(base.spec for base in bases)]
     chosen = {suffix: _preset(context, suffix) for suffix in choose_presets(everything)}
     layers = (*chosen.values(), *bases, named)
@@ -156,10 +156,10 @@ def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
     return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
 
 
-def _bases(context: ReconcileContext, own: Layer) -> list[Layer]:
+def _bases(context: ReconcileContext, service_layer: Layer) -> list[Layer]:
     """The configs that the service names; looking for more ends where they are too much together."""
-    bases, size = [], len(own.raw)
-    for name in (str(ref.get("name") or "") for ref in own.spec.get("baseRefs") or ()):
+    bases, size = [], len(service_layer.raw)
+    for name in (str(ref.get("name") or "") for ref in service_layer.spec.get("baseRefs") or ()):
         bases.append(_config(context, name))
         size += len(bases[-1].raw)
         if size > MAX_COMBINED_BYTES:
@@ -191,12 +191,16 @@ def _preset(context: ReconcileContext, suffix: str) -> Layer:
     return preset
 
 
-def _named(own: Layer, bases: Sequence[Layer], service: str) -> Layer:
+def _named(service_layer: Layer, bases: Sequence[Layer], service: str) -> Layer:
     """The user's layer with a model name: the last baseRef's that has one, else the user's, else the service's."""
-    model = own.spec.get("model") or {}
+    model = service_layer.spec.get("model") or {}
     named = [name for base in bases if (name := (base.spec.get("model") or {}).get("name"))]
     name = named[-1] if named else model.get("name") or service
-    return own if model.get("name") == name else replace(own, spec={**own.spec, "model": {**model, "name": name}})
+    return (
+        service_layer
+        if model.get("name") == name
+        else replace(service_layer, spec={**service_layer.spec, "model": {**model, "name": name}})
+    )
 
 
 def _typed(document: Json) -> EffectiveSpec:

@@ -42,8 +42,8 @@ def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Js
 
 def _is_permitted(document: Json, context: ReconcileContext) -> bool:
     """Report whether the operator's settings and the Gateways of the service permit routing by model."""
-    mode, own = context.operator.ingress.model_based_routing_mode.lower(), context.metadata.namespace
-    named = [get(context.related.gateways, name, place or own) for place, name in references(document).gateways]
+    mode, namespace = context.operator.ingress.model_based_routing_mode.lower(), context.metadata.namespace
+    named = [get(context.related.gateways, name, place or namespace) for place, name in references(document).gateways]
     notes = [gateway.metadata.annotations or {} for gateway in named if gateway is not None]
     return mode == "forced" or (mode != "disabled" and not any(note.get(MODEL_ROUTING) == "false" for note in notes))
 
