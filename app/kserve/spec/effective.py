@@ -196,11 +196,9 @@ def _named(service_layer: Layer, bases: Sequence[Layer], service: str) -> Layer:
     model = service_layer.spec.get("model") or {}
     named = [name for base in bases if (name := (base.spec.get("model") or {}).get("name"))]
     name = named[-1] if named else model.get("name") or service
-    return (
-        service_layer
-        if model.get("name") == name
-        else replace(service_layer, spec={**service_layer.spec, "model": {**model, "name": name}})
-    )
+    if model.get("name") == name:
+        return service_layer
+    return replace(service_layer, spec={**service_layer.spec, "model": {**model, "name": name}})
 
 
 def _typed(document: Json) -> EffectiveSpec:
