@@ -48,10 +48,7 @@ LLMAZ_RUNTIMES = {
 """The images of llmaz' BackendRuntimes, ``manifests/llmaz-runtimes``, by their name."""
 
 
-INSTALLATION = (
-    "modelhooks:0.1.0",
-    "docker.io/metacontrollerio/metacontroller:v4.17.2",
-)
+INSTALLATION = ("modelhooks:0.1.0", "docker.io/metacontrollerio/metacontroller:v4.17.2")
 """The images of ``manifests/base`` and ``manifests/metacontroller``."""
 
 

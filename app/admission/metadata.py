@@ -47,9 +47,7 @@ def _identity(text: bytes) -> ObservedMeta:
         identity = msgspec.json.decode(text, type=_Identity)
     except msgspec.DecodeError:
         return ObservedMeta()
-    return ObservedMeta(
-        identity.name, identity.generate_name, identity.namespace, deletion_timestamp=identity.deletion_timestamp
-    )
+    return ObservedMeta(**msgspec.structs.asdict(identity))
 
 
 def _validate(metadata: ObservedMeta, *, reserved: bool) -> Iterator[field.Error]:
@@ -75,18 +73,14 @@ def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
     except msgspec.DecodeError:
         kinds: dict[bytes, object] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
         return ObservedMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
-    document = {key: orjson.loads(bytes(value)) for key, value in _members(parts)}
+    members = msgspec.structs.fields(MetadataParts)
+    document = {info.encode_name: orjson.loads(bytes(getattr(parts, info.name))) for info in members}
     errors = list(islice(_wrong_types(document), MAX_ERRORS))
     name, namespace = document.get("name"), document.get("namespace")
     metadata = ObservedMeta(
         name=name if isinstance(name, str) else "", namespace=namespace if isinstance(namespace, str) else ""
     )
     return metadata, errors or [wrong_type(METADATA, document, "object")]
-
-
-def _members(parts: MetadataParts) -> Iterator[tuple[str, Raw]]:
-    for info in msgspec.structs.fields(MetadataParts):
-        yield info.encode_name, getattr(parts, info.name)
 
 
 def _wrong_types(document: Json) -> Iterator[field.Error]:

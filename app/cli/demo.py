@@ -13,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,16 +136,17 @@ def _follow(cluster: Cluster) -> None:
 
 
 def _show(cluster: Cluster) -> list[str]:
-    """Print a line for each parent; a problem for each that is not ready."""
+    """Print each parent with its children; a problem for each that is not ready."""
     problems = []
-    print(f"{'KIND':26} {'NAME':26} {'READY':6} {'REASON':20} CHILDREN")
+    print(f"{'OBJECT':40} {'READY':6} {'REASON':20} CHILDREN")
     for kind, parent in cluster.parents():
-        ready, name = _ready(parent), parent["metadata"]["name"]
-        children = ", ".join(dict.fromkeys(child["kind"] for child in cluster.children(parent))) or "-"
-        line = f"{kind.resource.kind:26} {name:26} {ready['status']:6} {ready['reason']:20} {children}"
-        print(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…")
+        ready, name = _ready(parent), f"{kind.resource.kind}/{parent['metadata']['name']}"
+        counts = Counter(child["kind"] for child in cluster.children(parent))
+        children = ", ".join(f"{count} {child}" if count > 1 else child for child, count in counts.items())
+        head = f"{name:40} {ready['status']:6} {ready['reason']:20} "
+        print(textwrap.fill(children or "-", WIDTH, initial_indent=head, subsequent_indent=" " * len(head)))
         if ready["status"] != "True" and not _may_be_unready(parent):
-            problems.append(f"{kind.resource.kind}/{name} is not ready: {ready['reason']}: {ready['message']}")
+            problems.append(f"{name} is not ready: {ready['reason']}: {ready['message']}")
     return problems
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
+import yaml
+
 from app.cli import printing
 from app.cli.printing import escaped
 
@@ -31,6 +33,10 @@ IDS = {
 PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
 
 
+Entry = tuple[yaml.Node | None, yaml.Node]
+"""A field's key and its value; an item of a list has no key."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One mistake or warning and its place in a file; ``line`` and ``column`` count from 1."""
@@ -45,6 +51,8 @@ class Finding:
     id: str = "advice"
     ignored: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Ids that the object of the finding takes back."""
+    entry: Entry | None = field(default=None, repr=False, compare=False)
+    """The field or item that it is about, if the file can be read."""
 
     @property
     def text(self) -> str:
@@ -126,7 +134,8 @@ def _width() -> int:
 
 def as_json(findings: Sequence[Finding], checked: int) -> str:
     """Return a summary and the findings; ``checked`` is the number of objects."""
-    rows = [{key: value for key, value in vars(finding).items() if key != "ignored"} for finding in findings]
+    unprinted = ("ignored", "entry")
+    rows = [{key: value for key, value in vars(finding).items() if key not in unprinted} for finding in findings]
     errors = sum(finding.level == "error" for finding in findings)
     summary = {"objects": checked, "errors": errors, "warnings": len(findings) - errors}
     return printing.as_json({"summary": summary, "findings": rows})

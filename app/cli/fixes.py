@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from app.cli.findings import Finding
-from app.cli.manifests import Manifest, ManifestFiles
-
-Entry = tuple[yaml.Node | None, yaml.Node]
-"""A field's key and its value; an item of a list has no key."""
-Positions = dict[tuple[int, int], Entry]
+from app.cli.findings import Entry, Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +47,15 @@ _VALUES = (_MEANT, _IN_QUOTES, _BARE, _MEANT_BARE, _NUMBERS)
 _ADDRESS = re.compile(r"; write ([^\s<>]*[:/][^\s<>]*)$")
 
 
-def fixes(finding: Finding, entry: Entry | None, lines: Sequence[str]) -> list[Fix]:
-    """Return corrections for a finding; ``entry`` is the field or item at its place, ``lines`` are its document's."""
+def fixes(finding: Finding, lines: Sequence[str]) -> list[Fix]:
+    """Return corrections for a finding; ``lines`` are its document's."""
     if finding.id == "yaml":
         return list(_of_text(finding, lines))
-    if entry is None:
+    if finding.entry is None:
         return []
     if finding.id == "unknown-field":
-        return list(_of_key(finding, entry))
-    return [_replace(finding, entry[1], text) for text in _texts(finding.message, entry)]
-
-
-def entries_of(reading: ManifestFiles) -> dict[str, Positions]:
-    """Return the fields and items of every file by their position."""
-    places: dict[str, Positions] = {}
-    for manifest in reading.manifests:
-        places.setdefault(manifest.file, {}).update(_entries(manifest))
-    return places
-
-
-def _entries(manifest: Manifest) -> Iterator[tuple[tuple[int, int], Entry]]:
-    """Yield every field and item of a manifest by its :meth:`Manifest.position`."""
-    waiting: list[Entry] = [(None, manifest.node)]
-    while waiting:
-        key, value = waiting.pop()
-        mark = (key or value).start_mark
-        yield (mark.line + 1, mark.column + 1), (key, value)
-        if isinstance(value, yaml.MappingNode):
-            waiting += value.value
-        elif isinstance(value, yaml.SequenceNode):
-            waiting += [(None, item) for item in value.value]
+        return list(_of_key(finding, finding.entry))
+    return [_replace(finding, finding.entry[1], text) for text in _texts(finding.message, finding.entry)]
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:

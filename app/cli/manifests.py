@@ -10,7 +10,7 @@ from dataclasses import field as dataclass_field
 import yaml
 
 from app.cli import CommandError
-from app.cli.findings import MUTING, Finding, ids_in
+from app.cli.findings import MUTING, Entry, Finding, ids_in
 from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
 from app.kube import field
@@ -77,23 +77,32 @@ class Manifest:
 
     def position(self, path: field.Path) -> tuple[int, int]:
         """Line and column, from 1, of the value at ``path``, or of the nearest one above it."""
-        node: yaml.Node = self.node
-        place = node
+        key, value = self._nearest(path)
+        mark = (key or value).start_mark
+        return mark.line + 1, mark.column + 1
+
+    def finding(self, level: str, path: field.Path, message: str, id_: str) -> Finding:
+        """Return a finding about the value at ``path``."""
+        line, column = self.position(path)
+        entry = self._nearest(path)
+        return Finding(self.file, line, column, level, str(path), message, id_, self.ignored, entry)
+
+    def _nearest(self, path: field.Path) -> Entry:
+        entry: Entry = (None, self.node)
         for segment in path.segments:
-            entry = _entry(node, segment)
-            if entry is None:
+            below = _entry(entry[1], segment)
+            if below is None:
                 break
-            place, node = entry
-        return place.start_mark.line + 1, place.start_mark.column + 1
+            entry = below
+        return entry
 
 
-def _entry(node: yaml.Node, segment: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    """The key (or item) to point at, and the value to descend into."""
+def _entry(node: yaml.Node, segment: str | int) -> Entry | None:
     if isinstance(node, yaml.MappingNode):
         return next(((key, value) for key, value in node.value if key.value == str(segment)), None)
     if isinstance(node, yaml.SequenceNode):
         named = (item for position, item in enumerate(node.value) if segment == position or _is_named(item, segment))
-        return next(((item, item) for item in named), None)
+        return next(((None, item) for item in named), None)
     return None
 
 

@@ -78,7 +78,5 @@ def _findings(versions: list[Manifest]) -> Iterator[Finding]:
             level = "error" if earlier.file == manifest.file else "warning"
             line = earlier.position(path)[0]
             words = f"{manifest.kind} {manifest.name} is described by {earlier.file}:{line} too; one replaces the other"
-            yield Finding(
-                manifest.file, *manifest.position(path), level, str(path), words, "duplicate-object", manifest.ignored
-            )
+            yield manifest.finding(level, path, words, "duplicate-object")
             break

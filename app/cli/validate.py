@@ -23,7 +23,7 @@ import click
 from app.cli import CommandError, options
 from app.cli.files import collect, listed, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
-from app.cli.fixes import Fix, applied, entries_of, fixes
+from app.cli.fixes import Fix, applied, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles
 from app.cli.offline import findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
@@ -105,10 +105,9 @@ MAX_ROUNDS = 10
 
 def _corrections(reading: ManifestFiles, findings: list[Finding]) -> dict[Finding, Fix]:
     """Return the only correction of each error that has exactly one."""
-    places, corrections = entries_of(reading), {}
+    corrections = {}
     for finding in findings:
-        entry = places.get(finding.file, {}).get((finding.line, finding.column))
-        choices = fixes(finding, entry, reading.lines.get(finding.file, ()))
+        choices = fixes(finding, reading.lines.get(finding.file, ()))
         if finding.level == "error" and len(choices) == 1:
             corrections[finding] = choices[0]
     return corrections
@@ -156,14 +155,14 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
     kind = find_version(manifest.api_version, manifest.kind)
     if kind is None:
         if words := not_served(manifest.api_version, manifest.kind):
-            return [_finding(manifest, "warning", field.Path("kind"), words, "unknown-kind")]
+            return [manifest.finding("warning", field.Path("kind"), words, "unknown-kind")]
         name, words = type_problem(manifest.api_version, manifest.kind)
         id_ = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
         if not manifest.api_version and not manifest.kind:
             name, words = "apiVersion", "Required value: must have apiVersion and kind"
-        return [_finding(manifest, "error", field.Path(name), words, id_)] if name else []
+        return [manifest.finding("error", field.Path(name), words, id_)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
-    result = [_finding(manifest, "error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
+    result = [manifest.finding("error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
     result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
     return result + [_warning(manifest, advice, advice.id) for advice in warnings]
 
@@ -178,7 +177,7 @@ def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
         hint = "; it is a field of spec: indent it below spec"
     else:
         hint = f", did you mean {field.go_quote(near)}?" if near else ""
-    return _finding(manifest, "error", field.Path(key), f"unknown field {field.go_quote(key)}{hint}", "unknown-field")
+    return manifest.finding("error", field.Path(key), f"unknown field {field.go_quote(key)}{hint}", "unknown-field")
 
 
 _IDS = {
@@ -196,7 +195,7 @@ _IDS = {
 def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
     """A warning at its place. An unknown field is an error here: a cluster would drop it."""
     level = "error" if advice.id == "unknown-field" else "warning"
-    return _finding(manifest, level, advice.path, advice.removeprefix(f"{advice.path}: "), id_)
+    return manifest.finding(level, advice.path, advice.removeprefix(f"{advice.path}: "), id_)
 
 
 def check_together(
@@ -225,7 +224,7 @@ def _together(
     if resource is None or errors:
         return
     for path, words in dangling(kind, document, cluster):
-        yield _finding(manifest, "warning", path, words, "dangling-reference")
+        yield manifest.finding("warning", path, words, "dangling-reference")
     if findings_of(kind, document, settings)[0]:
         return  # an object with errors has no plan
     if kind.offline.fit is None:
@@ -248,9 +247,4 @@ def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Js
     path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
     advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""
     message = f"the model does not fit: {fit.why}{advice} (modelhooks fit)"
-    yield _finding(manifest, "warning", field.Path("spec").child(*path), message, "combination")
-
-
-def _finding(manifest: Manifest, level: str, path: field.Path, message: str, id_: str) -> Finding:
-    line, column = manifest.position(path)
-    return Finding(manifest.file, line, column, level, str(path), message, id_, manifest.ignored)
+    yield manifest.finding("warning", field.Path("spec").child(*path), message, "combination")

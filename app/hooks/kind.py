@@ -176,12 +176,7 @@ def finalize_answer(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
 
 
 def _encoded(
-    kind: AnyKind,
-    request: AnyRequest,
-    answer: SyncResponse,
-    waiting: list[str],
-    settings: Settings,
-    now: datetime,
+    kind: AnyKind, request: AnyRequest, answer: SyncResponse, waiting: list[str], settings: Settings, now: datetime
 ) -> SyncAnswer:
     """Encode the answer. If a child could not be stored, the answer keeps every child and reports the error."""
     namespace = request.parent.metadata.namespace
@@ -207,11 +202,7 @@ def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) 
 
 
 def _keeping(
-    kind: AnyKind,
-    request: AnyRequest,
-    resource: AnyResource | None,
-    errors: Sequence[fields.Error],
-    now: datetime,
+    kind: AnyKind, request: AnyRequest, resource: AnyResource | None, errors: Sequence[fields.Error], now: datetime
 ) -> SyncResponse:
     invalid = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
     return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.invalid_children(request))

@@ -156,6 +156,11 @@ ByName = dict[str, ObjectT] | None
 """The objects of one kind by namespace and name; ``None`` if it is not declared, or was not requested."""
 
 
+def objects_of(kind: str) -> Any:
+    """Declare the objects of a kind in a request, ``Service.v1``; ``None`` by default."""
+    return msgspec.field(name=kind, default=None)
+
+
 def get(group: Mapping[str, ObjectT] | None, name: str, namespace: str = "") -> ObjectT | None:
     """Return an object of one kind by name and namespace, which is empty for cluster-scoped objects."""
     return None if group is None else group.get(f"{namespace}/{name}" if namespace else name)

@@ -178,6 +178,11 @@ class Conditions(Ledger[Condition]):
             observed_generation=self._generation,
         )
 
+    def update(self, type_: str, status: ConditionStatus | bool, reason: str, message: str) -> None:
+        """Set a condition that exists."""
+        if type_ in self._items:
+            self.set(type_, status, reason, message)
+
     def list(self) -> list[Condition]:
         """Return all conditions; those written by hand, without a time, get the present one, as the schema requires."""
         return [

@@ -11,18 +11,16 @@ class Desired(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
     """Base of desired objects: camelCase, without unset fields."""
 
 
-class ObjectMeta(Desired):
+class TemplateMeta(Desired):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class ObjectMeta(TemplateMeta, kw_only=True):
     """Metadata of a child. Metacontroller adds the owner and the label ``controller-uid`` (MC-3.5)."""
 
     name: str
     namespace: str
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class TemplateMeta(Desired):
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
 
 
 class ContainerPort(Desired):

@@ -39,34 +39,29 @@ class OwnerReference(Observed):
     api_version: str = ""
 
 
-class ObservedMeta(Observed):
-    """Metadata of a parent or a related object."""
-
+class _ObservedMeta(Observed):
     name: str = ""
-    generate_name: str = ""
     namespace: str = ""
     uid: str = ""
     generation: Int64 | None = None
     labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None
+
+
+class ObservedMeta(_ObservedMeta):
+    """Metadata of a parent or a related object."""
+
+    generate_name: str = ""
+    annotations: dict[str, str] | None = None
     finalizers: list[str] | None = None
 
 
-class ChildMeta(Observed):
+class ChildMeta(_ObservedMeta):
     """Metadata of an observed child. Annotations stay undecoded until ``record`` asks for them."""
 
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    generation: Int64 | None = None
-    labels: dict[str, str] | None = None
     annotations: Raw = Raw(b"null")
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    owner_references: list[OwnerReference] | None = None
 
 
 class ObservedObject(Observed, dict=True):
@@ -193,13 +188,15 @@ class ObservedWorkload(ObservedObject):
     raw_spec: Raw = msgspec.field(default=Raw(b"{}"), name="spec")
 
 
-class DeploymentStatus(Observed):
+class WorkloadStatus(ConditionsStatus):
     observed_generation: Int64 | None = None
     replicas: Int64 = 0
     updated_replicas: Int64 = 0
     ready_replicas: Int64 = 0
+
+
+class DeploymentStatus(WorkloadStatus):
     available_replicas: Int64 = 0
-    conditions: list[Condition] | None = None
 
 
 class ObservedDeployment(ObservedWorkload):
@@ -214,11 +211,10 @@ class ObservedDeployment(ObservedWorkload):
 _DEPLOYMENT_SPEC: Decoder[ObservedDeploymentSpec] = Decoder(ObservedDeploymentSpec)
 
 
-class AutoscalerStatus(Observed):
+class AutoscalerStatus(ConditionsStatus):
     """``desired_replicas`` is the autoscaler's last choice; 0 before the first."""
 
     desired_replicas: Int64 = 0
-    conditions: list[Condition] | None = None
 
 
 class ObservedAutoscaler(ObservedObject):
@@ -227,15 +223,10 @@ class ObservedAutoscaler(ObservedObject):
     status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
 
 
-class GroupStatus(Observed):
+class GroupStatus(WorkloadStatus):
     """Counts of groups; LeaderWorkerSet's version decides which of them exist."""
 
-    observed_generation: Int64 | None = None
-    replicas: Int64 = 0
-    updated_replicas: Int64 = 0
-    ready_replicas: Int64 = 0
     hpa_pod_selector: str = ""
-    conditions: list[Condition] | None = None
 
 
 class ObservedSubGroupPolicy(Observed):
@@ -266,12 +257,11 @@ class ObservedLeaderWorkerSet(ObservedWorkload):
 _GROUP_SPEC: Decoder[LeaderWorkerSetSpec] = Decoder(LeaderWorkerSetSpec)
 
 
-class JobStatus(Observed):
+class JobStatus(ConditionsStatus):
     active: Int64 = 0
     ready: Int64 = 0
     succeeded: Int64 = 0
     failed: Int64 = 0
-    conditions: list[Condition] | None = None
 
 
 class ObservedJob(ObservedObject):
@@ -285,11 +275,10 @@ class ClaimSpec(Observed):
     access_modes: list[str] | None = None
 
 
-class ClaimStatus(Observed):
+class ClaimStatus(ConditionsStatus):
     """``phase`` is ``Pending``, ``Bound`` or ``Lost``."""
 
     phase: str = ""
-    conditions: list[Condition] | None = None
 
 
 class ObservedClaim(ObservedObject):
@@ -344,13 +333,12 @@ class ObservedPodSpec(Observed):
     readiness_gates: list[ReadinessGate] | None = None
 
 
-class PodStatus(Observed):
+class PodStatus(ConditionsStatus):
     """``reason`` and ``message`` are about the pod as a whole, such as an eviction."""
 
     phase: str = ""
     reason: str = ""
     message: str = ""
-    conditions: list[Condition] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     container_statuses: list[ContainerStatus] | None = None
     host_ip: str = msgspec.field(default="", name="hostIP")

@@ -24,12 +24,7 @@ def _lists(type_name: str, shapes: Mapping[str, MergeRules]) -> dict[str, tuple[
 
 
 CONTAINER = MergeRules(
-    fields={
-        "livenessProbe": _PROBE,
-        "readinessProbe": _PROBE,
-        "startupProbe": _PROBE,
-        "lifecycle": _LIFECYCLE,
-    },
+    fields={"livenessProbe": _PROBE, "readinessProbe": _PROBE, "startupProbe": _PROBE, "lifecycle": _LIFECYCLE},
     lists=_lists("Container", {"env": _ENV}),
 )
 

@@ -40,13 +40,8 @@ class ModelClaims(KubeModel):
 
 def main_first(models: list[ModelReference]) -> list[ModelReference]:
     """Return the main model, then the drafts as listed. This order decides everything else."""
-    ordered: list[ModelReference] = []
-    for model in models:
-        if model.role == "main":
-            ordered.insert(0, model)
-        else:
-            ordered.append(model)
-    return ordered
+    mains = [model for model in reversed(models) if model.role == "main"]
+    return mains + [model for model in models if model.role != "main"]
 
 
 def speculative(models: list[ModelReference]) -> bool:

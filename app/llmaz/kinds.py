@@ -4,7 +4,6 @@ from functools import partial
 
 from app.hooks.decorator import Decorator, Label
 from app.hooks.kind import Admission, Hooks, Kind, Offline
-from app.hooks.protocol import NoObjects
 from app.kube.resource import (
     AUTOSCALERS,
     DEPLOYMENTS,
@@ -18,20 +17,11 @@ from app.kube.resource import (
     Scale,
     Selection,
 )
+from app.llmaz import names
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.claims import main_first
-from app.llmaz.names import (
-    AI_GATEWAY_API,
-    ENVOY_API,
-    INFERENCE_API,
-    INFERENCE_GROUP,
-    MODEL_API,
-    MODEL_FAMILY,
-    MODEL_GROUP,
-    MODEL_NAME,
-    VERSION,
-)
+from app.llmaz.names import AI_GATEWAY_API, INFERENCE_API, INFERENCE_GROUP, MODEL_API, VERSION
 from app.llmaz.openmodel import checks as openmodel
 from app.llmaz.openmodel.types import OpenModelSpec
 from app.llmaz.playground import checks as playground
@@ -42,7 +32,7 @@ from app.llmaz.service import checks as service
 from app.llmaz.service import observed as service_observed
 from app.llmaz.service import sync as service_sync
 from app.llmaz.service.types import ServiceSpec
-from app.llmaz.status import ScaledStatus, Status, Validity, invalid, kept_children
+from app.llmaz.status import ScaledStatus, Status, definition_hooks, invalid, kept_children
 
 _AGE = Column("AGE", ".metadata.creationTimestamp", "date")
 _REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
@@ -53,7 +43,7 @@ _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 _resource = partial(CustomResource, family="llmaz", version=VERSION, spec_required=False)
 
 OPEN_MODEL = _resource(
-    group=MODEL_GROUP,
+    group=names.MODEL_GROUP,
     kind="OpenModel",
     short_names=("om",),
     description="Model that Playgrounds and Services of every namespace can claim: its weights and accelerators.",
@@ -88,10 +78,7 @@ PLAYGROUND = _resource(
     status=ScaledStatus,
     columns=(Column("MODEL", ".spec.modelClaim.modelName"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
-    children=(
-        ChildKind(INFERENCE_API, "Service", "services"),
-        AUTOSCALERS,
-    ),
+    children=(ChildKind(INFERENCE_API, "Service", "services"), AUTOSCALERS),
     related=(
         RelatedKind(MODEL_API, "openmodels", use="the Service and its autoscaler"),
         RelatedKind(INFERENCE_API, "backendruntimes", use="the Service and its autoscaler"),
@@ -112,7 +99,7 @@ SERVICE = _resource(
         DEPLOYMENTS,
         SERVICES,
         LEADER_WORKER_SETS,
-        ChildKind(ENVOY_API, "Backend", "backends", component=_GATEWAY),
+        ChildKind(names.ENVOY_API, "Backend", "backends", component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIServiceBackend", "aiservicebackends", component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", component=_GATEWAY),
     ),
@@ -126,20 +113,15 @@ SERVICE = _resource(
     ),
 )
 
-_OPEN_MODEL = Validity("workloads can claim the model by its name")
-_BACKEND_RUNTIME = Validity("Playgrounds can use the runtime by its name")
-
 KINDS = (
     Kind(
         resource=OPEN_MODEL,
-        hooks=Hooks(children=NoObjects, related=NoObjects, sync=_OPEN_MODEL.sync, invalid=_OPEN_MODEL.invalid),
+        hooks=definition_hooks("workloads can claim the model by its name"),
         admission=Admission(validate=openmodel.validate, warnings=openmodel.warnings),
     ),
     Kind(
         resource=BACKEND_RUNTIME,
-        hooks=Hooks(
-            children=NoObjects, related=NoObjects, sync=_BACKEND_RUNTIME.sync, invalid=_BACKEND_RUNTIME.invalid
-        ),
+        hooks=definition_hooks("Playgrounds can use the runtime by its name"),
         admission=Admission(validate=backendruntime.validate, warnings=backendruntime.warnings),
     ),
     Kind(
@@ -181,9 +163,9 @@ LABELS = Decorator(
     family="llmaz",
     name="labels",
     labels=(
-        Label(OPEN_MODEL, MODEL_FAMILY, lambda spec: spec.family_name),
-        Label(PLAYGROUND, MODEL_NAME, _main_model),
-        Label(SERVICE, MODEL_NAME, _main_model),
+        Label(OPEN_MODEL, names.MODEL_FAMILY, lambda spec: spec.family_name),
+        Label(PLAYGROUND, names.MODEL_NAME, _main_model),
+        Label(SERVICE, names.MODEL_NAME, _main_model),
     ),
 )
 """The labels that upstream's webhook writes on objects, by a DecoratorController (LZ-11.3)."""

@@ -53,7 +53,6 @@ def below(first: str, second: str) -> bool:
 
 
 def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
-    """Reject names and amounts that no pod can request."""
     for name, amount in (amounts or {}).items():
         problem = key_problem(name)
         value = quantity.parse(amount)
@@ -72,7 +71,6 @@ def check_resources(resources: Resources | None, path: field.Path) -> Iterator[f
 
 
 def low_limits(resources: Resources, path: field.Path) -> Iterator[tuple[field.Path, str]]:
-    """Yield the path of each limit that is below its request, and what to do."""
     requests = resources.requests or {}
     for name, limit in (resources.limits or {}).items():
         request = requests.get(name)

@@ -7,11 +7,9 @@ from enum import StrEnum
 from app.hooks.protocol import RelatedResource, get
 from app.hooks.reader import read_related
 from app.kube import field
-from app.kube.base import Json
 from app.kube.conditions import parse_rfc3339, rfc3339
 from app.kube.decode import SPEC
 from app.kube.names import is_label_value
-from app.kube.podspec import stored
 from app.llmaz import flavors, source
 from app.llmaz.backendruntime.checks import unusable
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
@@ -50,41 +48,34 @@ class ClaimedModel:
 
 
 def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[ClaimedModel] | Cause:
-    """Return the models of these names in order, or why the first of them cannot be used."""
     claimed = []
     for name in names:
         resource = get(group, name)
         if resource is None:
             return Cause(Stage.MODEL, f"OpenModel {name} does not exist", Obstacle.MODEL_NOT_FOUND)
-        model = _model(resource, bytes(resource.spec))
+        model = _model(resource)
         if isinstance(model, str):
             return Cause(Stage.MODEL, f"OpenModel {name} cannot be used: {model}", Obstacle.MODEL_INVALID)
         claimed.append(model)
     return claimed
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedRuntime:
-    """An engine that Playgrounds can use."""
-
-    spec: BackendRuntimeSpec
-    handlers: dict[str, Json]
-
-
-def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> LoadedRuntime | Cause:
-    """Return the BackendRuntime of that name, or why it cannot be used."""
+def runtime(group: Mapping[str, RelatedResource] | None, name: str) -> BackendRuntimeSpec | Cause:
     resource = get(group, name)
     if resource is None:
         return Cause(Stage.SPEC, f"BackendRuntime {name} does not exist", Obstacle.BACKEND_RUNTIME_NOT_FOUND)
-    usable = _runtime(bytes(resource.spec))
-    if isinstance(usable, str):
-        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {usable}", Obstacle.BACKEND_RUNTIME_INVALID)
-    return usable
+    reading = read_related(resource.spec, BackendRuntimeSpec)
+    spec, errors = reading.spec, reading.errors
+    if spec is not None and not errors:
+        errors = list(unusable(spec))
+    if spec is None or errors:
+        problem = field.aggregate(errors)
+        return Cause(Stage.SPEC, f"BackendRuntime {name} cannot be used: {problem}", Obstacle.BACKEND_RUNTIME_INVALID)
+    return spec
 
 
-def _model(resource: RelatedResource, raw: bytes) -> ClaimedModel | str:
-    name = resource.metadata.name
-    reading = read_related(raw, OpenModelSpec)
+def _model(resource: RelatedResource) -> ClaimedModel | str:
+    name, reading = resource.metadata.name, read_related(resource.spec, OpenModelSpec)
     spec, errors = reading.spec, reading.errors
     if spec is None or errors:
         return field.aggregate(errors)
@@ -102,22 +93,6 @@ def _model(resource: RelatedResource, raw: bytes) -> ClaimedModel | str:
     created = parse_rfc3339(spec.created_at or resource.metadata.creation_timestamp or "")
     created_at = rfc3339(created) if created is not None else None
     return ClaimedModel(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created_at)
-
-
-def _runtime(raw: bytes) -> LoadedRuntime | str:
-    reading = read_related(raw, BackendRuntimeSpec)
-    spec, errors = reading.spec, reading.errors
-    if spec is not None and not errors:
-        errors = list(unusable(spec))
-    if spec is None or errors:
-        return field.aggregate(errors)
-    handlers = {
-        "lifecycle": spec.lifecycle,
-        "startupProbe": spec.startup_probe,
-        "livenessProbe": spec.liveness_probe,
-        "readinessProbe": spec.readiness_probe,
-    }
-    return LoadedRuntime(spec, {name: stored(handler) for name, handler in handlers.items() if handler is not None})
 
 
 def unloadable(models: list[ClaimedModel], settings: Settings, *, skip: bool) -> Cause | None:
@@ -154,12 +129,11 @@ def mounts_images(models: list[ClaimedModel], settings: Settings) -> bool:
 
 
 def notes(models: list[ClaimedModel], *, skip: bool) -> Iterator[str]:
-    """Return warnings about models that engines fetch themselves."""
     for model in models if skip else ():
         weights = model.source
         if isinstance(weights, ObjectStore) and weights.uri.lower().startswith("gcs:"):
             yield f"OpenModel {model.name}: the engine gets a gcs:// address, but most engines expect gs://"
         if isinstance(weights, Image):
             yield f"OpenModel {model.name}: the engine gets an oci:// address, which few can fetch"
-        if isinstance(weights, Hub) and weights.hub == "ModelScope":
+        if isinstance(weights, Hub) and weights.repository.name == "ModelScope":
             yield f"OpenModel {model.name}: the engine gets a bare model ID, which most look up on Hugging Face"

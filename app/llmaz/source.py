@@ -23,20 +23,14 @@ class SourceError(ValueError):
 class Hub:
     """A repository on Hugging Face or ModelScope."""
 
-    model_id: str
-    hub: str
-    filename: str | None
-    revision: str
-    allow_patterns: tuple[str, ...] | None
-    """``None`` when the list is absent, which is not the same as empty."""
-    ignore_patterns: tuple[str, ...] | None
+    repository: ModelHub
 
     def path(self, *, skip: bool) -> str:
         if skip:
-            return self.model_id
-        if self.filename is not None:
-            return MODELS_DIR + self.filename
-        return f"{MODELS_DIR}models--{self.model_id.replace('/', '--')}"
+            return self.repository.model_id
+        if self.repository.filename is not None:
+            return MODELS_DIR + self.repository.filename
+        return f"{MODELS_DIR}models--{self.repository.model_id.replace('/', '--')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,6 @@ class Image:
 
     @property
     def place(self) -> str:
-        """Return the directory in the pod that has the files."""
         last = self.reference.rpartition("/")[2]
         return f"{MODELS_DIR}models--{last.partition('@')[0].partition(':')[0]}"
 
@@ -119,22 +112,12 @@ Source: TypeAlias = Hub | ObjectStore | Image | Host | Ollama
 def read(source: ModelSource) -> Source:
     """Return the effective source: the hub if both are set. Raises :class:`SourceError`."""
     if source.model_hub is not None:
-        return _hub(source.model_hub)
+        if not source.model_hub.model_id:
+            raise SourceError("modelHub.modelID is required, for example facebook/opt-125m")
+        return Hub(source.model_hub)
     if source.uri is not None:
         return parse_uri(source.uri)
     raise SourceError("set modelHub or uri")
-
-
-def _hub(hub: ModelHub) -> Hub:
-    if not hub.model_id:
-        raise SourceError("modelHub.modelID is required, for example facebook/opt-125m")
-    return Hub(
-        hub.model_id, hub.name, hub.filename, hub.revision, _tuple(hub.allow_patterns), _tuple(hub.ignore_patterns)
-    )
-
-
-def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
-    return None if items is None else tuple(items)
 
 
 def parse_uri(uri: str) -> Source:

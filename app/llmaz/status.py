@@ -1,7 +1,6 @@
 """Parts that the statuses of several kinds share. Source: LZ-5.1, LZ-5.4, LZ-10."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -10,7 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from app.hooks.kept import is_scaled_to_zero, keep_or_stop
-from app.hooks.protocol import AnyRequest, Kept, NoObjects, SyncRequest, SyncResponse
+from app.hooks.kind import Hooks
+from app.hooks.protocol import AnyRequest, Kept, NoObjects, SyncResponse
 from app.kube import field
 from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions, since
@@ -32,17 +32,20 @@ class LlmazCondition(StrEnum):
     """The one condition all families have; while not True its message lists why."""
 
 
-VALID = "Valid"
-INVALID_SPEC = "InvalidSpec"
-ABORT_PROCESSING = "AbortProcessing"
+class LlmazReason(StrEnum):
+    """Reasons that several kinds have."""
+
+    VALID = "Valid"
+    INVALID_SPEC = "InvalidSpec"
+    """The spec is invalid; running pods are unchanged."""
+    ABORT_PROCESSING = "AbortProcessing"
+    """A dependency is missing or invalid; running pods are unchanged."""
 
 
 class Status(msgspec.Struct, rename="camel", omit_defaults=True):
     """Fields of every status of the family."""
 
-    conditions: Annotated[list[Condition], Meta(description="Conditions of the object, by type.")] = msgspec.field(
-        default_factory=list
-    )
+    conditions: Annotated[list[Condition], Meta(description="Conditions of the object, by type.")] = []
 
 
 class ScaledStatus(Status):
@@ -54,33 +57,28 @@ class ScaledStatus(Status):
     selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
-@dataclass(frozen=True)
-class Validity:
-    """Hooks of a kind without children, whose status only has its validity."""
+def definition_hooks(usable: str) -> Hooks[Any, Status]:
+    """Return the hooks of a kind without children, whose status only has its validity.
 
-    usable: str
-    """Message of a valid object."""
+    ``usable`` is the message of a valid object.
+    """
 
-    def sync(
-        self,
-        resource: Resource[Any, Status],
-        _request: SyncRequest[NoObjects, NoObjects],
-        _settings: Settings,
-        now: datetime,
-    ) -> SyncResponse:
-        return SyncResponse(status=self.invalid(resource, (), now), children=[])
-
-    def invalid(self, resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:
+    def invalid(resource: Resource[Any, Status], errors: Sequence[field.Error], now: datetime) -> Status:
         conditions = Conditions(resource.status.conditions, None, now)
         if errors:
-            conditions.set(LlmazCondition.READY, False, INVALID_SPEC, field.aggregate(errors))
+            conditions.set(LlmazCondition.READY, False, LlmazReason.INVALID_SPEC, field.aggregate(errors))
         else:
-            conditions.set(LlmazCondition.READY, True, VALID, self.usable)
+            conditions.set(LlmazCondition.READY, True, LlmazReason.VALID, usable)
         return msgspec.structs.replace(resource.status, conditions=conditions.list())
+
+    def sync(resource: Resource[Any, Status], _: AnyRequest, __: Settings, now: datetime) -> SyncResponse:
+        return SyncResponse(status=invalid(resource, (), now), children=[])
+
+    return Hooks(children=NoObjects, related=NoObjects, sync=sync, invalid=invalid)
 
 
 def invalid(resource: Resource[Any, ScaledStatus], errors: Sequence[field.Error], now: datetime) -> ScaledStatus:
-    return _stopped(resource.status, INVALID_SPEC, field.aggregate(errors), now)
+    return _stopped(resource.status, LlmazReason.INVALID_SPEC, field.aggregate(errors), now)
 
 
 def aborted(previous: ScaledStatus, cause: Cause, now: datetime, *, replicas: int) -> ScaledStatus:
@@ -92,7 +90,7 @@ def aborted(previous: ScaledStatus, cause: Cause, now: datetime, *, replicas: in
 def _stopped(previous: ScaledStatus, reason: str, message: str, now: datetime) -> ScaledStatus:
     """Build the status while children, and the fields copied from them, stay unchanged (LZ-5.4)."""
     conditions = Conditions(previous.conditions, None, now)
-    conditions.set(LlmazCondition.PROGRESSING, False, ABORT_PROCESSING, message)
+    conditions.set(LlmazCondition.PROGRESSING, False, LlmazReason.ABORT_PROCESSING, message)
     conditions.set(LlmazCondition.READY, False, reason, message)
     return msgspec.structs.replace(previous, conditions=conditions.list())
 
@@ -113,11 +111,14 @@ _CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
 
 
 def outstanding_causes(
-    desired: Sequence[Json], request: AnyRequest, previous: Sequence[Condition], now: datetime
+    desired: Sequence[Json], request: AnyRequest, resource: Resource[Any, ScaledStatus], now: datetime
 ) -> list[Cause]:
-    """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do."""
-    missing = outstanding(desired, request)
-    if not missing:
+    """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do.
+
+    An object that is being deleted has no causes.
+    """
+    missing, previous = outstanding(desired, request), resource.status.conditions
+    if not missing or resource.metadata.deletion_timestamp:
         return []
     return [
         *absent_causes(missing.absent, since(previous, LlmazCondition.READY, "False", _ABSENT), now),

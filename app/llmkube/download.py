@@ -127,15 +127,12 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
         values["HOST_FILE"] = names.HOST_FILE
     if settings.llmkube_ca_cert_configmap:
         values["CA_DIR"] = names.CA_DIR
-    return [{"name": name, "value": _literal(value)} if value else {"name": name} for name, value in values.items()]
+    literal = {name: text.replace("$", "$$") if _EXPANDED.search(text) else text for name, text in values.items()}
+    return [{"name": name, "value": text} if text else {"name": name} for name, text in literal.items()]
 
 
 _EXPANDED = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
 """Matches ``$$`` and variables in capitals, which the kubelet expands."""
-
-
-def _literal(text: str) -> str:
-    return text.replace("$", "$$") if _EXPANDED.search(text) else text
 
 
 def _mounts(download: Download, settings: Settings) -> list[VolumeMount]:

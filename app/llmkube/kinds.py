@@ -1,5 +1,7 @@
 """The family's kinds: their resources and their hooks. Source: LK-1.1."""
 
+from functools import partial
+
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.kube.resource import (
     AUTOSCALERS,
@@ -26,12 +28,10 @@ from app.llmkube.model import sync as model
 from app.llmkube.model.types import QUANTIZATIONS, ModelSpec, ModelStatus
 from app.llmkube.names import API_VERSION, GROUP, POD_MONITOR_API, VERSION
 
+_resource = partial(CustomResource, family="llmkube", group=GROUP, version=VERSION)
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
-MODEL = CustomResource(
-    family="llmkube",
-    group=GROUP,
-    version=VERSION,
+MODEL = _resource(
     kind="Model",
     short_names=("mdl",),
     description="A set of weights: their source, and the hardware they need.",
@@ -66,10 +66,7 @@ MODEL = CustomResource(
     related_elsewhere=False,
 )
 
-INFERENCE_SERVICE = CustomResource(
-    family="llmkube",
-    group=GROUP,
-    version=VERSION,
+INFERENCE_SERVICE = _resource(
     kind="InferenceService",
     short_names=("isvc",),
     description="A Model served by one of several runtimes, on pods of this cluster or by an agent on a Mac.",

@@ -17,8 +17,6 @@ OPERATOR_LABELS = (LABEL_APP, LABEL_MODEL, LABEL_SERVICE, LABEL_RUNTIME)
 LABEL_NAME = "app.kubernetes.io/name"
 LABEL_COMPONENT = "app.kubernetes.io/component"
 LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
-COMPONENT_CACHE = "model-cache"
-COMPONENT_DOWNLOAD = "model-download"
 MANAGED_BY = "llmkube-controller"
 """The Go operator's value, so that selectors for its cache claims still match."""
 
@@ -71,11 +69,6 @@ def service_labels(service: str) -> dict[str, str]:
     return {LABEL_APP: service, LABEL_SERVICE: service}
 
 
-def pod_selector(service: str) -> dict[str, str]:
-    """Return one label that selects the pods, and maybe others: Metacontroller parses it at each event of any pod."""
-    return {LABEL_APP: service}
-
-
 def pod_labels(service: str, model: str, runtime: str) -> dict[str, str]:
     """Return the operator's labels of a serving pod and of its Deployment."""
     return {LABEL_APP: service, LABEL_MODEL: model, LABEL_SERVICE: service, LABEL_RUNTIME: runtime}
@@ -86,22 +79,13 @@ def service_name(service: str) -> str:
     return service.replace(".", "-")
 
 
-def claim_name(model: str) -> str:
-    return fit(f"{model}-cache")
-
-
-def second_claim_name(model: str, uid: str) -> str:
-    """Return the name of a Model's cache claim while an earlier Model's claim has the plain name."""
-    return fit(f"{model}-cache-{short_hash(uid, 8)}")
+def claim_name(model: str, uid: str = "") -> str:
+    """Return the name of a Model's cache claim; with its uid while an earlier Model's claim has the plain name."""
+    return fit(f"{model}-cache-{short_hash(uid, 8)}" if uid else f"{model}-cache")
 
 
 def claim_labels(model: str) -> dict[str, str]:
-    return {
-        LABEL_NAME: "llmkube",
-        LABEL_COMPONENT: COMPONENT_CACHE,
-        LABEL_MANAGED_BY: MANAGED_BY,
-        LABEL_MODEL: model,
-    }
+    return {LABEL_NAME: "llmkube", LABEL_COMPONENT: "model-cache", LABEL_MANAGED_BY: MANAGED_BY, LABEL_MODEL: model}
 
 
 def job_name(model: str, cache_key: str, source: str, sha256: str, second_claim: str = "") -> str:
@@ -118,17 +102,8 @@ def attempt_name(job: str, attempt: int) -> str:
     return fit(f"{job}-{attempt}") if attempt > 1 else job
 
 
-def job_labels(model: str) -> dict[str, str]:
-    return {LABEL_NAME: "llmkube", LABEL_MANAGED_BY: MANAGED_BY, **job_pod_labels(model)}
-
-
 def job_pod_labels(model: str) -> dict[str, str]:
-    return {LABEL_COMPONENT: COMPONENT_DOWNLOAD, LABEL_MODEL: model}
-
-
-def model_pod_labels(model: str) -> dict[str, str]:
-    """Return the labels of every pod that mounts a Model's claim, downloading or serving."""
-    return {LABEL_MODEL: model}
+    return {LABEL_COMPONENT: "model-download", LABEL_MODEL: model}
 
 
 def priority_class(priority: str) -> str:

@@ -80,9 +80,6 @@ def synced(resource: CustomResource) -> Report[SyncAnswer]:
 LOG_DROPPED = Counter(
     "modelhooks_log_lines_dropped", "Log lines not written: the output was not read, or too many came in one second."
 )
-CONNECTIONS_REFUSED = Counter(
-    "modelhooks_connections_refused",
-    "Connections closed because there were too many.",
-)
+CONNECTIONS_REFUSED = Counter("modelhooks_connections_refused", "Connections closed because there were too many.")
 CERTIFICATE_EXPIRY = Gauge("modelhooks_certificate_expiry_seconds", "When the serving certificate ends, Unix time.")
 CERTIFICATE_FAILURES = Counter("modelhooks_certificate_reload_failures", "Certificates that were found but not usable.")

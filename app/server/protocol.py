@@ -68,11 +68,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         if self.caller.answered or now - self._opened >= limits.NEWCOMER_SECONDS:
             return False, self._activity, self._since
-        return (
-            True,
-            Activity.ANSWERING if self._activity is Activity.ANSWERING else Activity.SILENT,
-            self._opened,
-        )
+        return (True, Activity.ANSWERING if self._activity is Activity.ANSWERING else Activity.SILENT, self._opened)
 
     @property
     def _activity(self) -> Activity:

@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import yaml
 
-from app.cli import findings
+from app.cli import offline, options
 from app.cli.files import nothing_served
-from app.cli.fixes import Entry, entries_of, fixes
-from app.cli.offline import served
+from app.cli.findings import Finding
+from app.cli.fixes import fixes
 from app.cli.validate import all_findings
 from app.kube.field import Path
 from app.studio.documents import read, settings
@@ -20,24 +20,19 @@ from app.studio.models import Correction, Level, Manifests, PlacedFinding
 def check(request: Manifests) -> list[PlacedFinding]:
     """Every finding, in the order of the documents."""
     reading = read(request.documents)
-    places = entries_of(reading)
     reported = all_findings(reading, [], request.namespace, settings=settings(request.settings))
-    if reading.manifests and not reported and not any(map(served, reading.manifests)):
-        first = reading.manifests[0]
-        place = first.position(Path("kind"))
-        reported = [findings.Finding(first.file, *place, "warning", "kind", nothing_served(reading), "unknown-kind")]
-    return [
-        _finding(
-            finding,
-            places.get(finding.file, {}).get((finding.line, finding.column)),
-            reading.lines.get(finding.file, ()),
-        )
-        for finding in reported
-    ]
+    if reading.manifests and not reported and not any(map(offline.served, reading.manifests)):
+        reported = [reading.manifests[0].finding("warning", Path("kind"), nothing_served(reading), "unknown-kind")]
+    return [_finding(finding, reading.lines.get(finding.file, ())) for finding in reported]
 
 
-def _finding(finding: findings.Finding, entry: Entry | None, lines: Sequence[str]) -> PlacedFinding:
-    end_line, end_column = _end(finding, entry, lines)
+def assumptions(request: Manifests) -> list[str]:
+    """Return what the commands print beside findings: what is taken as given, and what is not among the files."""
+    return list(offline.assumptions(read(request.documents).manifests, options.World(namespace=request.namespace)))
+
+
+def _finding(finding: Finding, lines: Sequence[str]) -> PlacedFinding:
+    end_line, end_column = _end(finding, lines)
     level: Level = "error" if finding.level == "error" else "advice" if finding.id == "advice" else "warning"
     return PlacedFinding(
         document=finding.file,
@@ -49,14 +44,14 @@ def _finding(finding: findings.Finding, entry: Entry | None, lines: Sequence[str
         id=finding.id,
         path=finding.path,
         message=finding.message,
-        fixes=[Correction.model_validate(asdict(fix)) for fix in fixes(finding, entry, lines)],
+        fixes=[Correction.model_validate(asdict(fix)) for fix in fixes(finding, lines)],
     )
 
 
-def _end(finding: findings.Finding, entry: Entry | None, lines: Sequence[str]) -> tuple[int, int]:
+def _end(finding: Finding, lines: Sequence[str]) -> tuple[int, int]:
     """Return the end of a field with its value if that is short, else of the field's name, else of the line."""
-    if entry is not None:
-        key, value = entry
+    if finding.entry is not None:
+        key, value = finding.entry
         for node in (value, key):
             if node is not None and node.end_mark.line + 1 == finding.line and isinstance(node, yaml.ScalarNode):
                 return finding.line, node.end_mark.column + 1

@@ -7,9 +7,11 @@ loaded from elsewhere, and nothing is written to a cluster. FILE is a manifest o
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import webbrowser
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import click
@@ -55,14 +57,17 @@ _QUIETLY: dict[str, Any] = {
     "log_level": "warning",
     "server_header": False,
     "ws": "none",
-    "timeout_graceful_shutdown": 1,
 }
 
 
 class _Server(uvicorn.Server):
-    """Opens the browser when requests are answered."""
+    """Opens the browser when requests are answered, and ends at once when interrupted."""
 
     opened = ""
+
+    def handle_exit(self, sig: int, _: FrameType | None) -> None:
+        """Leave: nothing has to be saved, and a graph that is being computed cannot be stopped."""
+        os._exit(128 + sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

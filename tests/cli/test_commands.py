@@ -141,6 +141,19 @@ def test_a_full_disk_is_one_line() -> None:
     assert (done.returncode, done.stderr.decode()) == (2, "modelhooks: standard output: No space left on device\n")
 
 
+def test_the_demo_names_every_child_in_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    from app.cli.demo import WIDTH, _show
+    from app.cli.files import read
+    from app.cli.offline import settled
+
+    cluster = settled(read(["examples", "manifests/llmaz-runtimes"]), "demo")
+    _show(cluster)
+    shown = capsys.readouterr().out
+    kinds = {child["kind"] for _, parent in cluster.parents() for child in cluster.children(parent)}
+    assert kinds <= {word.strip(",") for word in shown.split()}
+    assert max(map(len, shown.splitlines())) <= WIDTH == 100
+
+
 def test_the_demo_needs_no_source_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """After ``pip install`` the demo uses the examples of the package."""
     from app.cli.demo import _manifests

@@ -53,3 +53,12 @@ def test_standard_input_cannot_be_written(command: Command) -> None:
         2,
         "modelhooks validate: --fix writes files, and cannot write standard input\n",
     )
+
+
+def test_a_finding_about_a_missing_field_changes_no_other_field(command: Command, tmp_path: Path) -> None:
+    """Its place is the beginning of the object, where another field is."""
+    path = tmp_path / "untyped.yaml"
+    path.write_text("kind: Modle\nmetadata: {name: m}\nspec: {}\n")
+    result = command("validate", "--fix", str(path))
+    assert "write kind: Model and apiVersion: inference.llmkube.dev/v1alpha1" in result.out
+    assert path.read_text().startswith("kind: Modle\n")

@@ -19,14 +19,19 @@ from app.cli.kinds import SERVED, find
 from app.cli.manifests import ManifestError, parse
 from app.cli.offline import identity
 from app.cli.validate import check
+from app.families import RESOURCES
 from app.kube.base import Json
 from app.settings import Settings
 from tests.cli.files import Command
+
+pytestmark = pytest.mark.no_cover
 
 Place = tuple[str | int, ...]
 NAMES = [name for kinds in SERVED.values() for name in kinds]
 COMMANDS = (["fit"], *(["convert", "--to", family] for family in FAMILIES))
 REPLACEMENTS: Json = {"null": None, "{}": {}, "[]": [], "a string": "x"}
+BATCH = 100
+"""Number of objects in one cluster. A request has all objects of its namespace, so the time grows with their square."""
 EXPLAINED = 4
 """The number of objects of each kind whose fields are all tried with explain."""
 
@@ -71,8 +76,10 @@ def mutants(kind: str) -> list[Json]:
 
 
 def context(kind: str) -> list[Json]:
-    """Return the objects of other kinds that the examples refer to."""
-    own = [one.document for example in examples() for one in parse(example["text"], example["name"])]
+    """Return the objects of other kinds that the family's examples refer to; families do not know each other."""
+    family = next(resource.family for resource in RESOURCES if resource.kind == kind)
+    texts = [example for example in examples() if example["name"].startswith(f"{family}/")]
+    own = [one.document for example in texts for one in parse(example["text"], example["name"])]
     others = [*own, *(one.document for one in installed([]))]
     by_name = {(document["kind"], document["metadata"].get("name")): document for document in others}
     return [one for (other, name), one in by_name.items() if other != kind and name and not errors(one)]
@@ -89,6 +96,12 @@ def errors(document: Json) -> list[str]:
     return [str(finding) for finding in check(manifest, Settings()) if finding.level == "error"]
 
 
+def batches(documents: list[Json]) -> list[list[Json]]:
+    """Divide documents into batches of at most `BATCH`, each with objects from the whole list."""
+    count = -(-len(documents) // BATCH)
+    return [documents[number::count] for number in range(count)]
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_field_that_is_absent_or_of_another_type(
     command: Command, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -97,15 +110,18 @@ def test_a_field_that_is_absent_or_of_another_type(
     valid = [document for document in objects if not errors(document)]
     assert len(objects) > len(valid) > 20
     related = command.file("related.yaml", *others)
-    path = command.file("all.yaml", *objects)
-    assert command("validate", path, "--with", related).status == 1
-    assert command("render", "--status", path, "--with", related).status in (1, 2)
-    path = command.file("valid.yaml", *valid)
-    for arguments in COMMANDS:
-        assert command(*arguments, path, "--with", related).status in (0, 1, 2)
-    items = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": valid})
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(items)))
-    assert command("krm").status == 0
-    assert command("diff", command.file("old.yaml", valid[0]), path, "--with", related).status in (0, 1)
+    for batch in batches(objects):
+        path = command.file("all.yaml", *batch)
+        assert command("validate", path, "--with", related).status == 1
+        assert command("render", "--status", path, "--with", related).status in (1, 2)
+    old = command.file("old.yaml", valid[0])
+    for batch in batches(valid):
+        path = command.file("valid.yaml", *batch)
+        for arguments in COMMANDS:
+            assert command(*arguments, path, "--with", related).status in (0, 1, 2)
+        items = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": batch})
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(items)))
+        assert command("krm").status == 0
+        assert command("diff", old, path, "--with", related).status in (0, 1)
     explained = valid[:: len(valid) // EXPLAINED]
     assert command("explain", command.file("explained.yaml", *explained), "--with", related).status == 0

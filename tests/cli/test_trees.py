@@ -55,7 +55,7 @@ kind: InferenceService
 spec: {a snippet that nobody applies}
 ```
 """,
-    ".github/workflows/ci.yaml": "on: [push]\njobs: {a: [}\n",
+    ".github/workflows/ci.yaml": "on: [push]\njobs: {a: [1]}\n",
     "docker-compose.yaml": "services: {db: {image: 'postgres:17'}}\n",
     ".gitignore": "rendered/\n",
     "rendered/old.yaml": "apiVersion: inference.llmkube.dev/v1alpha1\nkind: Modle\n",

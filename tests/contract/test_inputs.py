@@ -32,6 +32,8 @@ from tests.contract.world import World
 from tests.contract.world import key as key_of
 from tests.hookcalls import NOW
 
+pytestmark = pytest.mark.no_cover
+
 PARENTS = {"llmkube": ("InferenceService",), "llmaz": ("Service", "Playground"), "kserve": ("LLMInferenceService",)}
 CHANGES = 5
 """Changes per request."""

@@ -25,6 +25,8 @@ from tests.contract.world import World
 from tests.corpus.test_mutations import mutated as mutated_bytes
 from tests.hookcalls import NOW
 
+pytestmark = pytest.mark.no_cover
+
 MUTATIONS = 6
 """Changes per request."""
 RBAC = ("Role", "RoleBinding", "ServiceAccount")

@@ -21,6 +21,8 @@ from tests.contract.releases import WORKLOADS
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, key
 
+pytestmark = pytest.mark.no_cover
+
 RELEASES = ("released", "released-with-digests")
 """Recordings of earlier releases: one without digests of inputs, and one with digests in another format."""
 AT_LEAST = {"llmkube": 150, "llmaz": 200, "kserve": 200}

@@ -24,6 +24,8 @@ from tests.contract.recordings import RECORDINGS
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, expanded, key
 
+pytestmark = pytest.mark.no_cover
+
 TEMPLATE = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate"}
 PARENTS = {"llmkube": "InferenceService", "llmaz": "Service", "kserve": "LLMInferenceService"}
 

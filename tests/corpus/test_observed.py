@@ -25,6 +25,8 @@ from app.kube.stored import Decoder
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
 from tests.hookcalls import NOW, encode
 
+pytestmark = pytest.mark.no_cover
+
 Path = tuple[str | int, ...]
 
 IDENTITY = {

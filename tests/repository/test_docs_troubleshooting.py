@@ -18,15 +18,16 @@ PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
 CAUSE = re.compile(r"(?:Cause|Finding)\((?:[^()]|\([^()]*\))*?\"([A-Z][A-Za-z]+)\"", re.DOTALL)
 DEFAULT = re.compile(r"reason_word\([^()]*, \"([A-Z][A-Za-z]+)\"\)")
 
+NAMES = ("Reason", "Condition", "SchedulingStatus", "Obstacle")
+
 
 def enumerations() -> Iterator[type[StrEnum]]:
     """Yield the enumerations of reasons and conditions."""
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if module.name.startswith(("app.kserve.", "app.llmaz.", "app.llmkube.", "app.workload.")):
-            found = vars(importlib.import_module(module.name))
-            yield from (
-                found[name] for name in ("Reason", "ConditionType", "SchedulingStatus", "Obstacle") if name in found
-            )
+            found = vars(importlib.import_module(module.name)).values()
+            kinds = (item for item in found if isinstance(item, type) and issubclass(item, StrEnum))
+            yield from (item for item in kinds if item.__name__.endswith(NAMES))
 
 
 def reasons() -> Iterator[str]:

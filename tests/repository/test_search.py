@@ -11,6 +11,8 @@ from app.hooks.kind import Kind
 from tests.bench import search
 from tests.corpus.kinds import name_of
 
+pytestmark = pytest.mark.no_cover
+
 
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=name_of)
 def test_a_search_finds_no_fault(kind: Kind[Any, Any]) -> None:

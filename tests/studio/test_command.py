@@ -16,8 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.cli import main
+from app.cli.yaml import dump_all
 from app.main import Application
 from app.settings import Settings
+from tests.bench.desk import thousand
 from tests.cli.files import Command
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +27,11 @@ STUDIO = [sys.executable, "-m", "app.cli", "studio", "--no-browser"]
 
 
 def test_it_prints_an_address_that_answers_and_ends_with_an_interrupt(tmp_path: Path) -> None:
+    """Also while a graph is computed: without a traceback, and without waiting for it."""
     (tmp_path / "chat.yaml").write_text("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")
-    process = subprocess.Popen([*STUDIO, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    process = subprocess.Popen(
+        [*STUDIO, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
     try:
         assert process.stdout is not None
         printed = process.stdout.readline()
@@ -34,6 +39,9 @@ def test_it_prints_an_address_that_answers_and_ends_with_an_interrupt(tmp_path: 
         assert match, printed
         address = urlsplit(match[0])
         assert address.hostname == "127.0.0.1"
+        computing = http.client.HTTPConnection(address.netloc, timeout=30)
+        large = json.dumps({"documents": [{"name": "large.yaml", "text": dump_all(thousand())}]})
+        computing.request("POST", f"{address.path}api/graph", large, {"Content-Type": "application/json"})
         connection = http.client.HTTPConnection(address.netloc, timeout=30)
         connection.request("GET", f"{address.path}api/session")
         response = connection.getresponse()
@@ -44,9 +52,9 @@ def test_it_prints_an_address_that_answers_and_ends_with_an_interrupt(tmp_path: 
         connection.close()
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) in (0, 130)
-        assert process.stdout is not None
-        process.stdout.close()
+        _, errors = process.communicate(timeout=30)
+    computing.close()
+    assert (process.returncode, errors) == (130, "")
 
 
 def test_two_studios_have_two_tokens() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator
 
 from app.hooks import sendable
 from app.kube import field
-from app.kube.base import Json
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice, nearest
 from app.llmaz import arguments, scaling
@@ -22,15 +21,11 @@ def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Sett
     return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
 
 
-def probes(spec: BackendRuntimeSpec) -> dict[str, Json | None]:
-    return {"startup": spec.startup_probe, "liveness": spec.liveness_probe, "readiness": spec.readiness_probe}
-
-
 def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     """Validate the fields that make every pod or autoscaler of the runtime invalid."""
     yield from podrules.check("Container.env", spec.envs, SPEC.child("envs"))
-    for name, probe in probes(spec).items():
-        yield from podrules.check_embedded(f"Container.{name}Probe", probe, SPEC.child(f"{name}Probe"))
+    for name, probe in spec.probes.items():
+        yield from podrules.check_embedded(f"Container.{name}", probe, SPEC.child(name))
     yield from podrules.check_embedded("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
     for path, variable in SPEC.child("envs").each(spec.envs or ()):
         yield from sendable.check(variable, path)
@@ -71,8 +66,8 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
     for path, config in PRESETS.each(spec.recommended_configs or ()):
         advices += _preset(config, path)
     advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
-    for name, probe in probes(spec).items():
-        advices += podadvice.probe_warnings(probe or {}, SPEC.child(f"{name}Probe"), (PORT_NAME,))
+    for name, probe in spec.probes.items():
+        advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), (PORT_NAME,))
     if preset(spec, DEFAULT_PRESET) is None:
         advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
     return advices

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from app.kube.base import EnvVar, KubeModel, Lifecycle, Probe
+from app.kube.base import EnvVar, Json, KubeModel, Lifecycle, Probe
 from app.kube.fieldclass import HONOURED, PASSED_THROUGH, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.quantities import Quantity, Resources
@@ -68,6 +68,14 @@ class BackendRuntimeSpec(KubeModel):
     """Startup probe of the container."""
     recommended_configs: list[RecommendedConfig] | None = None
     """Presets, by name."""
+
+    @property
+    def probes(self) -> dict[str, Json | None]:
+        return {
+            "startupProbe": self.startup_probe,
+            "livenessProbe": self.liveness_probe,
+            "readinessProbe": self.readiness_probe,
+        }
 
 
 BackendRuntime = Resource[BackendRuntimeSpec, Status]

@@ -12,15 +12,9 @@ from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.names import is_dns1123_subdomain
+from app.llmaz import checks as shared
 from app.llmaz import claims, flavors, references, scaling
 from app.llmaz.arguments import looks_templated, port_warnings
-from app.llmaz.checks import (
-    accelerator_warnings,
-    claim_warnings,
-    under_upstreams_path,
-    workload_name,
-    workload_warnings,
-)
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Request
 from app.llmaz.playground.plan import plan
@@ -37,7 +31,7 @@ ELASTIC = SPEC.child("elasticConfig")
 def validate(playground: Playground, old: Playground | None, settings: Settings) -> list[field.Error]:
     """Validate a Playground; its name only on creation, because it never changes."""
     spec = playground.spec
-    errors = [] if old is not None else list(workload_name(playground.metadata))
+    errors = [] if old is not None else list(shared.workload_name(playground.metadata))
     errors += _claim(spec)
     if spec.replicas < 0:
         errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
@@ -84,13 +78,13 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
         yield field.invalid(path, minimum, "must be 1 or more")
     if minimum >= maximum:
         error = field.invalid(path, minimum, f"minReplicas must be less than maxReplicas, which is {maximum}")
-        yield under_upstreams_path("spec.elasticConfig.scaleTrigger.hpa", error)
+        yield shared.under_upstreams_path("spec.elasticConfig.scaleTrigger.hpa", error)
     if trigger is None:
         return
     path = ELASTIC.child("scaleTrigger", "hpa")
     if trigger.hpa is None:
         detail = f"{path} is required when scaleTrigger is set; add it or remove scaleTrigger"
-        yield under_upstreams_path("spec.backendRuntime.scaleTrigger.hpa", field.forbidden(path, detail))
+        yield shared.under_upstreams_path("spec.backendRuntime.scaleTrigger.hpa", field.forbidden(path, detail))
     else:
         yield from scaling.check(trigger.hpa, path)
         yield from scaling.unsendable(trigger.hpa, path)
@@ -98,9 +92,9 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
 
 def warnings(playground: Playground) -> list[Advice]:
     spec = playground.spec
-    advices: list[Advice] = list(workload_warnings(playground.metadata))
+    advices: list[Advice] = list(shared.workload_warnings(playground.metadata))
     if spec.model_claim is not None:
-        advices += claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
+        advices += shared.claim_warnings(spec.model_claim.model_name, SPEC.child("modelClaim", "modelName"))
     if spec.model_claims is not None:
         advices += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
@@ -113,7 +107,7 @@ def warnings(playground: Playground) -> list[Advice]:
 
 def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
     yield from _arguments(config.args or [])
-    yield from accelerator_warnings(config.resources, CONFIG.child("resources"))
+    yield from shared.accelerator_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)

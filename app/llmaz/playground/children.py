@@ -2,45 +2,47 @@
 
 from app.kube import desired
 from app.kube.base import Json
-from app.llmaz.claims import main_first
+from app.kube.podspec import stored
+from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import PlaygroundPlan
+from app.llmaz.playground.types import Playground
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 GRACE_SECONDS = 130
 """Grace period in which a pod finishes its requests."""
 
 
-def service(plan: PlaygroundPlan) -> Json:
-    metadata: Json = {"name": plan.name, "namespace": plan.namespace}
-    if plan.skip_annotation is not None:
-        metadata["annotations"] = {SKIP_LOADER: plan.skip_annotation}
+def service(playground: Playground, plan: PlaygroundPlan) -> Json:
+    metadata: Json = {"name": playground.metadata.name, "namespace": playground.metadata.namespace}
+    annotations = playground.metadata.annotations or {}
+    if SKIP_LOADER in annotations:
+        metadata["annotations"] = {SKIP_LOADER: annotations[SKIP_LOADER]}
     return {
         "apiVersion": INFERENCE_API,
         "kind": "Service",
         "metadata": metadata,
         "spec": {
-            "modelClaims": _claims(plan),
-            "replicas": plan.replicas,
+            "modelClaims": _claims(playground.spec.claims),
+            "replicas": playground.spec.replicas,
             "rolloutStrategy": {"type": "RollingUpdate"},
             "workloadTemplate": {"workerTemplate": {"spec": _pod(plan)}},
         },
     }
 
 
-def _claims(plan: PlaygroundPlan) -> Json:
+def _claims(claims: ModelClaims) -> Json:
     """Return the models in the user's order, each name once, because Metacontroller merges the list by name.
 
     Only a model that is its own draft is listed twice, and one copy of its files serves both roles.
     """
     roles: Json = {}
-    for model in main_first(plan.models):
+    models, chosen = claims.models or [], claims.inference_flavors
+    for model in main_first(models):
         roles.setdefault(model.name, model.role)
-    names = dict.fromkeys(model.name for model in plan.models)
-    claims: Json = {"models": [{"name": name, "role": roles[name]} for name in names]}
-    if plan.flavors:
-        claims["inferenceFlavors"] = plan.flavors
-    return claims
+    names = dict.fromkeys(model.name for model in models)
+    sent: Json = {"models": [{"name": name, "role": roles[name]} for name in names]}
+    return {**sent, "inferenceFlavors": chosen} if chosen else sent
 
 
 def _pod(plan: PlaygroundPlan) -> Json:
@@ -55,7 +57,7 @@ def _runner(plan: PlaygroundPlan) -> Json:
     container = {
         "name": RUNNER,
         "image": plan.image,
-        "command": plan.runtime.spec.command,
+        "command": plan.runtime.command,
         "args": plan.args,
         "env": plan.env,
         "resources": plan.resources,
@@ -63,11 +65,13 @@ def _runner(plan: PlaygroundPlan) -> Json:
         "volumeMounts": [{"name": SHM_VOLUME, "mountPath": SHM_PATH}] if plan.shared_memory is not None else None,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
-    return {key: value for key, value in container.items() if value} | plan.runtime.handlers
+    handlers = {"lifecycle": plan.runtime.lifecycle, **plan.runtime.probes}
+    own = {name: stored(handler) for name, handler in handlers.items() if handler is not None}
+    return {key: value for key, value in container.items() if value} | own
 
 
-def horizontal_pod_autoscaler(plan: PlaygroundPlan) -> desired.HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(playground: Playground, plan: PlaygroundPlan) -> desired.HorizontalPodAutoscaler | None:
     if plan.scaling is None:
         return None
-    metadata = desired.ObjectMeta(name=plan.name, namespace=plan.namespace)
+    metadata = desired.ObjectMeta(name=playground.metadata.name, namespace=playground.metadata.namespace)
     return desired.HorizontalPodAutoscaler(metadata=metadata, spec=plan.scaling)

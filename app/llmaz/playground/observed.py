@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, objects_of, specs
 from app.kube.base import Json
 from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
 from app.kube.stored import Decoder
@@ -30,29 +30,24 @@ _SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 class PlaygroundChildren(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    services: ByName[ObservedInferenceService] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
-    autoscalers: ByName[ObservedAutoscaler] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
+    services: ByName[ObservedInferenceService] = objects_of(f"Service.{INFERENCE_API}")
+    autoscalers: ByName[ObservedAutoscaler] = objects_of("HorizontalPodAutoscaler.autoscaling/v2")
 
 
 class PlaygroundRelated(msgspec.Struct):
     """Related objects, as the customize hook requests them."""
 
-    models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{MODEL_API}", default=None)
-    runtimes: ByName[RelatedResource] = msgspec.field(name=f"BackendRuntime.{INFERENCE_API}", default=None)
-    services: ByName[RelatedMeta] = msgspec.field(name=f"Service.{INFERENCE_API}", default=None)
+    models: ByName[RelatedResource] = objects_of(f"OpenModel.{MODEL_API}")
+    runtimes: ByName[RelatedResource] = objects_of(f"BackendRuntime.{INFERENCE_API}")
+    services: ByName[RelatedMeta] = objects_of(f"Service.{INFERENCE_API}")
 
 
 Request = SyncRequest[PlaygroundChildren, PlaygroundRelated]
 
 
 def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> Json:
-    """Return the models, the runtimes, and the choice of the loader."""
     related, metadata = request.related, request.parent.metadata
-    return {
-        "models": specs(related.models),
-        "runtimes": specs(related.runtimes),
-        "skipsLoader": skips_loader(metadata),
-    }
+    return {"models": specs(related.models), "runtimes": specs(related.runtimes), "skipsLoader": skips_loader(metadata)}
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

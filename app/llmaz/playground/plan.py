@@ -14,13 +14,13 @@ from app.llmaz.backendruntime.types import (
     RecommendedConfig,
     preset,
 )
-from app.llmaz.claims import ModelReference, speculative
-from app.llmaz.names import INFERENCE_API, SKIP_LOADER, skips_loader
+from app.llmaz.claims import speculative
+from app.llmaz.names import INFERENCE_API, skips_loader
 from app.llmaz.openmodel.types import Flavor
 from app.llmaz.playground.observed import PlaygroundRelated
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.quantities import Resources, below
-from app.llmaz.references import ClaimedModel, LoadedRuntime
+from app.llmaz.references import ClaimedModel
 from app.llmaz.scaling import metrics
 from app.llmaz.source import Ollama
 from app.settings import Settings
@@ -32,15 +32,8 @@ _NO_CONFIG = BackendRuntimeConfig()
 
 @dataclass(frozen=True, slots=True)
 class PlaygroundPlan:
-    name: str
-    namespace: str
-    skip_annotation: str | None
-    """Value of the annotation, copied to the Service."""
-    models: list[ModelReference]
-    flavors: list[str]
-    replicas: int
     image: str
-    runtime: LoadedRuntime
+    runtime: BackendRuntimeSpec
     args: list[str]
     env: list[Json]
     resources: dict[str, dict[str, str]]
@@ -52,59 +45,41 @@ class PlaygroundPlan:
 
 
 def plan(playground: Playground, related: PlaygroundRelated, settings: Settings) -> PlaygroundPlan | Cause:
-    """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = playground.spec, playground.metadata
-    claimed_models = references.models(related.models, spec.claims.names)
-    if isinstance(claimed_models, Cause):
-        return claimed_models
-    skip = skips_loader(metadata)
-    cannot = references.unloadable(claimed_models, settings, skip=skip)
-    if cannot is not None:
+    models, skip = references.models(related.models, spec.claims.names), skips_loader(metadata)
+    if isinstance(models, Cause):
+        return models
+    if cannot := references.unloadable(models, settings, skip=skip):
         return cannot
-    engine = references.runtime(related.runtimes, spec.backend)
-    if isinstance(engine, Cause):
-        return engine
-    return _decide(playground, claimed_models, engine, skip=skip)
-
-
-def _decide(
-    playground: Playground, claimed_models: list[ClaimedModel], engine: LoadedRuntime, *, skip: bool
-) -> PlaygroundPlan | Cause:
-    """Build the plan of a Playground whose models and engine exist."""
-    spec, metadata, runtime = playground.spec, playground.metadata, engine.spec
+    runtime = references.runtime(related.runtimes, spec.backend)
+    if isinstance(runtime, Cause):
+        return runtime
     claims, config = spec.claims, spec.backend_runtime_config or _NO_CONFIG
-    claimed = claims.models or []
-    inferred = SPECULATIVE_PRESET if speculative(claimed) else DEFAULT_PRESET
+    inferred = SPECULATIVE_PRESET if speculative(claims.models or []) else DEFAULT_PRESET
     chosen = inferred if config.config_name is None else config.config_name
     base = preset(runtime, chosen)
     if base is None:
         return _no_preset(config.backend_name, chosen, runtime)
-    flavor = flavors.chosen(claimed_models[0].flavors, claims.inference_flavors or [])
+    flavor = flavors.chosen(models[0].flavors, claims.inference_flavors or [])
     params = flavors.words(flavor)
     templates = [*(base.args or ()), *_param_args(base, params, config.args or [])]
     try:
-        args = arguments.render(templates, {**params, **_values(claimed_models, skip=skip)})
+        args = arguments.render(templates, {**params, **_values(models, skip=skip)})
     except arguments.ArgumentError as error:
         text = f"preset {chosen} of BackendRuntime {config.backend_name}: {error}"
         return Cause(Stage.SPEC, text, PlaygroundReason.ARGUMENT_NOT_RENDERABLE)
     version = runtime.version if config.version is None else config.version
     scaling = _scaling(metadata.name, spec.elastic_config, (base, preset(runtime, inferred)))
     return PlaygroundPlan(
-        name=metadata.name,
-        namespace=metadata.namespace,
-        skip_annotation=(metadata.annotations or {}).get(SKIP_LOADER),
-        models=claimed,
-        flavors=claims.inference_flavors or [],
-        replicas=spec.replicas,
         image=f"{runtime.image}:{version}",
-        runtime=engine,
+        runtime=runtime,
         args=[*args, *(config.args or ())],
         env=[stored(variable) for variable in each_name_once([*_variables(runtime, params), *(config.envs or ())])],
         resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,
         notes=[
-            *_engine_notes(claimed_models[0], config, runtime),
+            *_engine_notes(models[0], config, runtime),
             *_scaling_notes(spec, scaling),
             *_degree_notes(flavor, base, runtime),
         ],

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from app.kube.conditions import Conditions, find, is_true
-from app.llmaz.playground.observed import ObservedInferenceService
+from app.kube.conditions import Condition, Conditions, find, is_true
+from app.llmaz.playground.observed import ObservedInferenceService, ObservedServiceStatus
 from app.llmaz.playground.types import PlaygroundReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause, Stage
@@ -11,6 +11,7 @@ from app.workload.ready import ready_message, ready_reason
 
 _WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
+_NO_STATUS = ObservedServiceStatus()
 
 
 def build_status(
@@ -26,16 +27,17 @@ def build_status(
     ``outstanding``: children that are missing or not as requested. ``scaling``: why the autoscaler cannot scale, which
     counts once the Service is ready.
     """
-    conditions = Conditions(previous.conditions, None, now)
-    _upstream(
-        conditions, available=service is not None and is_true(service.status.conditions, LlmazCondition.AVAILABLE)
-    )
-    _ready(conditions, service, outstanding, scaling, notes)
-    return ScaledStatus(
-        conditions=conditions.list(),
-        replicas=service.status.replicas if service else 0,
-        selector=service.status.selector if service else "",
-    )
+    conditions, reported = Conditions(previous.conditions, None, now), service.status if service else _NO_STATUS
+    _upstream(conditions, available=is_true(reported.conditions, LlmazCondition.AVAILABLE))
+    causes = outstanding or _not_reported(service)
+    if scaling is not None and is_true(reported.conditions, LlmazCondition.READY):
+        causes = [*causes, scaling]
+    if causes:
+        ready, reason, message = False, ready_reason(causes), ready_message(causes)
+    else:
+        ready, reason, message = _reported(conditions, reported)
+    conditions.set(LlmazCondition.READY, ready, reason, with_notes(message, notes))
+    return ScaledStatus(conditions=conditions.list(), replicas=reported.replicas, selector=reported.selector)
 
 
 def _upstream(conditions: Conditions, *, available: bool) -> None:
@@ -43,8 +45,7 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
     progressing, before = conditions.get(LlmazCondition.PROGRESSING), conditions.get(LlmazCondition.AVAILABLE)
     if available:
         conditions.set(LlmazCondition.AVAILABLE, True, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
-        if progressing is not None:
-            conditions.set(LlmazCondition.PROGRESSING, False, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
+        conditions.update(LlmazCondition.PROGRESSING, False, PlaygroundReason.PLAYGROUND_READY, _AVAILABLE)
         return
     if (progressing is None and before is None) or (progressing is not None and progressing.status == "False"):
         conditions.set(LlmazCondition.PROGRESSING, True, PlaygroundReason.PENDING, _WAITING)
@@ -54,33 +55,13 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
         conditions.set(LlmazCondition.AVAILABLE, False, PlaygroundReason.PLAYGROUND_NOT_READY, message)
 
 
-def _ready(
-    conditions: Conditions,
-    service: ObservedInferenceService | None,
-    outstanding: list[Cause],
-    scaling: Cause | None,
-    notes: list[str],
-) -> None:
-    """Copy the Service's ``Ready``, unless the Service is about to change, or children are missing or do not work."""
-    reported = find(service.status.conditions if service else None, LlmazCondition.READY)
-    causes = outstanding or _not_reported(service)
-    if scaling is not None and reported is not None and reported.status == "True":
-        causes = [*causes, scaling]
-    if causes:
-        conditions.set(LlmazCondition.READY, False, ready_reason(causes), with_notes(ready_message(causes), notes))
-        return
-    if reported is None:  # the Go operator wrote the status
-        ready = conditions.is_true(LlmazCondition.AVAILABLE)
-        reason = PlaygroundReason.PLAYGROUND_READY if ready else PlaygroundReason.PLAYGROUND_NOT_READY
-        conditions.set(LlmazCondition.READY, ready, reason, with_notes("" if ready else _WAITING, notes))
-        return
+def _reported(conditions: Conditions, service: ObservedServiceStatus) -> tuple[bool, str, str]:
+    """Return status, reason and message of the Service's ``Ready``, which the Go operator does not write."""
+    available = conditions.is_true(LlmazCondition.AVAILABLE)
+    reported = find(service.conditions, LlmazCondition.READY) or Condition(status=str(available))
     if reported.status == "True":
-        conditions.set(
-            LlmazCondition.READY, True, PlaygroundReason.PLAYGROUND_READY, with_notes(reported.message, notes)
-        )
-        return
-    why, message = reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, reported.message or _WAITING
-    conditions.set(LlmazCondition.READY, False, why, with_notes(message, notes))
+        return True, PlaygroundReason.PLAYGROUND_READY, reported.message
+    return False, reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, reported.message or _WAITING
 
 
 def _not_reported(service: ObservedInferenceService | None) -> list[Cause]:

@@ -23,12 +23,11 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     if isinstance(decided, Cause):
         stopped = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
         return SyncResponse(status=stopped, children=kept_children(request))
-    autoscaler = horizontal_pod_autoscaler(decided)
-    children = as_json([service(decided), *([autoscaler] if autoscaler else [])], request)
-    deleted, conditions = playground.metadata.deletion_timestamp, playground.status.conditions
-    outstanding = [] if deleted else outstanding_causes(children, request, conditions, now)
-    observed = get(request.children.services, decided.name, decided.namespace)
-    scaling = scaling_state(get(request.children.autoscalers, decided.name, decided.namespace), now)
+    autoscaler = horizontal_pod_autoscaler(playground, decided)
+    children = as_json([service(playground, decided), *([autoscaler] if autoscaler else [])], request)
+    metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)
+    observed = get(request.children.services, metadata.name, metadata.namespace)
+    scaling = scaling_state(get(request.children.autoscalers, metadata.name, metadata.namespace), now)
     return SyncResponse(
         status=status.build_status(playground.status, observed, outstanding, scaling.cause, decided.notes, now),
         children=children,

@@ -12,7 +12,7 @@ from app.llmaz.claims import ModelClaims, ModelReference
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, ScaledStatus
+from app.llmaz.status import ScaledStatus
 
 
 class ModelClaim(KubeModel):
@@ -97,10 +97,6 @@ class PlaygroundReason(StrEnum):
     PLAYGROUND_READY = "PlaygroundReady"
     PLAYGROUND_NOT_READY = "PlaygroundNotReady"
     """The Service was available before."""
-    ABORT_PROCESSING = ABORT_PROCESSING
-    """A dependency is missing or invalid; running pods are unchanged."""
-    INVALID_SPEC = INVALID_SPEC
-    """The spec is invalid; running pods are unchanged."""
     SERVICE_CONFLICT = "ServiceConflict"
     """Another object controls the Service of this name."""
     PRESET_NOT_FOUND = "PresetNotFound"

@@ -97,8 +97,11 @@ def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Er
             if reserved.fullmatch(str(item.get("name"))):
                 yield _reserved(item_path.child("name"), item["name"])
     for container_path, container in spec.child("containers").each(items(template, "containers")):
-        if container.get("name") == names.RUNNER:
-            yield from _mounts(container, container_path.child("volumeMounts"))
+        if container.get("name") != names.RUNNER:
+            continue
+        for mount_path, mount in container_path.child("volumeMounts").each(container.get("volumeMounts") or ()):
+            if mount and str(mount.get("mountPath")).rstrip("/") == names.MODELS_DIR.rstrip("/"):
+                yield _reserved(mount_path.child("mountPath"), mount["mountPath"])
 
 
 def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Error:
@@ -121,12 +124,6 @@ def _pod_rules(template: Json, path: field.Path) -> Iterator[field.Error]:
     yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
     yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
     yield from podrules.check(podrules.POD, pod, spec)
-
-
-def _mounts(container: Json, path: field.Path) -> Iterator[field.Error]:
-    for mount_path, mount in path.each(container.get("volumeMounts") or ()):
-        if mount and str(mount.get("mountPath")).rstrip("/") == names.MODELS_DIR.rstrip("/"):
-            yield _reserved(mount_path.child("mountPath"), mount["mountPath"])
 
 
 def _reserved(path: field.Path, value: str) -> field.Error:
@@ -194,7 +191,6 @@ def _each(template: types.WorkloadTemplate) -> int | None:
 
 
 def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
-    """Warn of fields that only a LeaderWorkerSet uses."""
     if template.restart_policy != types.DEFAULT_RESTART_POLICY:
         yield advice(
             TEMPLATE.child("restartPolicy"),
@@ -213,7 +209,6 @@ def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
 
 
 def _grouped(template: types.WorkloadTemplate) -> Iterator[Advice]:
-    """Warn of fields that do not fit the size of a group."""
     if template.size == 1:
         yield advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
     if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):

@@ -13,7 +13,7 @@ def deployment(plan: ServicePlan, template: Json, selector: dict[str, str]) -> J
         "kind": "Deployment",
         "metadata": {"name": plan.name, "namespace": plan.namespace},
         "spec": {
-            "replicas": plan.replicas,
+            "replicas": plan.spec.replicas,
             "selector": {"matchLabels": selector},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": _rolling_update(plan)},
             "template": template,
@@ -26,16 +26,17 @@ def _rolling_update(plan: ServicePlan) -> Json:
 
     A service without replicas may have 0 for both, which a Deployment never accepts.
     """
-    config = plan.rollout.rolling_update_configuration or RollingUpdateConfiguration()
+    config = plan.spec.rollout_strategy.rolling_update_configuration or RollingUpdateConfiguration()
     stuck = is_nothing(config.max_unavailable) and is_nothing(config.max_surge)
     return {"maxUnavailable": 1 if stuck else config.max_unavailable, "maxSurge": config.max_surge}
 
 
 def leader_worker_set(plan: ServicePlan, worker: Json, leader: Json | None) -> Json:
+    policy = plan.spec.workload_template.restart_policy
     group: Json = {
         "size": plan.size,
         # LeaderWorkerSet rewrites Default, the old name of None, so it would always differ.
-        "restartPolicy": "None" if plan.template.restart_policy == "Default" else plan.template.restart_policy,
+        "restartPolicy": "None" if policy == "Default" else policy,
         "workerTemplate": worker,
     }
     if leader is not None:
@@ -48,7 +49,7 @@ def leader_worker_set(plan: ServicePlan, worker: Json, leader: Json | None) -> J
         "kind": "LeaderWorkerSet",
         "metadata": {"name": plan.name, "namespace": plan.namespace},
         "spec": {
-            "replicas": plan.replicas,
+            "replicas": plan.spec.replicas,
             # Workers start with their leader, which may need them (LZ-T07); a group of one has upstream's value.
             "startupPolicy": "LeaderCreated" if plan.size > 1 else "LeaderReady",
             "rolloutStrategy": _rollout(plan),
@@ -58,11 +59,11 @@ def leader_worker_set(plan: ServicePlan, worker: Json, leader: Json | None) -> J
 
 
 def _rollout(plan: ServicePlan) -> Json:
-    rollout: Json = {"type": plan.rollout.type}
-    config = plan.rollout.rolling_update_configuration
+    rollout: Json = {"type": plan.spec.rollout_strategy.type}
+    config = plan.spec.rollout_strategy.rolling_update_configuration
     if config is not None:
         rollout["rollingUpdateConfiguration"] = {
-            "maxUnavailable": 1 if _is_stuck(config, plan.replicas) else config.max_unavailable,
+            "maxUnavailable": 1 if _is_stuck(config, plan.spec.replicas) else config.max_unavailable,
             "maxSurge": config.max_surge,
         }
     return rollout
@@ -77,12 +78,9 @@ def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
 def load_balancing_service(plan: ServicePlan, selector: dict[str, str]) -> desired.Service:
     return desired.Service(
         metadata=desired.ObjectMeta(
-            name=load_balancer(plan.name),
-            namespace=plan.namespace,
-            annotations={ACTIVATOR_MODEL: plan.models[0].name},
+            name=load_balancer(plan.name), namespace=plan.namespace, annotations={ACTIVATOR_MODEL: plan.models[0].name}
         ),
         spec=desired.CoreServiceSpec(
-            selector=selector,
-            ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)],
+            selector=selector, ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)]
         ),
     )

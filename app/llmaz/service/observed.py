@@ -2,17 +2,11 @@
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, objects_of, specs
+from app.kube import objects
 from app.kube.base import Json
 from app.kube.names import is_label_value
-from app.kube.objects import (
-    ObservedConditions,
-    ObservedConfigMap,
-    ObservedDeployment,
-    ObservedLeaderWorkerSet,
-    ObservedObject,
-    ObservedPod,
-)
+from app.kube.objects import ObservedConditions
 from app.llmaz import names
 from app.llmaz.service.types import Service
 from app.settings import Settings
@@ -25,32 +19,27 @@ ROUTE_PLURAL = "aigatewayroutes.aigateway.envoyproxy.io"
 class ServiceChildren(msgspec.Struct):
     """Observed children; ``None`` for a kind that is not declared."""
 
-    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    leaderworkersets: ByName[ObservedLeaderWorkerSet] = msgspec.field(
-        name=f"LeaderWorkerSet.{names.LWS_API}", default=None
-    )
-    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    backends: ByName[ObservedObject] = msgspec.field(name=f"Backend.{names.ENVOY_API}", default=None)
-    ai_backends: ByName[ObservedConditions] = msgspec.field(
-        name=f"AIServiceBackend.{names.AI_GATEWAY_API}", default=None
-    )
-    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{names.AI_GATEWAY_API}", default=None)
+    deployments: ByName[objects.ObservedDeployment] = objects_of("Deployment.apps/v1")
+    leaderworkersets: ByName[objects.ObservedLeaderWorkerSet] = objects_of(f"LeaderWorkerSet.{names.LWS_API}")
+    services: ByName[objects.ObservedObject] = objects_of("Service.v1")
+    backends: ByName[objects.ObservedObject] = objects_of(f"Backend.{names.ENVOY_API}")
+    ai_backends: ByName[ObservedConditions] = objects_of(f"AIServiceBackend.{names.AI_GATEWAY_API}")
+    routes: ByName[ObservedConditions] = objects_of(f"AIGatewayRoute.{names.AI_GATEWAY_API}")
 
 
 class ServiceRelated(msgspec.Struct):
     """Related objects, as the customize hook requests them."""
 
-    models: ByName[RelatedResource] = msgspec.field(name=f"OpenModel.{names.MODEL_API}", default=None)
-    configmaps: ByName[ObservedConfigMap] = msgspec.field(name="ConfigMap.v1", default=None)
-    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
-    routes: ByName[ObservedConditions] = msgspec.field(name=f"AIGatewayRoute.{names.AI_GATEWAY_API}", default=None)
+    models: ByName[RelatedResource] = objects_of(f"OpenModel.{names.MODEL_API}")
+    configmaps: ByName[objects.ObservedConfigMap] = objects_of("ConfigMap.v1")
+    pods: ByName[objects.ObservedPod] = objects_of("Pod.v1")
+    routes: ByName[ObservedConditions] = objects_of(f"AIGatewayRoute.{names.AI_GATEWAY_API}")
 
 
 Request = SyncRequest[ServiceChildren, ServiceRelated]
 
 
 def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:
-    """Return the models, the configuration, and the choice of the loader."""
     related, metadata = request.related, request.parent.metadata
     data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}
     return {"models": specs(related.models), "configMaps": data, "skipsLoader": names.skips_loader(metadata)}

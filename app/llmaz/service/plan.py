@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from app.hooks.protocol import get
 from app.hooks.reader import read_yaml
@@ -12,15 +11,9 @@ from app.llmaz.flavors import Nodes
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE, deployment_selector, leader_selector, skips_loader
 from app.llmaz.references import ClaimedModel, Obstacle
 from app.llmaz.service.observed import ServiceChildren, ServiceRelated
-from app.llmaz.service.types import RolloutStrategy, Service, ServiceReason, SubGroupPolicy, WorkloadTemplate
+from app.llmaz.service.types import Service, ServiceReason, ServiceSpec, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
-
-
-class Workload(StrEnum):
-    DEPLOYMENT = "Deployment"
-    LEADER_WORKER_SET = "LeaderWorkerSet"
-
 
 SubGroups = tuple[str, int]
 """``subGroupPolicyType``, which decides if the leader belongs to a subgroup, and the number of pods per subgroup."""
@@ -39,18 +32,15 @@ class GlobalConfig:
 class ServicePlan:
     name: str
     namespace: str
-    replicas: int
-    workload: Workload
+    spec: ServiceSpec
+    grouped: bool
+    """A LeaderWorkerSet runs the pods; otherwise a Deployment."""
     size: int
     """Pods per replica; the observed number, because it cannot change."""
-    template: WorkloadTemplate
     sub_groups: SubGroups | None
     """The observed subgroups, where they cannot change."""
-    rollout: RolloutStrategy
     models: list[ClaimedModel]
     """The main model first."""
-    flavors: list[str]
-    """Names of the claimed flavors."""
     accelerators: dict[str, str]
     """Requests and limits of the engine from the chosen flavor."""
     nodes: Nodes
@@ -71,20 +61,42 @@ def plan(
 ) -> ServicePlan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = service.spec, service.metadata
-    models = references.models(related.models, spec.claims.names)
+    models, skip = references.models(related.models, spec.claims.names), skips_loader(metadata)
     if isinstance(models, Cause):
         return models
-    cannot = references.unloadable(models, settings, skip=skips_loader(metadata))
-    if cannot is not None:
+    if cannot := references.unloadable(models, settings, skip=skip):
         return cannot
     config = _global_config(related.configmaps, settings)
     if isinstance(config, Cause):
         return config
     observed = get(children.leaderworkersets, metadata.name, metadata.namespace)
-    workload = _workload(spec.workload_template, observed)
-    if workload is Workload.LEADER_WORKER_SET and children.leaderworkersets is None:
+    template = spec.workload_template
+    grouped = not template.is_single or observed is not None  # an existing one stays, so that no pod restarts
+    if grouped and children.leaderworkersets is None:
         return _required(metadata.name)
-    return _decide(service, models, config, observed, settings)
+    claimed, offered = spec.claims.inference_flavors or [], models[0].flavors
+    chosen, size = flavors.chosen(offered, claimed), _size(template, observed)
+    return ServicePlan(
+        name=metadata.name,
+        namespace=metadata.namespace,
+        spec=spec,
+        grouped=grouped,
+        size=size,
+        sub_groups=_sub_groups(template, size, observed),
+        models=models,
+        accelerators=dict((chosen.limits if chosen is not None else None) or {}),
+        nodes=flavors.nodes(flavors.eligible(offered, claimed)) if settings.llmaz_flavor_affinity else Nodes(),
+        skip=skip,
+        config=config,
+        object_loader=settings.llmaz_object_loader_image,
+        mounts_images=references.mounts_images(models, settings),
+        selector=(leader_selector if grouped else deployment_selector)(metadata.name),
+        notes=[
+            *flavors.notes(models[0].name, offered, claimed),
+            *references.notes(models, skip=skip),
+            *_group_notes(template, size, observed, grouped=grouped),
+        ],
+    )
 
 
 def _global_config(group: Mapping[str, ObservedConfigMap] | None, settings: Settings) -> GlobalConfig | Cause:
@@ -110,51 +122,6 @@ def _config(document: object) -> GlobalConfig | str:
         return "scheduler-name and init-container-image must be strings"
     scheduler, image = (str(value or "") for value in values)
     return GlobalConfig(scheduler, image or LOADER_IMAGE)
-
-
-def _decide(
-    service: Service,
-    models: list[ClaimedModel],
-    config: GlobalConfig,
-    observed: ObservedLeaderWorkerSet | None,
-    settings: Settings,
-) -> ServicePlan:
-    spec, metadata = service.spec, service.metadata
-    template, workload = spec.workload_template, _workload(spec.workload_template, observed)
-    claimed, offered = spec.claims.inference_flavors or [], models[0].flavors
-    chosen = flavors.chosen(offered, claimed)
-    skip = skips_loader(metadata)
-    size = _size(template, observed)
-    return ServicePlan(
-        name=metadata.name,
-        namespace=metadata.namespace,
-        replicas=spec.replicas,
-        workload=workload,
-        size=size,
-        template=template,
-        sub_groups=_sub_groups(template, size, observed),
-        rollout=spec.rollout_strategy,
-        models=models,
-        flavors=claimed,
-        accelerators=dict((chosen.limits if chosen is not None else None) or {}),
-        nodes=flavors.nodes(flavors.eligible(offered, claimed)) if settings.llmaz_flavor_affinity else Nodes(),
-        skip=skip,
-        config=config,
-        object_loader=settings.llmaz_object_loader_image,
-        mounts_images=references.mounts_images(models, settings),
-        selector=(deployment_selector if workload is Workload.DEPLOYMENT else leader_selector)(metadata.name),
-        notes=[
-            *flavors.notes(models[0].name, offered, claimed),
-            *references.notes(models, skip=skip),
-            *_group_notes(template, size, observed, workload),
-        ],
-    )
-
-
-def _workload(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> Workload:
-    """Choose a Deployment for one pod per replica; an existing LeaderWorkerSet stays, so that no pod restarts."""
-    alone = template.is_single and observed is None
-    return Workload.DEPLOYMENT if alone else Workload.LEADER_WORKER_SET
 
 
 def _required(name: str) -> Cause:
@@ -196,12 +163,11 @@ def divides(policy: SubGroupPolicy, size: int) -> bool:
 
 
 def _group_notes(
-    template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None, workload: Workload
+    template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None, *, grouped: bool
 ) -> Iterator[str]:
-    """Return notes about fields that an existing LeaderWorkerSet keeps."""
     if size != template.size:
         yield f"the LeaderWorkerSet keeps its size of {size}, which cannot change; delete it to get {template.size}"
-    if workload is Workload.DEPLOYMENT:
+    if not grouped:
         return
     policy, actual = template.sub_group_policy, _sub_groups(template, size, observed)
     if actual is None and policy is not None:

@@ -17,12 +17,13 @@ from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
 def worker(plan: ServicePlan) -> Json:
     """Build the template of worker pods; without a leader template they have the model's labels."""
-    return _template(plan, plan.template.worker_template, labelled=plan.template.leader_template is None)
+    template = plan.spec.workload_template
+    return _template(plan, template.worker_template, labelled=template.leader_template is None)
 
 
 def leader(plan: ServicePlan) -> Json | None:
     """Build the template of leader pods, or ``None`` if they are like the workers."""
-    leaders = plan.template.leader_template
+    leaders = plan.spec.workload_template.leader_template
     return None if leaders is None else _template(plan, leaders, labelled=True)
 
 
@@ -124,8 +125,8 @@ def _add_labels(template: Json, plan: ServicePlan) -> None:
     metadata = template.setdefault("metadata", {})
     main = plan.models[0]
     metadata["labels"] = {**metadata.get("labels", {}), names.MODEL_NAME: main.name, names.MODEL_FAMILY: main.family}
-    if plan.flavors:
-        metadata["annotations"] = {**metadata.get("annotations", {}), names.FLAVORS: ",".join(plan.flavors)}
+    if claimed := plan.spec.claims.inference_flavors:
+        metadata["annotations"] = {**metadata.get("annotations", {}), names.FLAVORS: ",".join(claimed)}
 
 
 _GROUP: dict[str, Json] = {
@@ -227,14 +228,15 @@ def _orders(model: ClaimedModel) -> list[Json]:
     """Return the loader's variables in upstream's order; an empty value is omitted, as the API server does."""
     source = model.source
     if isinstance(source, Hub):
+        hub = source.repository
         orders = {
             "MODEL_SOURCE_TYPE": "modelhub",
-            "MODEL_ID": source.model_id,
-            "MODEL_HUB_NAME": source.hub,
-            "MODEL_FILENAME": source.filename,
-            "REVISION": source.revision,
-            "MODEL_ALLOW_PATTERNS": _joined(source.allow_patterns),
-            "MODEL_IGNORE_PATTERNS": _joined(source.ignore_patterns),
+            "MODEL_ID": hub.model_id,
+            "MODEL_HUB_NAME": hub.name,
+            "MODEL_FILENAME": hub.filename,
+            "REVISION": hub.revision,
+            "MODEL_ALLOW_PATTERNS": _joined(hub.allow_patterns),
+            "MODEL_IGNORE_PATTERNS": _joined(hub.ignore_patterns),
         }
     elif isinstance(source, ObjectStore) and source.protocol == "oss":
         orders = {
@@ -251,5 +253,5 @@ def _orders(model: ClaimedModel) -> list[Json]:
     ]
 
 
-def _joined(patterns: tuple[str, ...] | None) -> str | None:
+def _joined(patterns: list[str] | None) -> str | None:
     return None if patterns is None else ",".join(patterns)

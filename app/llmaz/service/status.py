@@ -59,30 +59,17 @@ def build_status(
     if observed.available:
         available = f"the {observed.kind} is available"
         conditions.set(LlmazCondition.AVAILABLE, True, ServiceReason.SERVICE_READY, available)
-        if conditions.get(LlmazCondition.PROGRESSING) is not None:
-            conditions.set(LlmazCondition.PROGRESSING, False, ServiceReason.SERVICE_READY, available)
+        conditions.update(LlmazCondition.PROGRESSING, False, ServiceReason.SERVICE_READY, available)
     else:
         waiting = f"waiting for the {observed.kind} to become available"
         conditions.set(LlmazCondition.PROGRESSING, True, ServiceReason.SERVICE_IN_PROGRESS, waiting)
-        if conditions.get(LlmazCondition.AVAILABLE) is not None:
-            conditions.set(LlmazCondition.AVAILABLE, False, ServiceReason.SERVICE_NOT_READY, waiting)
-    _ready(conditions, observed, pods, outstanding, notes)
-    return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)
-
-
-def _ready(
-    conditions: Conditions,
-    observed: WorkloadState,
-    pods: Mapping[str, ObservedPod] | None,
-    outstanding: list[Cause],
-    notes: list[str],
-) -> None:
+        conditions.update(LlmazCondition.AVAILABLE, False, ServiceReason.SERVICE_NOT_READY, waiting)
     if observed.available and not outstanding:
         progress = f"{observed.rollout.ready} of {observed.rollout.desired} replicas are ready"
         conditions.set(LlmazCondition.READY, True, ServiceReason.SERVICE_READY, with_notes(progress, notes))
-        return
-    causes = outstanding or [*observed.causes, *pod_causes(sorted_values(pods))]
-    if not causes:
-        causes = [rolling_out(observed.kind, observed.name, observed.rollout)]
-    reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)
-    conditions.set(LlmazCondition.READY, False, reason, with_notes(ready_message(causes), notes))
+    else:
+        causes = outstanding or [*observed.causes, *pod_causes(sorted_values(pods))]
+        causes = causes or [rolling_out(observed.kind, observed.name, observed.rollout)]
+        reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)
+        conditions.set(LlmazCondition.READY, False, reason, with_notes(ready_message(causes), notes))
+    return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)

@@ -12,7 +12,7 @@ from app.kube.objects import ObservedDeployment
 from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
 from app.llmaz.service.observed import Request
-from app.llmaz.service.plan import ServicePlan, Workload, plan
+from app.llmaz.service.plan import ServicePlan, plan
 from app.llmaz.service.types import Service, ServiceReason
 from app.llmaz.status import aborted, kept_children, outstanding_causes
 from app.settings import Settings
@@ -27,7 +27,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     decided = plan(service, children, related, settings)
     if isinstance(decided, Cause):
         return _aborted(service, decided, request, now)
-    if decided.workload is Workload.DEPLOYMENT:
+    if not decided.grouped:
         deployed = get(children.deployments, decided.name, decided.namespace)
         workload, selector = _deployment(decided, deployed)
         ready = was_ready(service.status.conditions, service.metadata.generation)
@@ -40,7 +40,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _aborted(service, conflict, request, now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]
     desired = as_json(built, request)
-    outstanding = _outstanding(service, desired, request, now)
+    outstanding = outstanding_causes(desired, request, service, now)
     notes = [*decided.notes, *gateway.notes(decided, children, related)]
     return SyncResponse(
         status=status.build_status(service.status, observed, related.pods, outstanding, notes, now),
@@ -58,7 +58,7 @@ def _deployment(decided: ServicePlan, observed: ObservedDeployment | None) -> tu
     """Build the Deployment and return it with its selector, which keeps what cannot change of an observed one."""
     template, running = pods.single(decided), None
     if observed is not None:
-        named = (decided.template.worker_template.get("spec") or {}).get("serviceAccountName")
+        named = (decided.spec.workload_template.worker_template.get("spec") or {}).get("serviceAccountName")
         account = "" if named else account_in_place(observed, observed.spec.template.spec.service_account_name)
         if account:
             template["spec"]["serviceAccountName"] = account
@@ -73,10 +73,3 @@ def _conflict(workload: Json) -> Cause | None:
     if clash is None:
         return None
     return Cause(Stage.SPEC, f"the pod template cannot be used: {clash}", ServiceReason.TEMPLATE_CONFLICT)
-
-
-def _outstanding(service: Service, children: list[Json], request: Request, now: datetime) -> list[Cause]:
-    """Return the causes of outstanding children; a Service that is being deleted has none."""
-    if service.metadata.deletion_timestamp:
-        return []
-    return outstanding_causes(children, request, service.status.conditions, now)

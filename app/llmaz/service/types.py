@@ -9,44 +9,37 @@ from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
 from app.llmaz.claims import ModelClaims
-from app.llmaz.status import ABORT_PROCESSING, INVALID_SPEC, ScaledStatus
+from app.llmaz.status import ScaledStatus
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
+
+_ONLY_OF_GROUPS = "to a LeaderWorkerSet; a Deployment has no such thing, and admission warns"
+_COMPLETED = passed_through("with the model, the flavor's resources, labels and the scheduler put in")
 
 
 class SubGroupPolicy(KubeModel):
     """Subgroups of the pods of one replica, as in LeaderWorkerSet."""
 
-    sub_group_policy_type: Annotated[
-        Literal["LeaderWorker", "LeaderExcluded"],
-        defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns"),
-    ] = "LeaderWorker"
+    sub_group_policy_type: Annotated[Literal["LeaderWorker", "LeaderExcluded"], defaulted(_ONLY_OF_GROUPS)] = (
+        "LeaderWorker"
+    )
     """Type of subgroups: whether the leader belongs to the first one."""
-    sub_group_size: Annotated[
-        Int32 | None, honoured("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
-    ] = None
+    sub_group_size: Annotated[Int32 | None, honoured(_ONLY_OF_GROUPS)] = None
     """Number of pods per subgroup. Must divide size, or size minus the leader."""
 
 
 class WorkloadTemplate(KubeModel):
     """The pods of one replica."""
 
-    worker_template: Annotated[
-        PodTemplateSpec, passed_through("with the model, the flavor's resources, labels and the scheduler put in")
-    ]
+    worker_template: Annotated[PodTemplateSpec, _COMPLETED]
     """The worker pods, and the leader's too where leaderTemplate is absent. The engine's container is called
     model-runner."""
-    leader_template: Annotated[
-        PodTemplateSpec | None,
-        passed_through("with the model, the flavor's resources, labels and the scheduler put in"),
-    ] = None
+    leader_template: Annotated[PodTemplateSpec | None, _COMPLETED] = None
     """Pod template of the leader. Requires LeaderWorkerSet."""
     size: Annotated[Int32, defaulted("cannot be changed; above 1 it needs LeaderWorkerSet")] = 1
     """Number of pods per replica, including the leader. More than 1 requires LeaderWorkerSet."""
-    restart_policy: Annotated[
-        RestartPolicy, defaulted("to a LeaderWorkerSet; a Deployment has no such thing, and admission warns")
-    ] = DEFAULT_RESTART_POLICY
+    restart_policy: Annotated[RestartPolicy, defaulted(_ONLY_OF_GROUPS)] = DEFAULT_RESTART_POLICY
     """Restart policy of the other pods of a replica when one restarts. No effect on a Deployment, where the kubelet
     restarts the container in place."""
     sub_group_policy: SubGroupPolicy | None = None
@@ -103,10 +96,6 @@ class ServiceReason(StrEnum):
     SERVICE_IN_PROGRESS = "ServiceInProgress"
     SERVICE_NOT_READY = "ServiceNotReady"
     """The workload was available before."""
-    ABORT_PROCESSING = ABORT_PROCESSING
-    """A dependency is missing or invalid; running pods are unchanged."""
-    INVALID_SPEC = INVALID_SPEC
-    """The spec is invalid; running pods are unchanged."""
     LEADER_WORKER_SET_REQUIRED = "LeaderWorkerSetRequired"
     TEMPLATE_CONFLICT = "TemplateConflict"
     """The template conflicts with what is added to it."""
@@ -118,7 +107,6 @@ Service = Resource[ServiceSpec, ScaledStatus]
 
 
 def is_nothing(value: int | str) -> bool:
-    """Return whether the value is 0 or 0 percent."""
     return value == 0 or (isinstance(value, str) and value.rstrip("%").strip("0") == "")
 
 

@@ -23,26 +23,17 @@ from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, va
 from app.kube.rules import violations
 from app.llmkube import names
 from app.llmkube.download import is_by_pods
-from app.llmkube.inferenceservice import observed
+from app.llmkube.inferenceservice import observed, types
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_SERVICE_PORT, PORT_NAME, InferencePlan, missing_metric, plan
-from app.llmkube.inferenceservice.types import (
-    Autoscaling,
-    GPUSharing,
-    InferenceServiceSpec,
-    Metric,
-    ModelCache,
-    ProbeOverrides,
-    Service,
-    ServiceResources,
-)
+from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
+from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.options import rejected_options, service_engine
+from app.llmkube.runtimes.flag import flag_values
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
-from app.llmkube.runtimes.runtime import Runtime, has_flag
-from app.llmkube.source import METAL, source_of
+from app.llmkube.runtimes.runtime import Runtime, has_flag, rejected_options, service_engine
+from app.llmkube.source import METAL, SourceClass, source_of
 from app.settings import Settings
 from app.workload import podadvice, podrules, volumes
 from app.workload.cause import Cause, Stage
@@ -57,13 +48,14 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
         *_name(service.metadata.name),
         *_model(spec),
         *_image(spec),
-        *_resources(spec.resources or ServiceResources(), SPEC.child("resources")),
+        *_resources(spec.resources or types.ServiceResources(), SPEC.child("resources")),
         *_endpoint(spec),
         *_overrides(spec),
         *_bind_address(spec),
         *_speculation(spec),
         *_model_cache(spec),
         *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
+        *_options(spec),
         *chain.from_iterable(server.errors(spec) for server in RUNTIMES.values()),
         *_pod(spec),
         *_embedded(spec),
@@ -110,7 +102,7 @@ def _image(spec: InferenceServiceSpec) -> Errors:
     return []
 
 
-def _resources(resources: ServiceResources, path: field.Path) -> Errors:
+def _resources(resources: types.ServiceResources, path: field.Path) -> Errors:
     texts = {
         "cpu": (resources.cpu, "500m"),
         "memory": (resources.memory, "16Gi"),
@@ -118,7 +110,7 @@ def _resources(resources: ServiceResources, path: field.Path) -> Errors:
         "gpuMemory": (resources.gpu_memory, "24Gi"),
         "ephemeralStorage": (resources.ephemeral_storage, "200Gi"),
     }
-    shares = resources.gpu_sharing or GPUSharing()
+    shares = resources.gpu_sharing or types.GPUSharing()
     errors = [*violations(shares, path.child("gpuSharing"))]
     if shares.profile and not MIG_PROFILE.fullmatch(shares.profile):
         detail = "must be a MIG profile, for example 1g.10gb"
@@ -183,10 +175,21 @@ def _bind_address(spec: InferenceServiceSpec) -> Errors:
 
 def _model_cache(spec: InferenceServiceSpec) -> Errors:
     """Reject a claim beside persistence Ephemeral, or with an invalid name (LK-V-I72)."""
-    cache, path = spec.model_cache or ModelCache(), SPEC.child("modelCache", "claimName")
+    cache, path = spec.model_cache or types.ModelCache(), SPEC.child("modelCache", "claimName")
     if cache.claim_name and cache.persistence == "Ephemeral":
         return [field.forbidden(path, "must be left out with persistence Ephemeral")]
     return list(object_name(cache.claim_name, path))
+
+
+def _options(spec: InferenceServiceSpec) -> Errors:
+    """Reject numbers with which a server ends at once (LK-V-I51)."""
+    detail = "must be at least 1; leave it out for the server's default"
+    values = chain.from_iterable(flag_values(spec, server.flags) for server in RUNTIMES.values())
+    return [
+        field.invalid(SPEC.child(*path.split(".")), value, detail)
+        for path, option, value in values
+        if option.positive and isinstance(value, int) and value < 1
+    ]
 
 
 _URL_PATH = re.compile(r"/[^\s]*")
@@ -201,7 +204,7 @@ def _endpoint(spec: InferenceServiceSpec) -> Errors:
     return [field.invalid(SPEC.child("endpoint", "path"), path, detail)]
 
 
-def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
+def _autoscaling(autoscaling: types.Autoscaling, path: field.Path) -> Errors:
     errors: Errors = []
     lowest = autoscaling.min_replicas or 1
     if lowest > autoscaling.max_replicas:  # LK-V-I29
@@ -212,7 +215,7 @@ def _autoscaling(autoscaling: Autoscaling, path: field.Path) -> Errors:
     return errors
 
 
-def _metric(metric: Metric, path: field.Path) -> Errors:
+def _metric(metric: types.Metric, path: field.Path) -> Errors:
     """Check a metric by its type (LK-V-I20, LK-V-I31, LK-V-I66)."""
     errors = [] if metric.name else [field.required(path.child("name"), "name the metric")]
     if metric.type == "Pods":
@@ -227,7 +230,7 @@ def _metric(metric: Metric, path: field.Path) -> Errors:
     return errors
 
 
-def _pods_metric(metric: Metric, path: field.Path) -> Errors:
+def _pods_metric(metric: types.Metric, path: field.Path) -> Errors:
     errors: Errors = []
     if metric.name in (".", "..") or "/" in metric.name or "%" in metric.name:
         errors.append(field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'"))
@@ -359,7 +362,7 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
         yield advice(SPEC.child("extraArgs"), message)
 
 
-def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) -> Iterator[Advice]:
+def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
     if missing := missing_metric(spec):  # LK-V-I80
         yield advice(SPEC.child("autoscaling", "metrics"), missing)
@@ -367,7 +370,7 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: Autoscaling) ->
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
         yield advice(path, f"{replicas} is outside minReplicas and maxReplicas: the service only starts with it")
-    resources = spec.resources or ServiceResources()
+    resources = spec.resources or types.ServiceResources()
     requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
     for metric_path, metric in SPEC.child("autoscaling", "metrics").each(autoscaling.metrics):
         if metric.type == "Pods" and metric.target_average_utilization is not None:  # LK-V-I32
@@ -405,7 +408,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     for position, name in enumerate(secrets):
         if name in secrets[:position]:
             yield advice(SPEC.child("imagePullSecrets").index(position), f"{name} is listed twice")
-    overrides = spec.probe_overrides or ProbeOverrides()
+    overrides = spec.probe_overrides or types.ProbeOverrides()
     for purpose in _PROBES:
         if value := getattr(overrides, purpose):
             yield from podadvice.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
@@ -431,29 +434,26 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     if accelerator(model.spec) == METAL:
         return list(_on_metal(spec))
     draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
-    service_plan = plan(metadata, spec, model, draft, operator_claim=False, settings=settings)
-    causes = {*mistakes(spec, service_plan, model), *refusals(spec, model.spec, service_plan, related, settings)}
+    service_plan = plan(service, model, draft, operator_claim=False, settings=settings)
+    causes = {*mistakes(service_plan, model), *refusals(service_plan, model.spec, related, settings)}
     problems = [
         advice(SPEC, cause.text) for cause in sorted(causes, key=lambda cause: cause.text) if cause.stage is Stage.SPEC
     ]
     fits = fit_with(spec, model, settings)
     if fits.answer is FitAnswer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
-    return [*problems, *_with_model(spec, model, service_plan, settings)]
+    return [*problems, *_with_model(service_plan, model, settings)]
 
 
 def refusals(
-    spec: InferenceServiceSpec,
-    model: ModelSpec,
-    service_plan: InferencePlan,
-    related: observed.InferenceRelated,
-    settings: Settings,
+    service_plan: InferencePlan, model: ModelSpec, related: observed.InferenceRelated, settings: Settings
 ) -> Iterator[Cause]:
     """Yield the causes of phase Failed without pods: GPUs that cannot be requested, a missing claim."""
+    spec = service_plan.spec
     if problem := sharing_problem(model, spec, settings):
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
-        yield from runtime(spec.runtime).parallelism(spec, service_plan.gpus)
+        yield from service_plan.runtime.parallelism(spec, service_plan.gpus)
     claim = spec.cache_claim
     pod_volumes = service_plan.pod.volumes or ()
     mounted = any(volume.get("persistentVolumeClaim", {}).get("claimName") == claim for volume in pod_volumes)
@@ -462,9 +462,9 @@ def refusals(
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
 
-def mistakes(spec: InferenceServiceSpec, service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
+def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     """Yield the causes for which pods can never run, so that ``Ready`` has them too (LK-6.5)."""
-    server = runtime(spec.runtime)
+    spec, server = service_plan.spec, service_plan.runtime
     yield from server.parallelism(spec, service_plan.gpus)
     yield from server.mistakes(spec, service_plan.gpus)
     source = source_of(model.spec)
@@ -474,11 +474,8 @@ def mistakes(spec: InferenceServiceSpec, service_plan: InferencePlan, model: Mod
             f"{source.text}"
         )
         yield Cause(Stage.SPEC, text, "SourceNotServable")
-    is_explicit = model.spec.format not in (
-        "gguf",
-        *server.formats,
-    )  # gguf is the default, which the user may not have written
-    if server.formats and is_explicit and not spec.command:
+    loadable = ("gguf", *server.formats)  # gguf is the default, which the user may not have written
+    if server.formats and model.spec.format not in loadable and not spec.command:
         text = f"runtime {server.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
     engine = service_engine(spec, service_plan.server.image)
@@ -488,11 +485,9 @@ def mistakes(spec: InferenceServiceSpec, service_plan: InferencePlan, model: Mod
         yield Cause(Stage.SPEC, text, "FormatNotServable")
 
 
-def _with_model(
-    spec: InferenceServiceSpec, model: Model, service_plan: InferencePlan, settings: Settings
-) -> Iterator[Advice]:
+def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
-    server, count = service_plan.runtime, service_plan.gpus.count
+    spec, server, count = service_plan.spec, service_plan.runtime, service_plan.gpus.count
     claim = spec.cache_claim
     if (
         claim
@@ -506,7 +501,13 @@ def _with_model(
             "Model's claim"
         )
         yield advice(SPEC.child("modelCache", "claimName"), message)
+    if server.loads_directories and source_of(model.spec).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
+        message = "set it to true: the Model is a repository, which the server downloads itself"  # LK-V-X03
+        yield advice(SPEC.child("skipModelInit"), message)
     yield from server.advice_with_model(spec, model.spec, count)
+    for path, option, _ in flag_values(spec, server.flags):
+        if option.needs_gpu and not count:  # LK-V-I42
+            yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")
     gpu, gpus = model.spec.hardware.gpu if model.spec.hardware else None, spec.resources.gpu if spec.resources else None
     if gpu is None:
         return
@@ -535,8 +536,8 @@ def _on_metal(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(SPEC.child(name), "no effect with a Model on metal", "no-effect")
     if (spec.replicas or 0) > 1:
         yield advice(SPEC.child("replicas"), f"{spec.replicas}, but the agent of a Model on metal runs one process")
-    if spec.endpoint and spec.endpoint.port != DEFAULT_SERVICE_PORT:
-        message = f"the agent's Service always has port {DEFAULT_SERVICE_PORT}, so status.endpoint would be wrong"
+    if spec.endpoint and spec.endpoint.port != DEFAULT_ENDPOINT.port:
+        message = f"the agent's Service always has port {DEFAULT_ENDPOINT.port}, so status.endpoint would be wrong"
         yield advice(SPEC.child("endpoint", "port"), message)
     if spec.endpoint and spec.endpoint.type != "ClusterIP":
         message = "no effect with a Model on metal: the Service is the agent's"

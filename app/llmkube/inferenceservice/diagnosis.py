@@ -2,39 +2,38 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from app.kube.conditions import Conditions
 from app.kube.objects import ContainerStatus, ObservedPod
 from app.limits import MAX_QUOTE_CHARACTERS
 from app.llmkube import names
-from app.llmkube.inferenceservice.types import DriverReason, InferenceCondition, TransferReason
+from app.llmkube.inferenceservice.types import InferenceCondition, InferenceReason
 from app.workload.cause import bounded, one_line
 
 _CURL = re.compile(r"\(curl (\d+)|curl: \((\d+)\)")
 """Exit code of curl, as the downloader and curl itself print it."""
 _CURL_CODES = {
-    **dict.fromkeys((5, 6, 7, 28), TransferReason.UNREACHABLE),
-    **dict.fromkeys((51, 60, 77, 83, 90, 91), TransferReason.UNTRUSTED),
+    **dict.fromkeys((5, 6, 7, 28), InferenceReason.SOURCE_UNREACHABLE),
+    **dict.fromkeys((51, 60, 77, 83, 90, 91), InferenceReason.SOURCE_UNTRUSTED),
 }
 """Exit codes that need no HTTP status. Source: https://curl.se/libcurl/c/libcurl-errors.html."""
 _HTTP = re.compile(
     r"(?:error:?|HTTP(?:/[\d.]+)?) (\d{3})\b|\b(\d{3}) (?:client error|unauthorized|forbidden|not found)", re.IGNORECASE
 )
 _HTTP_CODES = {
-    **dict.fromkeys((401, 403, 407), TransferReason.UNAUTHORIZED),
-    **dict.fromkeys((404, 410), TransferReason.NOT_FOUND),
+    **dict.fromkeys((401, 403, 407), InferenceReason.SOURCE_UNAUTHORIZED),
+    **dict.fromkeys((404, 410), InferenceReason.SOURCE_NOT_FOUND),
 }
 _S3 = re.compile(
     r"\b(AccessDenied|ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|NoSuchBucket|NoSuchKey)\b", re.IGNORECASE
 )
 """Error code of the S3 API. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html."""
 _SYSTEM = {
-    TransferReason.UNTRUSTED: re.compile(
+    InferenceReason.SOURCE_UNTRUSTED: re.compile(
         r"certificate (?:problem|verif)|self.signed certificate|issuer certificate", re.IGNORECASE
     ),
-    TransferReason.OUT_OF_SPACE: re.compile(r"no space left on device|quota exceeded|volume is full", re.IGNORECASE),
-    TransferReason.UNREACHABLE: re.compile(
+    InferenceReason.OUT_OF_SPACE: re.compile(r"no space left on device|quota exceeded|volume is full", re.IGNORECASE),
+    InferenceReason.SOURCE_UNREACHABLE: re.compile(
         r"could not resolve|name or service not known|connection (?:refused|timed out)", re.IGNORECASE
     ),
 }
@@ -46,20 +45,16 @@ _DRIVER = re.compile(
 """The errors ``cudaErrorInsufficientDriver`` and ``CUDA_ERROR_INSUFFICIENT_DRIVER``, by name and in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """A failure in a container's output, with the line that shows it."""
-
-    reason: str
-    line: str
-
-
 def _transfer_reason(line: str) -> str:
     http, curl, s3 = _number(_HTTP, line), _number(_CURL, line), _S3.search(line)
     if reason := _HTTP_CODES.get(http) or _CURL_CODES.get(curl):
         return reason
     if s3 is not None:
-        return TransferReason.NOT_FOUND if s3[1].lower().startswith("nosuch") else TransferReason.UNAUTHORIZED
+        return (
+            InferenceReason.SOURCE_NOT_FOUND
+            if s3[1].lower().startswith("nosuch")
+            else InferenceReason.SOURCE_UNAUTHORIZED
+        )
     return next((reason for reason, pattern in _SYSTEM.items() if pattern.search(line)), "")
 
 
@@ -69,35 +64,31 @@ def _number(pattern: re.Pattern[str], line: str) -> int:
 
 
 def _driver_reason(line: str) -> str:
-    return DriverReason.INSUFFICIENT if _DRIVER.search(line) else ""
+    return InferenceReason.DRIVER_INSUFFICIENT if _DRIVER.search(line) else ""
 
 
-def set_transfer(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
-    """Write ``ModelTransferHealthy``: false while a download fails, true once it no longer does."""
-    downloaders = (names.DOWNLOADER, names.DRAFT_DOWNLOADER)
-    statuses = [s for pod in pods for s in pod.status.init_container_statuses or () if s.name in downloaders]
-    finding = next(filter(None, (_find(text, _transfer_reason) for text in _outputs(statuses))), None)
-    finished = any(s.state.terminated is not None and s.state.terminated.exit_code == 0 for s in statuses)
-    if finding is not None:
-        message = f"the model cannot be downloaded: {finding.line}"
-        conditions.set(InferenceCondition.MODEL_TRANSFER_HEALTHY, False, finding.reason, message)
-    elif (ready or finished) and conditions.get(InferenceCondition.MODEL_TRANSFER_HEALTHY) is not None:
-        conditions.set(
-            InferenceCondition.MODEL_TRANSFER_HEALTHY, True, TransferReason.SUCCEEDED, "the model is downloaded"
-        )
+def write(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
+    """Write ``ModelTransferHealthy`` and ``DriverCompatible``: false with a failure, true once it is over."""
+    downloads = [status for pod in pods for status in pod.status.init_container_statuses or ()]
+    downloads = [status for status in downloads if status.name in (names.DOWNLOADER, names.DRAFT_DOWNLOADER)]
+    finished = any(s.state.terminated is not None and s.state.terminated.exit_code == 0 for s in downloads)
+    transfer = InferenceCondition.MODEL_TRANSFER_HEALTHY
+    if finding := _find(downloads, _transfer_reason):
+        conditions.set(transfer, False, finding[0], f"the model cannot be downloaded: {finding[1]}")
+    elif ready or finished:
+        conditions.update(transfer, True, InferenceReason.TRANSFER_SUCCEEDED, "the model is downloaded")
+    servers = [status for pod in pods for status in pod.status.container_statuses or ()]
+    driver = InferenceCondition.DRIVER_COMPATIBLE
+    if finding := _find(servers, _driver_reason):
+        conditions.set(driver, False, finding[0], f"the node's GPU driver is too old for the image: {finding[1]}")
+    elif ready or any(status.started for status in servers):
+        conditions.update(driver, True, InferenceReason.RUNTIME_STARTED, "the server has started")
 
 
-def set_driver(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
-    """Write ``DriverCompatible``: false while the driver is too old for the server, true once a server starts."""
-    statuses = [status for pod in pods for status in pod.status.container_statuses or ()]
-    finding = next(filter(None, (_find(text, _driver_reason) for text in _outputs(statuses))), None)
-    if finding is not None:
-        message = f"the node's GPU driver is too old for the image: {finding.line}"
-        conditions.set(InferenceCondition.DRIVER_COMPATIBLE, False, finding.reason, message)
-    elif (ready or any(s.started for s in statuses)) and conditions.get(
-        InferenceCondition.DRIVER_COMPATIBLE
-    ) is not None:
-        conditions.set(InferenceCondition.DRIVER_COMPATIBLE, True, DriverReason.STARTED, "the server has started")
+def _find(statuses: Iterable[ContainerStatus], reason_of: Callable[[str], str]) -> tuple[str, str] | None:
+    lines = (line for text in _outputs(statuses) for line in text.splitlines())
+    found = ((reason_of(line), line) for line in lines)
+    return next(((reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in found if reason), None)
 
 
 def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
@@ -106,10 +97,3 @@ def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
         ended = status.state.terminated or status.last_state.terminated
         if ended is not None and ended.exit_code != 0 and not status.ready:
             yield ended.message
-
-
-def _find(text: str, reason_of: Callable[[str], str]) -> Diagnosis | None:
-    lines = ((reason_of(line), line) for line in text.splitlines())
-    return next(
-        (Diagnosis(reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in lines if reason), None
-    )

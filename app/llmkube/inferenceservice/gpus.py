@@ -17,7 +17,9 @@ _NO_GPU, _WHOLE_GPUS = GPU(), GPUSharing()
 def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
     """Return the GPUs of one pod. A service cannot request fewer than its Model does, not even none."""
     resources = spec.resources.gpu if spec.resources else None
-    return GPURequest(gpu_of(model).count or resources or 0, _partition(spec) or _resource(model, settings))
+    shares = sharing(spec)
+    resource = f"{names.MIG_PARTITION}{shares.profile}" if shares.mode == "partitioned" else _resource(model, settings)
+    return GPURequest(gpu_of(model).count or resources or 0, resource)
 
 
 def gpu_of(model: ModelSpec) -> GPU:
@@ -62,11 +64,6 @@ def gpu_resources(settings: Settings) -> tuple[str, ...]:
     """Return every resource that counts as a GPU in the scheduler's message (LK-5.4)."""
     fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU, names.DRI_RENDER)
     return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
-
-
-def _partition(spec: InferenceServiceSpec) -> str:
-    shares = sharing(spec)
-    return names.MIG_PARTITION + shares.profile if shares.mode == "partitioned" else ""
 
 
 def _resource(model: ModelSpec, settings: Settings) -> str:

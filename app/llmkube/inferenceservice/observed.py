@@ -5,21 +5,14 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, sorted_values, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, objects_of, sorted_values, specs
 from app.hooks.reader import read_related
+from app.kube import objects
 from app.kube.base import Int64, Json
 from app.kube.conditions import find
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
-from app.kube.objects import (
-    Observed,
-    ObservedAutoscaler,
-    ObservedClaim,
-    ObservedDeployment,
-    ObservedObject,
-    ObservedPod,
-    RelatedMeta,
-)
+from app.kube.objects import Observed, ObservedDeployment, ObservedPod, RelatedMeta
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
 from app.llmkube import names
@@ -37,10 +30,10 @@ from app.workload.cause import Cause, Stage
 class InferenceChildren(msgspec.Struct):
     """Observed children; ``pod_monitors`` is ``None`` where that kind is not declared."""
 
-    deployments: ByName[ObservedDeployment] = msgspec.field(name="Deployment.apps/v1", default=None)
-    services: ByName[ObservedObject] = msgspec.field(name="Service.v1", default=None)
-    autoscalers: ByName[ObservedAutoscaler] = msgspec.field(name="HorizontalPodAutoscaler.autoscaling/v2", default=None)
-    pod_monitors: ByName[ObservedObject] = msgspec.field(name=f"PodMonitor.{names.POD_MONITOR_API}", default=None)
+    deployments: ByName[ObservedDeployment] = objects_of("Deployment.apps/v1")
+    services: ByName[objects.ObservedObject] = objects_of("Service.v1")
+    autoscalers: ByName[objects.ObservedAutoscaler] = objects_of("HorizontalPodAutoscaler.autoscaling/v2")
+    pod_monitors: ByName[objects.ObservedObject] = objects_of(f"PodMonitor.{names.POD_MONITOR_API}")
 
 
 class EndpointConditions(Observed):
@@ -75,15 +68,13 @@ class ObservedPriorityClass(RelatedMeta):
 class InferenceRelated(msgspec.Struct):
     """Related objects; ``None`` for kinds that customize did not request."""
 
-    models: ByName[RelatedResource] = msgspec.field(name="Model.inference.llmkube.dev/v1alpha1", default=None)
-    services: ByName[PeerService] = msgspec.field(name="InferenceService.inference.llmkube.dev/v1alpha1", default=None)
-    pods: ByName[ObservedPod] = msgspec.field(name="Pod.v1", default=None)
-    claims: ByName[ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
-    slices: ByName[ObservedSlice] = msgspec.field(name="EndpointSlice.discovery.k8s.io/v1", default=None)
-    priority_classes: ByName[ObservedPriorityClass] = msgspec.field(
-        name="PriorityClass.scheduling.k8s.io/v1", default=None
-    )
-    runtime_classes: ByName[RelatedMeta] = msgspec.field(name="RuntimeClass.node.k8s.io/v1", default=None)
+    models: ByName[RelatedResource] = objects_of("Model.inference.llmkube.dev/v1alpha1")
+    services: ByName[PeerService] = objects_of("InferenceService.inference.llmkube.dev/v1alpha1")
+    pods: ByName[ObservedPod] = objects_of("Pod.v1")
+    claims: ByName[objects.ObservedClaim] = objects_of("PersistentVolumeClaim.v1")
+    slices: ByName[ObservedSlice] = objects_of("EndpointSlice.discovery.k8s.io/v1")
+    priority_classes: ByName[ObservedPriorityClass] = objects_of("PriorityClass.scheduling.k8s.io/v1")
+    runtime_classes: ByName[RelatedMeta] = objects_of("RuntimeClass.node.k8s.io/v1")
 
 
 def customize(resource: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
@@ -93,7 +84,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     models = _named(spec.model_ref, draft_name(spec))
     rules = [RelatedRule(names.API_VERSION, "models", namespace, models)] if models else []
     if settings.watch_pods and replicas_of(spec):
-        labels = {"matchLabels": names.pod_selector(metadata.name)}
+        labels = {"matchLabels": {names.LABEL_APP: metadata.name}}  # one, as each event of any pod is compared with it
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=labels))
     if settings.llmkube_watch_endpoint_slices:
         slices = (names.service_name(metadata.name),)
@@ -141,11 +132,14 @@ def decode(related: RelatedResource | None) -> Model | None:
     reading = read_related(related.spec, ModelSpec)
     if reading.spec is None or reading.errors:
         return None
+    return Resource(related.metadata, reading.spec, _status(related))
+
+
+def _status(related: RelatedResource) -> ModelStatus:
     try:
-        status = _STATUS.decode(related.status)
+        return _STATUS.decode(related.status)
     except msgspec.DecodeError:
-        status = ModelStatus()
-    return Resource(related.metadata, reading.spec, status)
+        return ModelStatus()
 
 
 def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
@@ -166,28 +160,13 @@ def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
     return model
 
 
-class _Stored(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The location of a Model's files, from its status."""
-
-    cache_key: str = ""
-    cache_claim: str = ""
-
-
-_STORED: Decoder[_Stored | None] = Decoder(_Stored | None)
-
-
 def template_inputs(_service: Service, request: SyncRequest[Any, InferenceRelated], _settings: Settings) -> Json:
-    """Return the Models, the location of their files, and the names of the claims."""
-    related = request.related
-    stored = {key: _stored(model) for key, model in (related.models or {}).items()}
-    return {"models": specs(related.models), "files": stored, "claims": sorted(related.claims or {})}
-
-
-def _stored(model: RelatedResource) -> _Stored:
-    try:
-        return _STORED.decode(model.status) or _Stored()
-    except msgspec.DecodeError:
-        return _Stored()
+    related, files = request.related, {}
+    for key, model in (related.models or {}).items():
+        status = _status(model)
+        places = {"cacheKey": status.cache_key, "cacheClaim": status.cache_claim}
+        files[key] = {name: place for name, place in places.items() if place}
+    return {"models": specs(related.models), "files": files, "claims": sorted(related.claims or {})}
 
 
 def _waits(text: str, reason: str) -> UnusableModel:

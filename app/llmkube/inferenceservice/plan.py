@@ -26,31 +26,20 @@ from app.llmkube.download import (
     volumes,
 )
 from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, ModelCache
+from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, Service
 from app.llmkube.model.plan import accelerator, amd_device
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.options import service_engine
 from app.llmkube.runtimes.registry import runtime as runtime_of
-from app.llmkube.runtimes.runtime import Runtime, Serving
+from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
 from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
-from app.workload.parts import (
-    TERMINATION_MESSAGE_POLICY,
-    GPURequest,
-    Probes,
-    http_get,
-    pods_metric,
-    probes,
-    resource_metric,
-    tcp_socket,
-    toleration,
-)
+from app.workload import parts
+from app.workload.parts import GPURequest, Probes
 
-DEFAULT_SERVICE_PORT = 8080
-DEFAULT_ENDPOINT_PATH = "/v1/chat/completions"
 PORT_NAME = "http"
 """The Service and the PodMonitor find the container's port by this name (LK-T-44)."""
 
+DEFAULT_ENDPOINT = Endpoint()
 _DEFAULT_CACHE = ModelCache()
 
 
@@ -60,7 +49,7 @@ class InferencePlan:
 
     name: str
     namespace: str
-    service_name: str
+    spec: InferenceServiceSpec
     labels: dict[str, str]
     """Labels of the Deployment: the operator's four."""
     selector: dict[str, str]
@@ -71,10 +60,6 @@ class InferencePlan:
     scaling: desired.HorizontalPodAutoscalerSpec | None
     """``None`` for a service that does not autoscale, or is suspended."""
     runtime: Runtime
-    service_port: int
-    service_type: str
-    node_port: int | None
-    history_limit: int | None
     gpus: GPURequest
     pod: desired.PodSpec
 
@@ -89,8 +74,7 @@ class InferencePlan:
 
 
 def plan(
-    metadata: ObservedMeta,
-    spec: InferenceServiceSpec,
+    service: Service,
     model: Model,
     draft_model: Model | None,
     operator_claim: bool,
@@ -103,7 +87,7 @@ def plan(
     ``operator_claim``: the operator's claim for all Models exists in the namespace.
     ``autoscaled``: the service has an autoscaler.
     """
-    runtime = runtime_of(spec.runtime)
+    metadata, spec, runtime = service.metadata, service.spec, runtime_of(service.spec.runtime)
     gpus = gpu_request(model.spec, spec, settings)
     main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
@@ -111,7 +95,7 @@ def plan(
     return InferencePlan(
         name=metadata.name,
         namespace=metadata.namespace,
-        service_name=names.service_name(metadata.name),
+        spec=spec,
         labels=labels,
         selector=names.service_labels(metadata.name),
         pod_labels={**spec.pod_labels, **labels},
@@ -119,10 +103,6 @@ def plan(
         replicas=replicas_of(spec),
         scaling=_scaling(metadata.name, spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
-        service_port=service_port(spec),
-        service_type=spec.endpoint.type if spec.endpoint else "ClusterIP",
-        node_port=spec.endpoint.node_port if spec.endpoint and spec.endpoint.type == "NodePort" else None,
-        history_limit=spec.revision_history_limit,
         gpus=gpus,
         pod=_pod(spec, model.spec, main, draft, gpus, settings),
     )
@@ -136,7 +116,7 @@ def _pod(
         containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
         init_containers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
-        security_context=_security(spec, settings),
+        security_context=_security(spec.pod_security_context, default_pod_security(settings)),
         priority_class_name=priority_class(spec),
         runtime_class_name=spec.runtime_class_name or None,
         image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,
@@ -159,14 +139,14 @@ def _server(
         command=spec.command or list(runtime.command) or None,
         args=runtime.arguments(serving) or None,
         ports=[desired.ContainerPort(name=PORT_NAME, container_port=serving.port)],
-        env=_environment([*runtime.environment(spec), *spec.env]) or None,
+        env=[_stored(clean(v)) for v in each_name_once([*runtime.environment(spec), *spec.env], moved=True)] or None,
         resources=_resources(spec, serving.model, gpus),
         volume_mounts=[*mounts, *_embedded(spec.extra_volume_mounts)] or None,
         startup_probe=server_probes.startup,
         liveness_probe=server_probes.liveness,
         readiness_probe=server_probes.readiness,
-        security_context=_container_security(spec),
-        termination_message_policy=TERMINATION_MESSAGE_POLICY,
+        security_context=_security(spec.security_context, _CONTAINER_SECURITY),
+        termination_message_policy=parts.TERMINATION_MESSAGE_POLICY,
     )
 
 
@@ -206,14 +186,10 @@ def container_port(spec: InferenceServiceSpec, runtime: Runtime) -> int:
     return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port)
 
 
-def service_port(spec: InferenceServiceSpec) -> int:
-    return spec.endpoint.port if spec.endpoint else DEFAULT_SERVICE_PORT
-
-
 def endpoint(metadata: ObservedMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
     host = f"{names.service_name(metadata.name)}.{metadata.namespace}.svc.{settings.cluster_domain}"
-    path = (spec.endpoint.path if spec.endpoint else "") or DEFAULT_ENDPOINT_PATH
-    return f"http://{host}:{service_port(spec)}{path}"
+    service = spec.endpoint or DEFAULT_ENDPOINT
+    return f"http://{host}:{service.port}{service.path or DEFAULT_ENDPOINT.path}"
 
 
 def priority_class(spec: InferenceServiceSpec) -> str:
@@ -245,13 +221,13 @@ def _scaling(
     if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
         return None
     metrics = [
-        pods_metric(metric.name, metric.target_average_value)
+        parts.pods_metric(metric.name, metric.target_average_value)
         if metric.type == "Pods"
-        else resource_metric(metric.name, metric.target_average_utilization or 0)
+        else parts.resource_metric(metric.name, metric.target_average_utilization or 0)
         for metric in autoscaling.metrics
     ]
     if not metrics and runtime.metric:
-        metrics = [pods_metric(runtime.metric, "2")]
+        metrics = [parts.pods_metric(runtime.metric, "2")]
     if not metrics:
         return None
     return desired.HorizontalPodAutoscalerSpec(
@@ -409,10 +385,6 @@ def _embedded(items: list[Json]) -> list[Json]:
     return [normalised(clean(item)) for item in items]
 
 
-def _environment(variables: list[Json]) -> list[Json]:
-    return [_stored(clean(variable)) for variable in each_name_once(variables, moved=True)]
-
-
 def _stored(variable: Json) -> Json:
     """Return a variable as the API server stores it: with a canonical divisor, without an empty value."""
     reference = (variable.get("valueFrom") or {}).get("resourceFieldRef")
@@ -426,15 +398,15 @@ def _without_empty(item: Json) -> Json:
 
 
 def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
-    generated = [toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
+    generated = [parts.toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
     return generated + [_without_empty(clean(item)) for item in spec.tolerations]
 
 
 def _probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) -> Probes:
     """Return the runtime's probes; each probe of the user replaces one of them."""
-    generated = probes(http_get(runtime.health, port) if runtime.health else tcp_socket(port))
+    generated = parts.probes(parts.http_get(runtime.health, port) if runtime.health else parts.tcp_socket(port))
     if runtime.generates:
-        thorough = probes(http_get(runtime.generates, port))
+        thorough = parts.probes(parts.http_get(runtime.generates, port))
         generated = Probes(thorough.startup, generated.liveness, thorough.readiness)
     overrides = spec.probe_overrides
     if overrides is None:
@@ -457,13 +429,5 @@ def _probe(own: Json | None) -> Json | None:
     return fields
 
 
-def _security(spec: InferenceServiceSpec, settings: Settings) -> Json:
-    if spec.pod_security_context is None:
-        return default_pod_security(settings)
-    return normalised(clean(spec.pod_security_context))
-
-
-def _container_security(spec: InferenceServiceSpec) -> Json:
-    if spec.security_context is None:
-        return _CONTAINER_SECURITY
-    return normalised(clean(spec.security_context))
+def _security(own: Json | None, default: Json) -> Json:
+    return default if own is None else normalised(clean(own))

@@ -7,7 +7,7 @@ Its Model cannot be used (:func:`waiting`), a metal agent serves it (:func:`on_m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -62,49 +62,40 @@ class StatusInputs:
     model_ready: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseResult:
-    phase: InferencePhase
-    ready: int = 0
-    desired: int = 0
-    replicas: int = 0
-    scheduling: Scheduling = NOT_WAITING
-    queue_position: int = 0
-    causes: list[Cause] = field(default_factory=list)
-    """Why the service is not ready; empty if it is."""
-    replacing: bool = False
-    """Pods of an earlier template are being replaced."""
-
-
 def waiting(
     service: Service, unusable: UnusableModel, rollout: Rollout, inputs: StatusInputs
 ) -> InferenceServiceStatus:
     """Return the status of a service whose pods cannot be made: it has no address, and what runs is kept."""
     desired = replicas_of(service.spec)
     stopped = [] if desired else [_stopped(service.spec)]
-    result = PhaseResult(
-        unusable.phase,
-        desired=desired if inputs.model_ready else 0,
-        replicas=rollout.replicas,
-        causes=[*stopped, unusable.cause],
-    )
     conditions = _conditions(service, inputs)
-    _progress(conditions, result.phase, rollout.ready, 0, unusable.cause.text)
-    return _status(service, result, conditions, inputs)
+    _progress(conditions, service.spec, unusable.phase, (rollout.ready, 0), unusable.cause.text)
+    status = InferenceServiceStatus(
+        phase=unusable.phase, desired_replicas=desired if inputs.model_ready else 0, replicas=rollout.replicas
+    )
+    return _status(service, status, [*stopped, unusable.cause], conditions, inputs)
 
 
 def on_metal(service: Service, heartbeat: Heartbeat, inputs: StatusInputs) -> InferenceServiceStatus:
     """Return the status of a service on metal: its replicas are the agent's addresses, and its own status is kept."""
-    desired = replicas_of(service.spec)
-    phase = _phase(service.spec, heartbeat.ready, desired)
+    ready, desired = heartbeat.ready, replicas_of(service.spec)
+    phase = _phase(service.spec, ready, desired)
     scheduling = heartbeat.scheduling if phase is InferencePhase.CREATING else NOT_WAITING
+    causes: list[Cause] = []
     if phase is not InferencePhase.READY:
         scheduling = _kept_for_agent(service.status) or scheduling
-    causes = [] if phase is InferencePhase.READY else [_agent_cause(service.spec, scheduling, heartbeat.ready, desired)]
-    result = PhaseResult(phase, heartbeat.ready, desired, desired, scheduling, causes=causes)
+        causes = [_agent_cause(service.spec, phase, scheduling, ready, desired)]
     conditions = _conditions(service, inputs)
-    _progress(conditions, phase, heartbeat.ready, desired)
-    return _status(service, result, conditions, inputs)
+    _progress(conditions, service.spec, phase, (ready, desired))
+    status = InferenceServiceStatus(
+        phase=phase,
+        ready_replicas=ready,
+        desired_replicas=desired,
+        replicas=desired,
+        scheduling_status=scheduling.status,
+        scheduling_message=scheduling.message,
+    )
+    return _status(service, status, causes, conditions, inputs)
 
 
 _WRITTEN_BY_AGENT = (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMORY_CHECK_FAILED)
@@ -117,8 +108,10 @@ def _kept_for_agent(status: InferenceServiceStatus) -> Scheduling | None:
     return Scheduling(status.scheduling_status, status.scheduling_message)
 
 
-def _agent_cause(spec: InferenceServiceSpec, scheduling: Scheduling, ready: int, desired: int) -> Cause:
-    if _phase(spec, ready, desired) in _AT_REST:
+def _agent_cause(
+    spec: InferenceServiceSpec, phase: InferencePhase, scheduling: Scheduling, ready: int, desired: int
+) -> Cause:
+    if phase in _AT_REST:
         return _stopped(spec)
     if scheduling.status:
         return Cause(Stage.SCHEDULING, scheduling.message or scheduling.status, scheduling.status)
@@ -146,20 +139,28 @@ def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInp
     phase = _phase(service.spec, ready, desired)
     if phase is InferencePhase.CREATING and observed.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
         phase = InferencePhase.WAITING_FOR_GPU
-    shown = observed.scheduling if phase in (InferencePhase.CREATING, InferencePhase.WAITING_FOR_GPU) else NOT_WAITING
+    waits = phase in (InferencePhase.CREATING, InferencePhase.WAITING_FOR_GPU)
+    shown = observed.scheduling if waits else NOT_WAITING
     place = observed.queue_position if phase is InferencePhase.WAITING_FOR_GPU else 0
-    causes = _causes(service, phase, observed, desired)
-    replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
-    result = PhaseResult(phase, ready, desired, observed.rollout.replicas, shown, place, causes, replacing)
     conditions = _conditions(service, inputs)
-    _progress(conditions, phase, ready, desired, waiting_for=shown.waiting_for, position=place)
+    _progress(conditions, service.spec, phase, (ready, desired), waiting_for=shown.waiting_for, place=place)
     _runtime_conditions(conditions, service.spec)
     _autoscaling(conditions, service.spec)
     _speculation(conditions, service.spec, observed.missing_draft)
-    ready_now = phase is InferencePhase.READY
-    diagnosis.set_transfer(conditions, observed.pods, ready=ready_now)
-    diagnosis.set_driver(conditions, observed.pods, ready=ready_now)
-    return _status(service, result, conditions, inputs)
+    diagnosis.write(conditions, observed.pods, ready=phase is InferencePhase.READY)
+    status = InferenceServiceStatus(
+        phase=phase,
+        ready_replicas=ready,
+        desired_replicas=desired,
+        replicas=observed.rollout.replicas,
+        scheduling_status=shown.status,
+        scheduling_message=shown.message,
+        waiting_for=shown.waiting_for,
+        queue_position=place,
+    )
+    causes = _causes(service, phase, observed, desired)
+    replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
+    return _status(service, status, causes, conditions, inputs, replacing=replacing)
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
@@ -235,79 +236,100 @@ def _conditions(service: Service, inputs: StatusInputs) -> Conditions:
 
 
 def _status(
-    service: Service, result: PhaseResult, conditions: Conditions, inputs: StatusInputs
+    service: Service,
+    status: InferenceServiceStatus,
+    causes: Sequence[Cause],
+    conditions: Conditions,
+    inputs: StatusInputs,
+    *,
+    replacing: bool = False,
 ) -> InferenceServiceStatus:
-    if result.causes:
-        reason = ready_reason(result.causes, replacing=result.replacing)
-        message = ready_message(result.causes)
-        conditions.set(InferenceCondition.READY, False, reason, message)
+    """Complete a status. ``causes``: why the service is not ready. ``replacing``: pods of an earlier template are."""
+    if causes:
+        reason = ready_reason(causes, replacing=replacing)
+        conditions.set(InferenceCondition.READY, False, reason, ready_message(causes))
     else:
-        message = f"{result.ready} of {result.desired} replicas are ready"
+        message = f"{status.ready_replicas} of {status.desired_replicas} replicas are ready"
         conditions.set(InferenceCondition.READY, True, InferenceReason.INFERENCE_READY, message)
     suspend = service.spec.suspend
     reason = InferenceReason.SUSPENDED if suspend else InferenceReason.NOT_SUSPENDED
     conditions.set(InferenceCondition.SUSPENDED, suspend, reason, f"suspend is {str(suspend).lower()}")
     _gateway(conditions, service.spec)
-    status = InferenceServiceStatus(
-        phase=result.phase,
-        ready_replicas=result.ready,
-        desired_replicas=result.desired,
-        replicas=result.replicas,
+    complete = msgspec.structs.replace(
+        status,
         endpoint=inputs.endpoint,
         model_ready=inputs.model_ready,
         mode=mode(service.spec),
         acceleration=service.status.acceleration,
         gateway=service.status.gateway,
-        scheduling_status=result.scheduling.status,
-        scheduling_message=result.scheduling.message,
-        waiting_for=result.scheduling.waiting_for,
-        queue_position=result.queue_position,
         effective_priority=inputs.effective_priority,
         conditions=conditions.list(),
     )
-    return stamp(status, service.status, inputs.now)
+    return stamp(complete, service.status, inputs.now)
 
 
 # Conditions by phase (LK-5.7), without the stale ones that upstream leaves behind.
 
 
+_PROGRESSING = {
+    InferencePhase.CREATING: InferenceReason.CREATING,
+    InferencePhase.PROGRESSING: InferenceReason.CREATING,
+    InferencePhase.WAITING_FOR_GPU: InferenceReason.WAITING_FOR_GPU,
+    InferencePhase.PENDING: InferenceReason.PENDING,
+}
+"""Phases in which ``Progressing`` is true, with its reason."""
+
+
 def _progress(
     conditions: Conditions,
+    spec: InferenceServiceSpec,
     phase: InferencePhase,
-    ready: int,
-    desired: int,
+    replicas: tuple[int, int],
     cause: str = "",
     *,
     waiting_for: str = "",
-    position: int = 0,
+    place: int = 0,
 ) -> None:
     """Write ``Available``, ``Progressing``, ``Degraded`` and ``GPUAvailable``; a stale condition is removed.
 
-    ``cause`` is why the phase is Failed or Pending. ``waiting_for`` and ``position`` are about the queue for GPUs.
+    ``replicas``: ready and desired ones. ``cause`` is why the phase is Failed or Pending. ``waiting_for`` and ``place``
+    are about the queue for GPUs.
     """
-    if phase is not InferencePhase.WAITING_FOR_GPU:
+    counted = f"{replicas[0]} of {replicas[1]} replicas are ready"
+    _availability(conditions, spec, phase, replicas[0], counted)
+    if phase is InferencePhase.WAITING_FOR_GPU:
+        cause = "waiting for a node" + (f"; place {place} in the queue" if place else "")
+    if phase in _PROGRESSING:
+        conditions.set(InferenceCondition.PROGRESSING, True, _PROGRESSING[phase], cause or counted)
+    else:
+        conditions.remove(InferenceCondition.PROGRESSING)
+    if phase is InferencePhase.WAITING_FOR_GPU:
+        message = f"no node has enough free GPUs: {waiting_for}"
+        conditions.set(InferenceCondition.GPU_AVAILABLE, False, InferenceReason.INSUFFICIENT_GPU, message)
+    else:
         conditions.remove(InferenceCondition.GPU_AVAILABLE)
-    if phase is not InferencePhase.FAILED:
+    if phase is InferencePhase.FAILED:
+        conditions.set(InferenceCondition.DEGRADED, True, InferenceReason.FAILED, cause)
+    else:
         conditions.remove(InferenceCondition.DEGRADED)
-    _availability(conditions, phase, ready, desired)
-    match phase:
-        case InferencePhase.CREATING | InferencePhase.PROGRESSING:
-            message = f"{ready} of {desired} replicas are ready"
-            conditions.set(InferenceCondition.PROGRESSING, True, InferenceReason.CREATING, message)
-        case InferencePhase.WAITING_FOR_GPU:
-            place = f"; place {position} in the queue" if position else ""
-            conditions.set(
-                InferenceCondition.PROGRESSING, True, InferenceReason.WAITING_FOR_GPU, f"waiting for a node{place}"
-            )
-            message = f"no node has enough free GPUs: {waiting_for}"
-            conditions.set(InferenceCondition.GPU_AVAILABLE, False, InferenceReason.INSUFFICIENT_GPU, message)
-        case InferencePhase.PENDING:
-            conditions.set(InferenceCondition.PROGRESSING, True, InferenceReason.PENDING, cause)
-        case InferencePhase.FAILED:
-            conditions.remove(InferenceCondition.PROGRESSING)
-            conditions.set(InferenceCondition.DEGRADED, True, InferenceReason.FAILED, cause)
-        case InferencePhase.READY | InferencePhase.STOPPED | InferencePhase.SUSPENDED:
-            conditions.remove(InferenceCondition.PROGRESSING)
+
+
+def _availability(
+    conditions: Conditions, spec: InferenceServiceSpec, phase: InferencePhase, ready: int, counted: str
+) -> None:
+    """Write ``Available``: true with the phase Ready; afterwards it follows the pods, also while the Model is away."""
+    type_ = InferenceCondition.AVAILABLE
+    if phase is InferencePhase.FAILED:
+        conditions.remove(type_)
+    elif phase in _AT_REST:
+        stopped = _stopped(spec)
+        conditions.set(type_, False, stopped.reason, stopped.text)
+    elif phase is InferencePhase.READY:
+        conditions.set(type_, True, InferenceReason.INFERENCE_READY, counted)
+    elif ready == 0:
+        conditions.update(type_, False, InferenceReason.NO_READY_REPLICAS, "no replica is ready")
+    elif not conditions.is_true(type_):
+        conditions.update(type_, True, InferenceReason.INFERENCE_READY, f"{ready} replicas are ready")
 
 
 def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:
@@ -320,26 +342,6 @@ def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:
     conditions.set(InferenceCondition.GATEWAY_READY, False, InferenceReason.GATEWAY_NOT_INSTALLED, message)
 
 
-def _availability(conditions: Conditions, phase: InferencePhase, ready: int, desired: int) -> None:
-    """Write ``Available``: true with the phase Ready; afterwards it follows the pods, also while the Model is away."""
-    previous = conditions.get(InferenceCondition.AVAILABLE)
-    if phase is InferencePhase.FAILED:
-        conditions.remove(InferenceCondition.AVAILABLE)
-    elif phase is InferencePhase.STOPPED:
-        conditions.set(InferenceCondition.AVAILABLE, False, InferenceReason.MANUALLY_SCALED_TO_ZERO, "replicas is 0")
-    elif phase is InferencePhase.SUSPENDED:
-        conditions.set(InferenceCondition.AVAILABLE, False, InferenceReason.SUSPENDED, "suspend is true")
-    elif phase is InferencePhase.READY:
-        message = f"{ready} of {desired} replicas are ready"
-        conditions.set(InferenceCondition.AVAILABLE, True, InferenceReason.INFERENCE_READY, message)
-    elif previous is not None and ready == 0:
-        conditions.set(InferenceCondition.AVAILABLE, False, InferenceReason.NO_READY_REPLICAS, "no replica is ready")
-    elif previous is not None and previous.status != "True":
-        conditions.set(
-            InferenceCondition.AVAILABLE, True, InferenceReason.INFERENCE_READY, f"{ready} replicas are ready"
-        )
-
-
 def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> None:
     """Write the condition on the runtime's options; it becomes true only if it was false before."""
     server = runtime(spec.runtime)
@@ -347,21 +349,17 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
     problem = server.judge(spec)
     if problem is not None:
         conditions.set(server.condition, False, *problem)
-    elif conditions.get(server.condition) is not None:
-        conditions.set(server.condition, True, InferenceReason.CONFIG_VALID, server.valid)
+    else:
+        conditions.update(server.condition, True, InferenceReason.CONFIG_VALID, server.valid)
 
 
 def _autoscaling(conditions: Conditions, spec: InferenceServiceSpec) -> None:
     """Write ``ScalingActive`` while ``autoscaling`` lacks a metric."""
+    type_ = InferenceCondition.SCALING_ACTIVE
     if missing := missing_metric(spec):
-        conditions.set(
-            InferenceCondition.SCALING_ACTIVE,
-            False,
-            InferenceReason.METRIC_REQUIRED,
-            f"spec.autoscaling.metrics: {missing}",
-        )
+        conditions.set(type_, False, InferenceReason.METRIC_REQUIRED, f"spec.autoscaling.metrics: {missing}")
     else:
-        conditions.remove(InferenceCondition.SCALING_ACTIVE)
+        conditions.remove(type_)
 
 
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
@@ -371,8 +369,8 @@ def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Ca
         conditions.set(type_, True, InferenceReason.SPECULATIVE_INVALID, missing.text)
     elif not draft_name(spec):
         conditions.remove(type_)
-    elif conditions.get(type_) is not None:
-        conditions.set(type_, False, InferenceReason.CONFIG_VALID, "the draft model can be used")
+    else:
+        conditions.update(type_, False, InferenceReason.CONFIG_VALID, "the draft model can be used")
 
 
 # Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).

@@ -10,22 +10,11 @@ from app.kube.base import Json
 from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
 from app.llmkube import names
-from app.llmkube.inferenceservice import status
+from app.llmkube.inferenceservice import children as build
+from app.llmkube.inferenceservice import observed, status
 from app.llmkube.inferenceservice.checks import mistakes, refusals
-from app.llmkube.inferenceservice.children import horizontal_pod_autoscaler, pod_monitor, service
-from app.llmkube.inferenceservice.deployment import deployment, selectable
 from app.llmkube.inferenceservice.gpus import gpu_resources
-from app.llmkube.inferenceservice.observed import (
-    InferenceChildren,
-    InferenceRelated,
-    UnusableModel,
-    decode,
-    draft_cause,
-    missing_draft,
-    pods_of,
-    required_draft,
-    usable,
-)
+from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRelated, UnusableModel
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation, StatusInputs
 from app.llmkube.inferenceservice.types import InferenceCondition, InferencePhase, InferenceServiceSpec, Service
@@ -45,11 +34,12 @@ Request = SyncRequest[InferenceChildren, InferenceRelated]
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     metadata, spec, related = resource.metadata, resource.spec, request.related
-    model = usable(spec.model_ref, get(related.models, spec.model_ref, metadata.namespace))
-    inputs = StatusInputs(now, _priority(spec, related))
+    model = observed.usable(spec.model_ref, get(related.models, spec.model_ref, metadata.namespace))
+    priority = get(related.priority_classes, priority_class(spec))  # the level's own value if it is absent (LK-B-16)
+    inputs = StatusInputs(now, names.PRIORITY_VALUES[spec.priority] if priority is None else priority.value)
     if isinstance(model, UnusableModel):
         return _waiting(resource, model, request, inputs)
-    if draft := required_draft(spec, related, metadata.namespace):
+    if draft := observed.required_draft(spec, related, metadata.namespace):
         return _waiting(resource, draft, request, inputs)
     inputs = replace(inputs, endpoint=endpoint(metadata, spec, settings), model_ready=True)
     if accelerator(model.spec) == METAL:
@@ -61,8 +51,8 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
 
 
 def _waiting(resource: Service, unusable: UnusableModel, request: Request, inputs: StatusInputs) -> SyncResponse:
-    observed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
-    waiting_status = status.waiting(resource, unusable, rollout(observed), inputs)
+    deployed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
+    waiting_status = status.waiting(resource, unusable, rollout(deployed), inputs)
     return SyncResponse(status=waiting_status, children=waiting_children(request.children, resource.spec))
 
 
@@ -74,37 +64,37 @@ def _in_cluster(
     claim = settings.llmkube_model_cache_claim
     draft = get(related.models, draft_name(spec), metadata.namespace)
     has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    autoscaled = get(children.autoscalers, metadata.name, metadata.namespace) is not None
-    service_plan = plan(metadata, spec, model, decode(draft), has_operator_claim, settings, autoscaled=autoscaled)
-    refusal = next(refusals(spec, model.spec, service_plan, related, settings), None)
-    if refusal:
+    autoscaler, draft_model = get(children.autoscalers, metadata.name, metadata.namespace), observed.decode(draft)
+    autoscaled = autoscaler is not None
+    service_plan = plan(resource, model, draft_model, has_operator_claim, settings, autoscaled=autoscaled)
+    if refusal := next(refusals(service_plan, model.spec, related, settings), None):
         unusable = UnusableModel(InferencePhase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
-    observed = get(children.deployments, metadata.name, metadata.namespace)
-    draft_wait = draft_cause(spec, draft, observed)
-    desired = waiting_children(children, spec) if draft_wait else _children(service_plan, observed, request)
+    deployed = get(children.deployments, metadata.name, metadata.namespace)
+    draft_wait = observed.draft_cause(spec, draft, deployed)
+    desired = waiting_children(children, spec) if draft_wait else _children(service_plan, deployed, request)
     ready = was_ready(resource.status.conditions, metadata.generation)
-    progress = rollout(observed, was_ready=ready) if selectable(service_plan, observed) else NOTHING
+    progress = rollout(deployed, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
-    no_draft = missing_draft(spec, draft)
+    no_draft = observed.missing_draft(spec, draft)
     scaling = WORKS
     if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
-        scaling = scaling_state(get(children.autoscalers, metadata.name, metadata.namespace), inputs.now)
+        scaling = scaling_state(autoscaler, inputs.now)
         causes = [*waiting, *([scaling.cause] if scaling.cause else [])]
         observation = ServiceObservation(progress, status.NOT_WAITING, 0, (), causes, missing_draft=no_draft)
     else:
-        pods = pods_of(metadata.name, related)
+        pods = observed.pods_of(metadata.name, related)
         queue = sorted_values(related.services) if settings.llmkube_queue_position else None
         observation = ServiceObservation(
             rollout=progress,
             scheduling=status.scan(pods, service_plan.gpus, (*gpu_resources(settings), service_plan.gpus.resource)),
             queue_position=0 if queue is None else status.queue_position(metadata, queue),
             causes=[
-                *mistakes(spec, service_plan, model),
+                *mistakes(service_plan, model),
                 *([no_draft] if no_draft and not draft_wait else ()),
                 *status.missing_classes(service_plan, related),
                 *status.multi_attach(service_plan, pods, related, settings),
-                *(deployment_causes(observed) if observed else ()),
+                *(deployment_causes(deployed) if deployed else ()),
                 *pod_causes(pods),
             ],
             outstanding=waiting,
@@ -125,23 +115,21 @@ def invalid_children(request: Request) -> list[Kept]:
 
 
 def waiting_children(children: InferenceChildren, spec: InferenceServiceSpec) -> list[Kept]:
-    """Return the children of a waiting service: kept, and scaled to 0 if the spec stops it."""
     return keep_or_stop(children, stop=replicas_of(spec) == 0)
 
 
-def _children(service_plan: InferencePlan, observed: ObservedDeployment | None, request: Request) -> list[Json]:
+def _children(service_plan: InferencePlan, deployed: ObservedDeployment | None, request: Request) -> list[Json]:
     children = request.children
     candidates = [
-        deployment(service_plan, observed, get(children.autoscalers, service_plan.name, service_plan.namespace)),
-        service(service_plan),
-        horizontal_pod_autoscaler(service_plan),
-        pod_monitor(service_plan) if children.pod_monitors is not None else None,
+        build.deployment(service_plan, deployed, get(children.autoscalers, service_plan.name, service_plan.namespace)),
+        build.service(service_plan),
+        build.horizontal_pod_autoscaler(service_plan),
+        build.pod_monitor(service_plan) if children.pod_monitors is not None else None,
     ]
     return as_json((child for child in candidates if child is not None), request)
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
-    """Return the causes of desired children that do not exist, or differ."""
     absent = outstanding(desired, request)
     if not absent or resource.metadata.deletion_timestamp:
         return []
@@ -158,9 +146,3 @@ def _requested_since(resource: Service) -> str | None:
     if ready is None or ready.status == "True" or not previous.model_ready:
         return None
     return previous.last_updated if ready.observed_generation == resource.metadata.generation else None
-
-
-def _priority(spec: InferenceServiceSpec, related: InferenceRelated) -> int:
-    """Return the value of the pods' PriorityClass; the level's own number if the class is not observed (LK-B-16)."""
-    used = get(related.priority_classes, priority_class(spec))
-    return names.PRIORITY_VALUES[spec.priority] if used is None else used.value

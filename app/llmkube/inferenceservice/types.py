@@ -2,37 +2,37 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 from pydantic import Field
 
-from app.kube.base import (
-    DECIMAL_PATTERN,
-    Affinity,
-    DateTime,
-    EnvVar,
-    Int32,
-    Int64,
-    KubeModel,
-    LocalObjectReference,
-    PodSecurityContext,
-    Probe,
-    SecurityContext,
-    Toleration,
-    TopologySpreadConstraint,
-    Volume,
-    VolumeMount,
-    pattern,
-)
+from app.kube import base
+from app.kube.base import DECIMAL_PATTERN, DateTime, Int32, Int64, KubeModel, pattern
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
 from app.kube.rules import Rule
+from app.llmkube.model.types import COMPARED, TO_AGENT
 from app.llmkube.runtimes.flag import Flag, Memory
-from app.llmkube.runtimes.types import PersonaPlexConfig, SGLangConfig, TGIConfig, VLLMConfig
+from app.llmkube.runtimes.types import (
+    NO_ITEMS,
+    ContextLength,
+    NonNegative,
+    PersonaPlexConfig,
+    Positive,
+    Probability,
+    SGLangConfig,
+    TGIConfig,
+    VLLMConfig,
+)
 
+_AS_A_WHOLE = defaulted("replaced as a whole")
+_NOT_EVICTED = no_effect("pods are not evicted for their age")
+
+Port = Annotated[Int32, Field(ge=1, le=65535)]
 Runtime = Literal["llamacpp", "llamacpp-router", "personaplex", "vllm", "tgi", "sglang", "generic"]
 CacheType = Literal["f16", "f32", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"]
 Priority = Literal["critical", "high", "normal", "low", "batch"]
@@ -54,7 +54,7 @@ class Autoscaling(KubeModel):
     """Minimum number of replicas. Must not be 0."""
     max_replicas: Annotated[Int32, HONOURED] = Field(ge=1, le=100)
     """Maximum number of replicas. Must not be less than minReplicas."""
-    metrics: list[Metric] = Field(default_factory=list)
+    metrics: list[Metric] = NO_ITEMS
     """Metrics that drive scaling. Defaults to the number of in-flight requests; required with the runtimes generic,
     personaplex and llamacpp-router, which have no such metric."""
 
@@ -83,7 +83,7 @@ class EndpointGateway(KubeModel):
 class Endpoint(KubeModel):
     """The Service in front of the pods."""
 
-    port: Annotated[Int32, DEFAULTED] = Field(default=8080, ge=1, le=65535)
+    port: Annotated[Port, DEFAULTED] = 8080
     """Port of the Service; also the container's, unless containerPort is set."""
     path: Annotated[str, DEFAULTED] = "/v1/chat/completions"
     """Path in status.endpoint. It changes nothing about the server."""
@@ -131,7 +131,10 @@ class GPUSharing(KubeModel):
     """No effect: GPU memory in mode shared, for quotas."""
 
 
-_LLAMACPP = ("llamacpp",)
+LlamaFlag = partial(Flag, runtimes=("llamacpp",))
+_CACHE_KEYS = LlamaFlag("--cache-type-k", ("-ctk",), memory=(Memory.KEYS,))
+_CACHE_VALUES = LlamaFlag("--cache-type-v", ("-ctv",), memory=(Memory.VALUES,))
+_DRAFT = LlamaFlag("--model-draft", ("-md",), memory=(Memory.MORE,))
 
 SpeculationType = Literal[
     "none",
@@ -176,22 +179,16 @@ class SpeculativeDecoding(KubeModel):
         ),
     )
 
-    type: Annotated[SpeculationType, HONOURED, Flag("--spec-type", (), _LLAMACPP)]
+    type: Annotated[SpeculationType, HONOURED, LlamaFlag("--spec-type")]
     """Method by which tokens are drafted. draft is short for draft-simple, mtp for draft-mtp; none and disabled switch
     speculative decoding off."""
-    draft_model_ref: Annotated[str, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = ""
+    draft_model_ref: Annotated[str, HONOURED, _DRAFT] = ""
     """Name of the draft Model, in the same namespace."""
-    draft_model: Annotated[str | None, HONOURED, Flag("--model-draft", ("-md",), _LLAMACPP, memory=(Memory.MORE,))] = (
-        Field(default=None, min_length=1, max_length=253)
-    )
+    draft_model: Annotated[str | None, HONOURED, _DRAFT] = Field(default=None, min_length=1, max_length=253)
     """Draft model as one of the Model's files, by its path in the repository or below the prefix."""
-    n_draft_max: Annotated[Int32 | None, HONOURED, Flag("--spec-draft-n-max", (), _LLAMACPP)] = Field(
-        default=None, ge=1
-    )
+    n_draft_max: Annotated[Positive | None, HONOURED, LlamaFlag("--spec-draft-n-max")] = None
     """Maximum number of tokens to draft. Defaults to the server's own."""
-    p_min: Annotated[float | None, HONOURED, Flag("--spec-draft-p-min", (), _LLAMACPP)] = Field(
-        default=None, ge=0, le=1
-    )
+    p_min: Annotated[Probability | None, HONOURED, LlamaFlag("--spec-draft-p-min")] = None
     """Minimum probability of a drafted token. Defaults to the server's own."""
 
     @property
@@ -212,7 +209,7 @@ class ServiceResources(KubeModel):
 
     gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(default=None, ge=0, le=8)
     """GPUs per pod, where the Model does not say how many."""
-    gpu_memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = ""
+    gpu_memory: Annotated[str, COMPARED] = ""
     """Memory of one GPU as a quantity, where the Model does not say it. It is compared with what the model needs; GPUs
     are requested by number."""
     cpu: Annotated[str, HONOURED] = ""
@@ -235,26 +232,22 @@ class ServiceResources(KubeModel):
 class RopeScaling(KubeModel):
     """Extends the context beyond the length that a model was trained with."""
 
-    type: Annotated[
-        Literal["linear", "yarn", "longrope"], HONOURED, Flag("--rope-scaling", (), _LLAMACPP, governs_block=True)
-    ]
+    type: Annotated[Literal["linear", "yarn", "longrope"], HONOURED, LlamaFlag("--rope-scaling", governs_block=True)]
     """Scaling method."""
-    factor: Annotated[str, HONOURED, Flag("--rope-scale", (), _LLAMACPP)] = Field(default="", pattern=DECIMAL_PATTERN)
+    factor: Annotated[str, HONOURED, LlamaFlag("--rope-scale")] = Field(default="", pattern=DECIMAL_PATTERN)
     """Scaling factor of the context length, such as 2.0."""
-    original_context: Annotated[Int32 | None, HONOURED, Flag("--yarn-orig-ctx", (), _LLAMACPP)] = Field(
-        default=None, ge=128
-    )
+    original_context: Annotated[ContextLength | None, HONOURED, LlamaFlag("--yarn-orig-ctx")] = None
     """Context length in tokens that the model was trained with."""
 
 
 class ProbeOverrides(KubeModel):
     """Probes that replace the generated ones, each as a whole."""
 
-    startup: Annotated[Probe | None, defaulted("replaced as a whole")] = None
+    startup: Annotated[base.Probe | None, _AS_A_WHOLE] = None
     """Replaces the startup probe, which allows half an hour."""
-    liveness: Annotated[Probe | None, defaulted("replaced as a whole")] = None
+    liveness: Annotated[base.Probe | None, _AS_A_WHOLE] = None
     """Replaces the liveness probe."""
-    readiness: Annotated[Probe | None, defaulted("replaced as a whole")] = None
+    readiness: Annotated[base.Probe | None, _AS_A_WHOLE] = None
     """Replaces the readiness probe."""
 
 
@@ -329,17 +322,15 @@ class InferenceServiceSpec(KubeModel):
     """Purpose of the model. llamacpp and sglang only."""
     image: Annotated[str, DEFAULTED] = ""
     """Image of the server instead of the runtime's own. generic and personaplex need it."""
-    command: Annotated[list[str], PASSED_THROUGH] = Field(default_factory=list)
+    command: Annotated[list[str], PASSED_THROUGH] = NO_ITEMS
     """Command of the container instead of the image's."""
-    args: Annotated[list[str], PASSED_THROUGH] = Field(default_factory=list)
+    args: Annotated[list[str], PASSED_THROUGH] = NO_ITEMS
     """All arguments of the container. Runtime generic only; no effect elsewhere."""
-    extra_args: Annotated[list[str], passed_through("`--metrics` is written once")] = Field(default_factory=list)
+    extra_args: Annotated[list[str], passed_through("`--metrics` is written once")] = NO_ITEMS
     """Arguments after the generated ones. Runtimes llamacpp and vllm only."""
-    env: Annotated[list[EnvVar], passed_through("of two variables with one name the last one stays")] = Field(
-        default_factory=list
-    )
+    env: Annotated[list[base.EnvVar], passed_through("of two variables with one name the last one stays")] = NO_ITEMS
     """Environment of the container; it wins over what the runtime sets."""
-    container_port: Annotated[Int32 | None, HONOURED] = Field(default=None, ge=1, le=65535)
+    container_port: Annotated[Port | None, HONOURED] = None
     """Port the server listens on. Absent: endpoint.port, else the runtime's own."""
     bind_address: Annotated[
         str,
@@ -351,71 +342,55 @@ class InferenceServiceSpec(KubeModel):
     personaplex and generic."""
     skip_model_init: Annotated[bool, HONOURED] = False
     """Mounts no model and downloads nothing: the server finds its model itself. Runtimes llamacpp and vllm only."""
-    context_size: Annotated[
-        Int32 | None, HONOURED, Flag("--ctx-size", ("-c",), _LLAMACPP, memory=(Memory.CONTEXT,))
-    ] = Field(default=None, ge=128, le=2_097_152)
+    context_size: Annotated[Int32 | None, HONOURED, LlamaFlag("--ctx-size", ("-c",), memory=(Memory.CONTEXT,))] = Field(
+        default=None, ge=128, le=2_097_152
+    )
     """Context size in tokens. llamacpp only."""
     parallel_slots: Annotated[
-        Int32 | None, HONOURED, Flag("--parallel", ("-np",), _LLAMACPP), Flag("--max-num-seqs", runtimes=("vllm",))
+        Int32 | None, HONOURED, LlamaFlag("--parallel", ("-np",)), Flag("--max-num-seqs", runtimes=("vllm",))
     ] = Field(default=None, ge=1, le=64)
     """Maximum number of requests that run at the same time. llamacpp and vllm only."""
     flash_attention: Annotated[
-        bool | None, HONOURED, Flag("--flash-attn", ("-fa",), _LLAMACPP, needs_gpu=True, value="on")
+        bool | None, HONOURED, LlamaFlag("--flash-attn", ("-fa",), needs_gpu=True, value="on")
     ] = None
     """Uses flash attention. llamacpp with a GPU only; on metal it is on unless false."""
-    jinja: Annotated[bool, HONOURED, Flag("--jinja", (), _LLAMACPP)] = False
+    jinja: Annotated[bool, HONOURED, LlamaFlag("--jinja")] = False
     """Renders the model's own chat template, which tool calls need. llamacpp only."""
-    cache_type_k: Annotated[
-        CacheType | None, HONOURED, Flag("--cache-type-k", ("-ctk",), _LLAMACPP, memory=(Memory.KEYS,))
-    ] = None
+    cache_type_k: Annotated[CacheType | None, HONOURED, _CACHE_KEYS] = None
     """Data type of the keys in the key-value cache. llamacpp only."""
-    cache_type_v: Annotated[
-        CacheType | None, HONOURED, Flag("--cache-type-v", ("-ctv",), _LLAMACPP, memory=(Memory.VALUES,))
-    ] = None
+    cache_type_v: Annotated[CacheType | None, HONOURED, _CACHE_VALUES] = None
     """Data type of the values in the key-value cache. llamacpp only."""
-    cache_type_custom_k: Annotated[
-        str, HONOURED, Flag("--cache-type-k", ("-ctk",), _LLAMACPP, memory=(Memory.KEYS,))
-    ] = ""
+    cache_type_custom_k: Annotated[str, HONOURED, _CACHE_KEYS] = ""
     """Data type of the cache's keys that cacheTypeK does not list. Overrides it. llamacpp only."""
-    cache_type_custom_v: Annotated[
-        str, HONOURED, Flag("--cache-type-v", ("-ctv",), _LLAMACPP, memory=(Memory.VALUES,))
-    ] = ""
+    cache_type_custom_v: Annotated[str, HONOURED, _CACHE_VALUES] = ""
     """Data type of the cache's values that cacheTypeV does not list. Overrides it. llamacpp only."""
-    moe_cpu_offload: Annotated[bool, HONOURED, Flag("--cpu-moe", ("-cmoe",), _LLAMACPP, memory=(Memory.HOST,))] = Field(
+    moe_cpu_offload: Annotated[bool, HONOURED, LlamaFlag("--cpu-moe", ("-cmoe",), memory=(Memory.HOST,))] = Field(
         default=False, alias="moeCPUOffload"
     )
     """Keeps the weights of all experts in host memory. llamacpp only."""
     moe_cpu_layers: Annotated[
-        Int32 | None, HONOURED, Flag("--n-cpu-moe", ("-ncmoe",), _LLAMACPP, default=0, memory=(Memory.HOST,))
+        Int32 | None, HONOURED, LlamaFlag("--n-cpu-moe", ("-ncmoe",), default=0, memory=(Memory.HOST,))
     ] = Field(default=None, alias="moeCPULayers", ge=0)
     """Number of layers whose experts are kept in host memory. llamacpp only."""
-    no_kv_offload: Annotated[bool, HONOURED, Flag("--no-kv-offload", ("-nkvo",), _LLAMACPP, memory=(Memory.HOST,))] = (
-        False
-    )
+    no_kv_offload: Annotated[bool, HONOURED, LlamaFlag("--no-kv-offload", ("-nkvo",), memory=(Memory.HOST,))] = False
     """Keeps the key-value cache in host memory. llamacpp only."""
-    no_warmup: Annotated[bool, HONOURED, Flag("--no-warmup", (), _LLAMACPP)] = False
+    no_warmup: Annotated[bool, HONOURED, LlamaFlag("--no-warmup")] = False
     """Skips the empty run after loading. llamacpp only."""
-    reasoning_budget: Annotated[Int32 | None, HONOURED, Flag("--reasoning-budget", (), _LLAMACPP)] = Field(
-        default=None, ge=0
-    )
+    reasoning_budget: Annotated[NonNegative | None, HONOURED, LlamaFlag("--reasoning-budget")] = None
     """Maximum number of reasoning tokens; 0 turns reasoning off. llamacpp only."""
-    reasoning_budget_message: Annotated[str, HONOURED, Flag("--reasoning-budget-message", (), _LLAMACPP)] = ""
+    reasoning_budget_message: Annotated[str, HONOURED, LlamaFlag("--reasoning-budget-message")] = ""
     """Message that ends the reasoning when its budget is used up. llamacpp only."""
-    metadata_overrides: Annotated[list[str], HONOURED, Flag("--override-kv", (), _LLAMACPP, separator=",")] = Field(
-        default_factory=list
-    )
+    metadata_overrides: Annotated[list[str], HONOURED, LlamaFlag("--override-kv", separator=",")] = NO_ITEMS
     """Overrides of model metadata, as key=type:value. llamacpp only."""
     tensor_overrides: Annotated[
-        list[str], HONOURED, Flag("--override-tensor", ("-ot",), _LLAMACPP, separator=",", memory=(Memory.HOST,))
-    ] = Field(default_factory=list)
+        list[str], HONOURED, LlamaFlag("--override-tensor", ("-ot",), separator=",", memory=(Memory.HOST,))
+    ] = NO_ITEMS
     """Devices of tensors by name, as pattern=device. llamacpp only."""
-    batch_size: Annotated[Int32 | None, HONOURED, Flag("--batch-size", ("-b",), _LLAMACPP)] = Field(
+    batch_size: Annotated[Int32 | None, HONOURED, LlamaFlag("--batch-size", ("-b",))] = Field(
         default=None, ge=1, le=16384
     )
     """Logical maximum batch size in tokens. llamacpp only."""
-    u_batch_size: Annotated[Int32 | None, HONOURED, Flag("--ubatch-size", ("-ub",), _LLAMACPP)] = Field(
-        default=None, ge=1
-    )
+    u_batch_size: Annotated[Positive | None, HONOURED, LlamaFlag("--ubatch-size", ("-ub",))] = None
     """Physical maximum batch size in tokens. llamacpp only."""
     rope_scaling: RopeScaling | None = None
     """Extension of the context beyond the trained length. llamacpp only."""
@@ -429,19 +404,19 @@ class InferenceServiceSpec(KubeModel):
     """Autoscaling of the number of replicas."""
     probe_overrides: ProbeOverrides | None = None
     """Probes that replace the generated ones."""
-    tolerations: Annotated[list[Toleration], PASSED_THROUGH] = Field(default_factory=list)
+    tolerations: Annotated[list[base.Toleration], PASSED_THROUGH] = NO_ITEMS
     """Tolerations of the pods, in addition to the toleration of the GPU."""
     node_selector: Annotated[dict[str, str], PASSED_THROUGH] = Field(default_factory=dict)
     """Node labels that the pods require."""
-    affinity: Annotated[Affinity | None, PASSED_THROUGH] = None
+    affinity: Annotated[base.Affinity | None, PASSED_THROUGH] = None
     """Affinity of the pods."""
-    topology_spread_constraints: Annotated[list[TopologySpreadConstraint], PASSED_THROUGH] = Field(default_factory=list)
+    topology_spread_constraints: Annotated[list[base.TopologySpreadConstraint], PASSED_THROUGH] = NO_ITEMS
     """Topology spread constraints of the pods."""
-    extra_volumes: Annotated[list[Volume], PASSED_THROUGH] = Field(default_factory=list)
+    extra_volumes: Annotated[list[base.Volume], PASSED_THROUGH] = NO_ITEMS
     """Volumes of the pods, in addition to the model's."""
-    extra_volume_mounts: Annotated[list[VolumeMount], PASSED_THROUGH] = Field(default_factory=list)
+    extra_volume_mounts: Annotated[list[base.VolumeMount], PASSED_THROUGH] = NO_ITEMS
     """Volume mounts of the server's container, in addition to the model's."""
-    revision_history_limit: Annotated[Int32 | None, HONOURED] = Field(default=None, ge=0)
+    revision_history_limit: Annotated[NonNegative | None, HONOURED] = None
     """Number of earlier ReplicaSets of the Deployment to keep. Defaults to 10."""
     model_cache: ModelCache | None = None
     """Storage of the model's file."""
@@ -453,17 +428,17 @@ class InferenceServiceSpec(KubeModel):
     """Labels of the pods. Those that find the pods of a service stay as they are."""
     runtime_class_name: Annotated[str, PASSED_THROUGH] = ""
     """RuntimeClass of the pods, often nvidia."""
-    image_pull_secrets: Annotated[list[LocalObjectReference], PASSED_THROUGH] = Field(default_factory=list)
+    image_pull_secrets: Annotated[list[base.LocalObjectReference], PASSED_THROUGH] = NO_ITEMS
     """Secrets that hold credentials of image registries."""
     priority: Annotated[Priority, DEFAULTED] = "normal"
     """Importance of the service; names one of the PriorityClasses llmkube-*."""
     priority_class_name: Annotated[str, HONOURED] = ""
     """PriorityClass of the pods. Overrides priority."""
-    eviction_protection: Annotated[bool, passed_through("to the agent, on metal only")] = False
+    eviction_protection: Annotated[bool, TO_AGENT] = False
     """Keeps a metal agent from stopping the service when memory is short. metal only."""
-    pod_security_context: Annotated[PodSecurityContext | None, defaulted("replaced as a whole")] = None
+    pod_security_context: Annotated[base.PodSecurityContext | None, _AS_A_WHOLE] = None
     """Security settings of the pods. They replace the default as a whole, fsGroup included."""
-    security_context: Annotated[SecurityContext | None, defaulted("replaced as a whole")] = None
+    security_context: Annotated[base.SecurityContext | None, _AS_A_WHOLE] = None
     """Security settings of the container. They replace the default as a whole."""
     vllm_config: VLLMConfig | None = None
     """Options of runtime vllm."""
@@ -479,25 +454,17 @@ class InferenceServiceSpec(KubeModel):
         RolloutPolicy | None, no_effect("new pods start at once: no hook can ask a server whether it is idle")
     ] = None
     """No effect: waiting for requests in flight."""
-    max_pod_lifetime_seconds: Annotated[Int64 | None, no_effect("pods are not evicted for their age")] = Field(
-        default=None, ge=1
-    )
+    max_pod_lifetime_seconds: Annotated[Int64 | None, _NOT_EVICTED] = Field(default=None, ge=1)
     """No effect: pods are not evicted for their age."""
-    max_pod_lifetime_idle_timeout_seconds: Annotated[Int64 | None, no_effect("pods are not evicted for their age")] = (
-        Field(default=None, ge=0)
-    )
+    max_pod_lifetime_idle_timeout_seconds: Annotated[Int64 | None, _NOT_EVICTED] = Field(default=None, ge=0)
     """No effect: pods are not evicted for their age."""
-    turbo_quant_bits: Annotated[Literal[3, 6, 8] | None, passed_through("to the agent, on metal only")] = None
+    turbo_quant_bits: Annotated[Literal[3, 6, 8] | None, TO_AGENT] = None
     """Bits of the key-value cache in oMLX. metal only."""
-    paged_ssd_cache_dir: Annotated[str, passed_through("to the agent, on metal only")] = Field(
-        default="", alias="pagedSSDCacheDir"
-    )
+    paged_ssd_cache_dir: Annotated[str, TO_AGENT] = Field(default="", alias="pagedSSDCacheDir")
     """Directory of oMLX' cache on disk. metal only."""
-    paged_ssd_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = Field(
-        default="", alias="pagedSSDCacheMaxSize"
-    )
+    paged_ssd_cache_max_size: Annotated[str, TO_AGENT] = Field(default="", alias="pagedSSDCacheMaxSize")
     """Size of oMLX' cache on disk. metal only."""
-    hot_cache_max_size: Annotated[str, passed_through("to the agent, on metal only")] = ""
+    hot_cache_max_size: Annotated[str, TO_AGENT] = ""
     """Size of oMLX' cache in memory. metal only."""
 
     @property
@@ -557,21 +524,17 @@ class InferenceReason(StrEnum):
     CONFIG_VALID = "ConfigValid"
     INVALID_SPEC = "InvalidSpec"
     GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"
-    NAME_CONFLICT = "NameConflict"
-
-
-class TransferReason(StrEnum):
-    UNTRUSTED = "ModelSourceUntrusted"
-    UNAUTHORIZED = "ModelSourceUnauthorized"
-    NOT_FOUND = "ModelSourceNotFound"
+    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
+    SPECULATIVE_MISSING_CONFIG = "SpeculativeMissingConfig"
+    SPECULATIVE_ACCEPT_THRESHOLD_UNUSED = "SpeculativeAcceptThresholdUnused"
+    SOURCE_UNTRUSTED = "ModelSourceUntrusted"
+    SOURCE_UNAUTHORIZED = "ModelSourceUnauthorized"
+    SOURCE_NOT_FOUND = "ModelSourceNotFound"
+    SOURCE_UNREACHABLE = "ModelSourceUnreachable"
     OUT_OF_SPACE = "ModelTransferOutOfSpace"
-    UNREACHABLE = "ModelSourceUnreachable"
-    SUCCEEDED = "ModelTransferSucceeded"
-
-
-class DriverReason(StrEnum):
-    INSUFFICIENT = "CUDADriverInsufficient"
-    STARTED = "RuntimeStarted"
+    TRANSFER_SUCCEEDED = "ModelTransferSucceeded"
+    DRIVER_INSUFFICIENT = "CUDADriverInsufficient"
+    RUNTIME_STARTED = "RuntimeStarted"
 
 
 class SchedulingStatus(StrEnum):
@@ -632,9 +595,7 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
         Int32, Meta(description="Place among all services that wait for a GPU, oldest first; 0 when not waiting.")
     ] = 0
     effective_priority: Annotated[Int32, Meta(description="Value of the priority.")] = 0
-    conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = msgspec.field(
-        default_factory=list
-    )
+    conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = []
 
 
 Service = Resource[InferenceServiceSpec, InferenceServiceStatus]

@@ -11,20 +11,10 @@ from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
 from app.kube.rules import violations
+from app.llmkube import source as sources
 from app.llmkube.model.plan import accelerator, refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers
-from app.llmkube.source import (
-    BUCKET_SCHEME,
-    HUB_SCHEME,
-    METAL,
-    Source,
-    SourceClass,
-    host,
-    is_archive,
-    parse,
-    problem,
-    source_of,
-)
+from app.llmkube.source import METAL, Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload.address import HUB_HOSTS
 from app.workload.fieldrules import object_name
@@ -39,8 +29,14 @@ GPU_PATH = SPEC.child("hardware", "gpu")
 def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     spec = model.spec
     source = source_of(spec)
-    errors = _name(model.metadata.name)
-    errors += _source(source) or _forbidden(source, settings)
+    errors: Errors = []
+    if len(model.metadata.name) > LABEL_MAX:  # LK-V-M35
+        path = field.Path("metadata").child("name")
+        errors.append(field.too_long(path, LABEL_MAX, "pods carry the name as a label"))
+    if message := sources.problem(source):
+        errors.append(field.invalid(SOURCE, without_user(source.text), message))
+    else:
+        errors += _forbidden(source, settings)
     errors += _file_set(spec)
     if spec.source_secret_ref:
         errors += object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
@@ -49,13 +45,6 @@ def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     if spec.resources:
         errors += _resources(spec.resources, SPEC.child("resources"))
     return errors
-
-
-def _name(name: str) -> Errors:
-    """Reject a name that is too long for the pods' label (LK-V-M35)."""
-    if len(name) <= LABEL_MAX:
-        return []
-    return [field.too_long(field.Path("metadata").child("name"), LABEL_MAX, "pods carry the name as a label")]
 
 
 MAX_FILES = 32768
@@ -75,7 +64,7 @@ def _file_set(spec: ModelSpec) -> Errors:
     if source.files and spec.files:
         errors.append(field.forbidden(files, f"the source already names a file, {source.files[0]}; leave one out"))
     elif source.kind not in (SourceClass.REPOSITORY, SourceClass.FILES, SourceClass.S3):
-        detail = f"only with a source {HUB_SCHEME}<owner>/<name> or {BUCKET_SCHEME}<bucket>/<prefix>"
+        detail = f"only with a source {sources.HUB_SCHEME}<owner>/<name> or {sources.BUCKET_SCHEME}<bucket>/<prefix>"
         errors.append(field.forbidden(files if spec.files else projector, detail))
     elif sum(map(len, spec.files)) > MAX_FILES:
         errors.append(field.too_long(files, MAX_FILES, "all paths together"))
@@ -83,7 +72,6 @@ def _file_set(spec: ModelSpec) -> Errors:
 
 
 def _file(text: str, path: field.Path) -> Errors:
-    """Check a path inside a repository or below a prefix."""
     if not text or text.startswith("/") or set(text.split("/")) & {"", ".", ".."}:
         detail = "must be a path of a file in the source, without '..', for example weights/model-q4_k_m.gguf"
         return [field.invalid(path, text, detail)]
@@ -94,11 +82,6 @@ def _file(text: str, path: field.Path) -> Errors:
     return []
 
 
-def _source(source: Source) -> Errors:
-    message = problem(source)
-    return [field.invalid(SOURCE, without_user(source.text), message)] if message else []
-
-
 def _forbidden(source: Source, settings: Settings) -> Errors:
     """Reject sources that no Model may have, or that the cluster's operator does not allow (LK-V-M09, LK-T-23)."""
     if source.kind is SourceClass.S3 and settings.llmkube_allowed_source_hosts is not None:
@@ -106,7 +89,7 @@ def _forbidden(source: Source, settings: Settings) -> Errors:
         return [field.forbidden(SOURCE, detail)]
     fetched = source.location if source.kind is SourceClass.FILES else source.text
     if fetched.startswith(("http://", "https://")):
-        name = host(fetched)
+        name = sources.host(fetched)
         if is_metadata_host(name):
             return [field.forbidden(SOURCE, f"{name} {FORBIDDEN}")]
         if not allowed(name, settings.llmkube_allowed_source_hosts):
@@ -194,14 +177,14 @@ def _no_effect(path: field.Path, why: str) -> Advice:
 
 def _source_advice(source: Source) -> Iterator[Advice]:
     """Warn of addresses that are not a model's file: a page of the Hub, an archive (LK-V-M08, HTTP-X49)."""
-    on_hub = source.kind is SourceClass.HTTP and host(source.text) in HUB_HOSTS
+    on_hub = source.kind is SourceClass.HTTP and sources.host(source.text) in HUB_HOSTS
     if source.hub_page:
         written = f"hf://{source.repository}@{source.revision}" if source.revision else source.repository
         text = f"the address of a Hugging Face page is read as its repository; write {written}"
         yield advice(SOURCE, text)
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
-    elif is_archive(source):
+    elif sources.is_archive(source):
         yield advice(SOURCE, "an archive, and nothing unpacks it; write the address of the model's own file")
 
 

@@ -8,7 +8,7 @@ from app.kube import desired
 from app.kube.quantity import QuantityError, canonical
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
-from app.llmkube.model.observed import Downloader, DownloadJob, ModelPod, kept_keys, users, variable
+from app.llmkube.model.observed import DownloadJob, ModelPod, kept_keys, users, variable
 from app.llmkube.model.plan import ModelPlan
 from app.settings import Settings, variable_name
 
@@ -64,21 +64,21 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
 
     ``keep`` lists the cache keys whose files remain, separated by spaces; ``None`` keeps all.
     """
-    downloader = container(download, settings, in_job=True)
+    downloader, pod_labels = container(download, settings, in_job=True), names.job_pod_labels(plan.name)
     if keep is not None:
         downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
     return desired.Job(
         metadata=desired.ObjectMeta(
             name=names.attempt_name(plan.job, attempt),
             namespace=plan.namespace,
-            labels=names.job_labels(plan.name),
+            labels={names.LABEL_NAME: "llmkube", names.LABEL_MANAGED_BY: names.MANAGED_BY, **pod_labels},
             annotations={names.ATTEMPT: str(attempt)} if attempt > 1 else None,
         ),
         spec=desired.JobSpec(
             backoff_limit=RETRIES,
             pod_failure_policy=_GIVE_UP,
             template=desired.PodTemplateSpec(
-                metadata=desired.TemplateMeta(labels=names.job_pod_labels(plan.name)),
+                metadata=desired.TemplateMeta(labels=pod_labels),
                 spec=desired.PodSpec(
                     containers=[downloader],
                     volumes=volumes(download, plan.claim, settings),
@@ -90,10 +90,6 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
             ),
         ),
     )
-
-
-def _directory(downloader: Downloader) -> str:
-    return variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")
 
 
 _KEY = re.compile(r"[0-9a-f]{16}")
@@ -110,7 +106,8 @@ def keys_to_keep(
     owns_claim = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
     if settings.llmkube_keep_old_files or not owns_claim or pods is None:
         return None
-    serving = (container for pod in users(plan.claim, pods) for container in pod.spec.init_containers or ())
-    keys = {before, *(posixpath.basename(_directory(container)) for container in serving)}
-    keys.update(((failed and kept_keys(failed)) or "").split())
+    keys = {before, *((failed and kept_keys(failed)) or "").split()}
+    for downloader in (step for pod in users(plan.claim, pods) for step in pod.spec.init_containers or ()):
+        directory = variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")
+        keys.add(posixpath.basename(directory))
     return " ".join(sorted(key for key in keys - {plan.source.cache_key} if _KEY.fullmatch(key)))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedRule
+from app.hooks.protocol import ByName, RelatedRule, objects_of
 from app.kube import objects
 from app.kube.conditions import find, is_true
 from app.llmkube import names
@@ -79,15 +79,15 @@ class ObservedStorageClass(msgspec.Struct):
 
 
 class ModelChildren(msgspec.Struct):
-    jobs: ByName[DownloadJob] = msgspec.field(name="Job.batch/v1", default=None)
-    claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
+    jobs: ByName[DownloadJob] = objects_of("Job.batch/v1")
+    claims: ByName[objects.ObservedClaim] = objects_of("PersistentVolumeClaim.v1")
 
 
 class ModelRelated(msgspec.Struct):
-    claims: ByName[objects.ObservedClaim] = msgspec.field(name="PersistentVolumeClaim.v1", default=None)
-    pods: ByName[ModelPod] = msgspec.field(name="Pod.v1", default=None)
-    nodes: ByName[ObservedNode] = msgspec.field(name="Node.v1", default=None)
-    classes: ByName[ObservedStorageClass] = msgspec.field(name="StorageClass.storage.k8s.io/v1", default=None)
+    claims: ByName[objects.ObservedClaim] = objects_of("PersistentVolumeClaim.v1")
+    pods: ByName[ModelPod] = objects_of("Pod.v1")
+    nodes: ByName[ObservedNode] = objects_of("Node.v1")
+    classes: ByName[ObservedStorageClass] = objects_of("StorageClass.storage.k8s.io/v1")
 
 
 def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
@@ -101,7 +101,7 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
     if source_claim(model.spec):
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
     elif settings.watch_pods and default.job:
-        selector = {"matchLabels": names.model_pod_labels(model.metadata.name)}
+        selector = {"matchLabels": {names.LABEL_MODEL: model.metadata.name}}  # downloading or serving
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
         rules.append(RelatedRule("v1", "nodes", label_selector={}))
@@ -112,7 +112,6 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
 
 
 def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMeta) -> bool:
-    """Return whether the claim belongs to an earlier Model of the same name."""
     owners = claim.metadata.owner_references or ()
     return any(
         owner.controller
@@ -125,12 +124,9 @@ def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMe
 
 def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
     """Return the running pods that mount a claim, which delay its deletion."""
-    return [pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed") and _mounts(pod, claim)]
-
-
-def _mounts(pod: ModelPod, claim: str) -> bool:
-    mounted = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
-    return any(source is not None and source.claim_name == claim for source in mounted)
+    volume = PodVolume(ClaimVolume(claim))
+    running = (pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed"))
+    return [pod for pod in running if volume in (pod.spec.volumes or ())]
 
 
 def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:

@@ -52,8 +52,10 @@ def plan(
     """
     source = source_of(spec)
     metal = accelerator(spec) == METAL
-    model_download = _download(metadata, spec, source, settings) if source.is_file and not metal else None
-    second = names.second_claim_name(metadata.name, metadata.uid) if taken else ""
+    fetched = download(spec, source, metadata.namespace, metadata.name, settings)
+    by_pods = not fetched.cached or is_by_pods(metadata, source)  # without a cache, or on request (LK-2.9)
+    model_download = fetched if source.is_file and not metal and not by_pods else None
+    second = names.claim_name(metadata.name, metadata.uid) if taken else ""
     claim = cache_claim(metadata.name, second, operator_claim, settings) if model_download else ""
     makes_claim = claim in (second, names.claim_name(metadata.name)) and claim != ""
     return ModelPlan(
@@ -75,12 +77,6 @@ def plan(
 def _job(model: str, source: Source, fetched: Download, second_claim: str) -> str:
     more = [*source.files, *([f"Secret {fetched.secret}"] if fetched.secret else [])]
     return names.job_name(model, source.cache_key, "\n".join([source.text, *more]), fetched.sha256, second_claim)
-
-
-def _download(metadata: ObservedMeta, spec: ModelSpec, source: Source, settings: Settings) -> Download | None:
-    """Return the download of the Job; ``None`` if pods download: without a cache, or on request (LK-2.9)."""
-    fetched = download(spec, source, metadata.namespace, metadata.name, settings)
-    return fetched if fetched.cached and not is_by_pods(metadata, source) else None
 
 
 def accelerator(spec: ModelSpec) -> str:
@@ -129,7 +125,7 @@ def refusal(spec: ModelSpec, settings: Settings) -> str:
     if source.kind is not SourceClass.LOCAL or accelerator(spec) == METAL:
         return ""
     path, listed = _normal(source.path), settings.llmkube_allowed_host_paths
-    if any(_below(path, _normal(root)) for root in listed):
+    if path != "/" and any(path.startswith(_normal(root).rstrip("/") + "/") for root in listed):
         return ""
     return (
         f"path {path} is not below a directory that the operator of this cluster allows "
@@ -140,7 +136,3 @@ def refusal(spec: ModelSpec, settings: Settings) -> str:
 def _normal(path: str) -> str:
     """Resolve ``.``, ``..`` and repeated slashes, two leading ones included, which POSIX treats differently."""
     return posixpath.normpath("/" + path.lstrip("/"))
-
-
-def _below(path: str, root: str) -> bool:
-    return path.startswith(root.rstrip("/") + "/") and path != "/"

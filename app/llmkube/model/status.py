@@ -45,8 +45,6 @@ class ModelObservation:
     """Pods of services that download the Model's file themselves when it changes (``OnChange``)."""
     claim: ObservedClaim | None
     """The claim of the source, or the one that the Job fills."""
-    refreshes: bool
-    """Serving pods may download again: their report replaces the Job's."""
     binds_late: bool
     """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
     nodes: Sequence[ObservedNode] | None
@@ -69,7 +67,6 @@ class PhaseOutcome:
 
 
 def outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
-    """Return the phase by the class of the source."""
     if observed.problem:
         problem = observed.problem
         return PhaseOutcome(ModelPhase.FAILED, ModelReason(problem.reason), problem.text, (problem,))
@@ -78,18 +75,18 @@ def outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, 
     if plan.download is not None:
         return _job_outcome(plan, observed, previous, now)
     if plan.source.kind is SourceClass.REPOSITORY:
-        message = f"the serving runtime fetches {plan.source.repository} when it starts"
-        return PhaseOutcome(ModelPhase.READY, ModelReason.RUNTIME_RESOLVED, message)
-    if plan.metal and plan.source.kind is SourceClass.LOCAL:
-        return PhaseOutcome(
-            ModelPhase.READY, ModelReason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk"
+        return _ready(
+            ModelReason.RUNTIME_RESOLVED, f"the serving runtime fetches {plan.source.repository} when it starts"
         )
-    who = (
-        "the metal agent fetches the file into its own store"
-        if plan.metal
-        else "each pod fetches the file when it starts"
-    )
-    return PhaseOutcome(ModelPhase.READY, ModelReason.WORKLOAD_RESOLVED, who)
+    if not plan.metal:
+        return _ready(ModelReason.WORKLOAD_RESOLVED, "each pod fetches the file when it starts")
+    if plan.source.kind is SourceClass.LOCAL:
+        return _ready(ModelReason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
+    return _ready(ModelReason.WORKLOAD_RESOLVED, "the metal agent fetches the file into its own store")
+
+
+def _ready(reason: ModelReason, message: str) -> PhaseOutcome:
+    return PhaseOutcome(ModelPhase.READY, reason, message)
 
 
 def _claim_outcome(plan: ModelPlan, observed: ModelObservation) -> PhaseOutcome:
@@ -100,25 +97,23 @@ def _claim_outcome(plan: ModelPlan, observed: ModelObservation) -> PhaseOutcome:
         message = f"PersistentVolumeClaim {name} does not exist in namespace {plan.namespace}"
         return PhaseOutcome(ModelPhase.FAILED, ModelReason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
     if cause is None:
-        return PhaseOutcome(
-            ModelPhase.READY, ModelReason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}"
-        )
+        return _ready(ModelReason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
     phase = claim.status.phase if claim is not None else ""
     if observed.binds_late and phase in ("", "Pending"):
         message = f"PersistentVolumeClaim {name} gets its volume with the first pod that uses it"
-        return PhaseOutcome(ModelPhase.READY, ModelReason.PVC_MODEL_READY, message)
+        return _ready(ModelReason.PVC_MODEL_READY, message)
     message = f"PersistentVolumeClaim {name} is {phase or 'new'}, not Bound"
     return PhaseOutcome(ModelPhase.PENDING, ModelReason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
 
 
 def _job_outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
     job = observed.job
+    missing = [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
     if job is None:
-        return _unobserved(plan, observed, previous, now)
+        causes = tuple(_absent([f"Job {plan.job}", *missing], plan, previous, now))
+        return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
     if complete(job):
-        return PhaseOutcome(
-            ModelPhase.READY, ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}"
-        )
+        return _ready(ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
         reason = ModelReason.COPY_FAILED if plan.copies else ModelReason.DOWNLOAD_FAILED
@@ -128,27 +123,14 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelSta
         return PhaseOutcome(ModelPhase.FAILED, reason, ready_message(causes), causes, wait)
     if plan.copies and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
-        return PhaseOutcome(
-            ModelPhase.FAILED,
-            ModelReason.COPY_FAILED,
-            text,
-            (Cause(Stage.MODEL, text, ModelReason.COPY_FAILED),),
-            WATCH_SECONDS,
-        )
+        cause = Cause(Stage.MODEL, text, ModelReason.COPY_FAILED)
+        return PhaseOutcome(ModelPhase.FAILED, ModelReason.COPY_FAILED, text, (cause,), WATCH_SECONDS)
     doing = "copies" if plan.copies else "downloads"
     running = Cause(Stage.MODEL, f"Job {job.metadata.name} {doing} the file", _started(plan))
-    causes = (running, *last_failure(observed.pods), *_absent(_missing_claim(plan, observed), plan, previous, now))
-    causes += tuple(holdups(job, observed.pods, observed.claim, now))
+    causes = (running, *last_failure(observed.pods), *_absent(missing, plan, previous, now))
+    unbound = claim_cause(plan.claim, observed.claim) if observed.claim is not None else None
+    causes += (*([unbound] if unbound else ()), *_without_pods(job, now), *job_causes(job, observed.pods))
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
-
-
-def _unobserved(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
-    causes = tuple(_absent([f"Job {plan.job}", *_missing_claim(plan, observed)], plan, previous, now))
-    return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
-
-
-def _missing_claim(plan: ModelPlan, observed: ModelObservation) -> list[str]:
-    return [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
 
 
 def _absent(missing: Sequence[str], plan: ModelPlan, previous: ModelStatus, now: datetime) -> list[Cause]:
@@ -185,12 +167,6 @@ def _started(plan: ModelPlan) -> ModelReason:
 # Causes for which a Job has neither completed nor failed: its claim, its pods, or missing pods.
 
 
-def holdups(job: ObservedJob, pods: Sequence[ObservedPod], claim: ObservedClaim | None, now: datetime) -> list[Cause]:
-    """Return the observed causes. The caller handles an absent claim, as it knows since when."""
-    unbound = claim_cause(claim.metadata.name, claim) if claim is not None else None
-    return [*([unbound] if unbound else ()), *_without_pods(job, now), *job_causes(job, pods)]
-
-
 def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
     """Yield the cause of a Job without pods, which its counts show; only its events have the reason of a rejection."""
     name, status = job.metadata.name, job.status
@@ -213,10 +189,7 @@ def last_failure(pods: Sequence[ObservedPod]) -> Iterator[Cause]:
 def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
     """Return whether a scheduled pod waits too long for its containers: a missing hostPath file has no exit code."""
     for pod in pods:
-        scheduled = next(
-            (c for c in pod.status.conditions or () if c.type == "PodScheduled" and c.status == "True"), None
-        )
-        age = seconds_since(scheduled.last_transition_time, now) if scheduled else None
+        age = seconds_since(since(pod.status.conditions, "PodScheduled", "True"), now)
         waits = [s.state.waiting for s in pod.status.container_statuses or ()]
         if age is not None and age >= MOUNT_SECONDS and any(w and w.reason == "ContainerCreating" for w in waits):
             return True
@@ -238,40 +211,31 @@ def status(
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
     has_path = ready or previous.cache_key == key or plan.source.kind is not SourceClass.PVC
     has_path = has_path and outcome.reason is not ModelReason.SOURCE_NOT_ALLOWED
+    if plan.source.kind is SourceClass.PVC:
+        place, size = plan.source.mounted_path, ""
+    else:  # the size as upstream has it: 0 without a Job
+        place, size = (plan.download.path, base.size) if plan.download else ("", "0")
     conditions = _conditions(metadata, outcome, () if observed.problem else observed.notes, previous, now)
     fresh = msgspec.structs.replace(
         base,
         phase=outcome.phase.value,
         cache_key=key if has_path else "",
         cache_claim=plan.second_claim if has_path else "",
-        path=_path(plan) if has_path else "",
-        size=_size(plan, base),
+        path=place if has_path else "",
+        size=size,
         staged_files=list(plan.source.files) if ready else base.staged_files,
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),
     )
     if plan.download is not None and observed.job is not None and complete(observed.job):
-        fresh = _with_report(fresh, observed)
+        fresh = _with_report(fresh, observed, refreshes=plan.download.refresh)
     quantization = plan.quantization or (fresh.gguf.quantization if fresh.gguf else "")
     return stamp(msgspec.structs.replace(fresh, quantization=quantization), previous, now)
 
 
-def _path(plan: ModelPlan) -> str:
-    if plan.source.kind is SourceClass.PVC:
-        return plan.source.mounted_path
-    return plan.download.path if plan.download else ""
-
-
-def _size(plan: ModelPlan, kept: ModelStatus) -> str:
-    """Return the size, as upstream: empty for a claim, 0 without a Job, else the reported size."""
-    if plan.source.kind is SourceClass.PVC:
-        return ""
-    return kept.size if plan.download else "0"
-
-
-def _with_report(status: ModelStatus, observed: ModelObservation) -> ModelStatus:
+def _with_report(status: ModelStatus, observed: ModelObservation, *, refreshes: bool) -> ModelStatus:
     """Add the report of the file: the Job's, or the latest of the pods that downloaded it again."""
-    known_from_pods = observed.refreshes and status.sha256
+    known_from_pods = refreshes and status.sha256
     latest = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
     if latest is None:
         return status
@@ -305,27 +269,25 @@ def _conditions(
     """Build upstream's three conditions and ``Ready``, which has the notes. Former ones become False."""
     conditions = Conditions(previous.conditions, metadata.generation, now)
     reason, message = outcome.reason, outcome.message
-    if outcome.phase is ModelPhase.READY:
-        for type_ in (ModelCondition.PROGRESSING, ModelCondition.DEGRADED):
-            if (old := conditions.get(type_)) and old.status != "False":
-                conditions.set(type_, False, ModelReason.SUPERSEDED, "the Model is ready")
-        conditions.set(ModelCondition.AVAILABLE, True, reason, message)
-    else:
-        failed = outcome.phase is ModelPhase.FAILED
-        _set_if_present(conditions, ModelCondition.AVAILABLE, reason, message)
-        if failed:
-            conditions.set(ModelCondition.DEGRADED, True, reason, message)
-            _set_if_present(conditions, ModelCondition.PROGRESSING, reason, message)
+    ready, failed = outcome.phase is ModelPhase.READY, outcome.phase is ModelPhase.FAILED
+    over = (ModelReason.SUPERSEDED, "the Model is ready") if ready else (reason, message)
+    states = {
+        ModelCondition.AVAILABLE: ready,
+        ModelCondition.PROGRESSING: not ready and not failed,
+        ModelCondition.DEGRADED: failed,
+    }
+    for type_, holds in states.items():
+        if holds:
+            conditions.set(type_, True, reason, message)
         else:
-            conditions.set(ModelCondition.PROGRESSING, True, reason, message)
-            _set_if_present(conditions, ModelCondition.DEGRADED, reason, message)
+            _set_if_present(conditions, type_, *over)
     if metadata.deletion_timestamp:
         conditions.set(ModelCondition.READY, False, ModelReason.TERMINATING, "the Model is being deleted")
-    elif outcome.phase is ModelPhase.READY:
+    elif ready:
         conditions.set(ModelCondition.READY, True, reason, "; ".join([message, *notes]))
     else:
         causes = ordered(outcome.causes)
-        why = reason if outcome.phase is ModelPhase.FAILED else ready_reason(causes)
+        why = reason if failed else ready_reason(causes)
         conditions.set(ModelCondition.READY, False, why, "; ".join([ready_message(causes), *notes]))
     return conditions
 

@@ -9,19 +9,10 @@ from app.kube.base import Json
 from app.kube.desired import Job
 from app.kube.objects import ObservedClaim
 from app.llmkube import names
+from app.llmkube.model import observed
 from app.llmkube.model import status as judge
 from app.llmkube.model.children import claim, job, keys_to_keep, size_problem
-from app.llmkube.model.observed import (
-    DownloadJob,
-    ModelChildren,
-    ModelRelated,
-    attempts,
-    fetching,
-    going,
-    is_earlier_models,
-    kept_keys,
-    pods_of,
-)
+from app.llmkube.model.observed import DownloadJob, ModelChildren, ModelRelated
 from app.llmkube.model.plan import ModelPlan, operator_claim, plan
 from app.llmkube.model.status import ModelObservation
 from app.llmkube.model.types import Model, ModelReason, ModelStatus
@@ -33,56 +24,52 @@ Request = SyncRequest[ModelChildren, ModelRelated]
 
 
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
-    related = request.related
-    shared = get(related.claims, operator_claim(model.spec, settings), model.metadata.namespace)
-    model_plan = _plan(model, shared is not None, request.children, related, settings)
-    observed = _observe(model_plan, request.children, related, model.status, settings)
-    outcome = judge.outcome(model_plan, observed, model.status, now)
-    status = judge.status(model_plan, model.metadata, observed, outcome, model.status, now)
+    model_plan = _plan(model, request, settings)
+    observation = _observe(model_plan, model, request, settings)
+    outcome = judge.outcome(model_plan, observation, model.status, now)
+    status = judge.status(model_plan, model.metadata, observation, outcome, model.status, now)
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, keep(request.children))
-    fetching_job = _job(model_plan, observed, related, model.status, settings, now)
-    children = _children(model_plan, observed, request, fetching_job, settings)
-    return SyncResponse(status, children, outcome.resync)
+    if observation.problem:
+        return SyncResponse(status, keep(request.children), outcome.resync)
+    desired = _job(model_plan, observation, model.status, request.related, settings, now)
+    return SyncResponse(status, _children(model_plan, request, desired, settings), outcome.resync)
 
 
-def _plan(model: Model, shared: bool, children: ModelChildren, related: ModelRelated, settings: Settings) -> ModelPlan:
+def _plan(model: Model, request: Request, settings: Settings) -> ModelPlan:
     """Return the plan, with a claim of another name if the plain one is an earlier Model's, or as chosen before."""
-    metadata = model.metadata
+    metadata, children, related = model.metadata, request.children, request.related
+    shared = get(related.claims, operator_claim(model.spec, settings), metadata.namespace) is not None
     default = plan(metadata, model.spec, shared, settings)
     if not default.makes_claim:
         return default
     second = plan(metadata, model.spec, shared, settings, taken=True)
-    chosen = get(children.claims, second.claim, second.namespace) or attempts(sorted_values(children.jobs), second.job)
+    chosen = get(children.claims, second.claim, second.namespace)
     plain = get(related.claims, default.claim, default.namespace)
-    return second if chosen or (plain and is_earlier_models(plain, metadata)) else default
+    is_taken = plain is not None and observed.is_earlier_models(plain, metadata)
+    return second if chosen or is_taken or observed.attempts(sorted_values(children.jobs), second.job) else default
 
 
-def _observe(
-    plan: ModelPlan, children: ModelChildren, related: ModelRelated, previous: ModelStatus, settings: Settings
-) -> ModelObservation:
-    attempted = [
-        item for item in attempts(sorted_values(children.jobs), plan.job) if not item[1].metadata.deletion_timestamp
-    ]
-    attempt, current = attempted[0] if attempted else (1, None)
+def _observe(plan: ModelPlan, model: Model, request: Request, settings: Settings) -> ModelObservation:
+    children, related, pods = request.children, request.related, sorted_values(request.related.pods)
+    attempts = observed.attempts(sorted_values(children.jobs), plan.job)
+    remaining = (item for item in attempts if not item[1].metadata.deletion_timestamp)
+    attempt, current = next(remaining, (1, None))
     if plan.source.kind is SourceClass.PVC:
         claim = get(related.claims, plan.source.claim, plan.namespace)
     else:
         claim = get(children.claims if plan.makes_claim else related.claims, plan.claim, plan.namespace)
-    storage_class = (claim.spec.storage_class_name if claim else None) or ""
-    bound_by = get(related.classes, storage_class)
+    bound_by = get(related.classes, (claim.spec.storage_class_name if claim else None) or "")
+    refreshed = plan.download.path if plan.download and plan.download.refresh else ""
     return ModelObservation(
         job=current,
         attempt=attempt,
-        pods=pods_of(names.attempt_name(plan.job, attempt), sorted_values(related.pods)) if plan.job else (),
-        serving=fetching(plan.download.path, sorted_values(related.pods))
-        if plan.download and plan.download.refresh
-        else (),
-        refreshes=plan.download is not None and plan.download.refresh,
+        pods=observed.pods_of(names.attempt_name(plan.job, attempt), pods) if plan.job else (),
+        serving=observed.fetching(refreshed, pods) if refreshed else (),
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else sorted_values(related.nodes),
-        problem=_problem(plan, current, claim, previous, settings),
+        problem=_problem(plan, current, claim, model.status, settings),
         notes=tuple(_notes(plan, claim, related)),
     )
 
@@ -91,9 +78,9 @@ def _notes(plan: ModelPlan, claim: ObservedClaim | None, related: ModelRelated) 
     """Yield notes about the Model's claims, and about a source that a new Model could not have."""
     plain, pods = get(related.claims, names.claim_name(plan.name), plan.namespace), sorted_values(related.pods)
     if plan.second_claim and plain is not None:
-        yield f"the claim of an earlier Model of this name: {going(plain.metadata.name, pods)}"
+        yield f"the claim of an earlier Model of this name: {observed.going(plain.metadata.name, pods)}"
     if claim is not None and claim.metadata.deletion_timestamp:
-        yield going(claim.metadata.name, pods)
+        yield observed.going(claim.metadata.name, pods)
     if plan.refused:
         yield f"a new Model could not be made: {plan.refused}"
 
@@ -111,38 +98,27 @@ def _problem(
 
 def _job(
     plan: ModelPlan,
-    observed: ModelObservation,
-    related: ModelRelated,
+    observation: ModelObservation,
     previous: ModelStatus,
+    related: ModelRelated,
     settings: Settings,
     now: datetime,
 ) -> Job | None:
     """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
     if plan.download is None:
         return None
-    current = observed.job
-    if current is not None and not judge.retry_due(current, observed.attempt, previous, now):
-        return job(plan, plan.download, observed.attempt, kept_keys(current), settings)
+    current, attempt = observation.job, observation.attempt
+    if current is not None and not judge.retry_due(current, attempt, previous, now):
+        return job(plan, plan.download, attempt, observed.kept_keys(current), settings)
     pods = None if related.pods is None else sorted_values(related.pods)
     keys = keys_to_keep(plan, previous.cache_key, current, pods, settings)
-    return job(plan, plan.download, observed.attempt + (current is not None), keys, settings)
+    return job(plan, plan.download, attempt + (current is not None), keys, settings)
 
 
-def _children(
-    plan: ModelPlan,
-    observed: ModelObservation,
-    request: Request,
-    desired: Job | None,
-    settings: Settings,
-) -> Sequence[Json]:
+def _children(plan: ModelPlan, request: Request, desired: Job | None, settings: Settings) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
-    if observed.problem:
-        return keep(request.children)
-    children: list[object] = [
-        keep_child(child) for child in sorted_values(request.children.claims) if child.metadata.name != plan.claim
-    ]
+    others = (child for child in sorted_values(request.children.claims) if child.metadata.name != plan.claim)
+    kept = [keep_child(child) for child in others]
     if desired is None:
-        return as_json(children, request)
-    if plan.makes_claim:
-        children.append(claim(plan, settings))
-    return as_json([*children, desired], request)
+        return as_json(kept, request)
+    return as_json([*kept, *([claim(plan, settings)] if plan.makes_claim else []), desired], request)

@@ -33,6 +33,10 @@ SOURCE_PATTERN = pattern(
 )
 r"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
 
+TO_AGENT = passed_through("to the agent, on metal only")
+COMPARED = honoured("compared with what the model needs; GPUs are requested by number")
+_BY_PODS = honoured("pods of the cluster")
+
 
 class Sharding(KubeModel):
     """The split of a model over several GPUs."""
@@ -78,7 +82,7 @@ _ONE_CLAIM = Rules(
         "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
         "each claim must set either resourceClaimName or resourceClaimTemplateName",
         lambda claims: all((c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims),
-    ),
+    )
 )
 
 
@@ -95,16 +99,16 @@ class GPU(KubeModel):
 
     enabled: Annotated[bool | None, NO_EFFECT] = None
     """No effect: whether a GPU is requested is decided by the counts alone."""
-    count: Annotated[Int32 | None, honoured("pods of the cluster")] = Field(default=None, ge=0, le=8)
+    count: Annotated[Int32 | None, _BY_PODS] = Field(default=None, ge=0, le=8)
     """GPUs per pod. When above 0 it wins over the service's resources.gpu."""
-    memory: Annotated[str, honoured("compared with what the model needs; GPUs are requested by number")] = ""
+    memory: Annotated[str, COMPARED] = ""
     """Memory of one GPU as a quantity, such as 24Gi. It is compared with what the model needs; GPUs are requested by
     number."""
     vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = "nvidia"
     """Maker of the GPU; with the accelerator it decides which resource is requested."""
-    resource_name: Annotated[str, honoured("pods of the cluster")] = Field(default="", pattern=EXTENDED_RESOURCE)
+    resource_name: Annotated[str, _BY_PODS] = Field(default="", pattern=EXTENDED_RESOURCE)
     """Extended resource that is requested, such as nvidia.com/mig-1g.10gb. It wins over the vendor's."""
-    toleration_key: Annotated[str, honoured("pods of the cluster")] = Field(default="", pattern=EXTENDED_RESOURCE)
+    toleration_key: Annotated[str, _BY_PODS] = Field(default="", pattern=EXTENDED_RESOURCE)
     """Taint that pods with a GPU tolerate. Absent: the name of the requested resource."""
     runtime: Annotated[Literal["vulkan", "rocm"] | None, honoured("runtime llamacpp, vendor amd")] = None
     """Interface by which llama.cpp reaches an AMD GPU: devic.es/dri-render is requested, and a service without an image
@@ -126,9 +130,9 @@ class Hardware(KubeModel):
     """Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster."""
     gpu: GPU | None = None
     """GPUs of each pod."""
-    memory_budget: Annotated[str, passed_through("to the agent, on metal only")] = ""
+    memory_budget: Annotated[str, TO_AGENT] = ""
     """Maximum memory of the process on a metal host, as a quantity. No effect inside the cluster."""
-    memory_fraction: Annotated[float | None, passed_through("to the agent, on metal only")] = None
+    memory_fraction: Annotated[float | None, TO_AGENT] = None
     """Share of a metal host's memory that the process may take, above 0 and at most 1. No effect inside the cluster or
     beside memoryBudget."""
 
@@ -282,7 +286,7 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     path: Annotated[str, Meta(description="Path of the file inside a serving pod.")] = ""
     staged_files: Annotated[
         list[str], Meta(description="Files that were fetched of a repository or below a prefix.")
-    ] = msgspec.field(default_factory=list)
+    ] = []
     cache_key: Annotated[str, Meta(description="Directory of the file in the model cache.")] = ""
     cache_claim: Annotated[
         str, Meta(description="PersistentVolumeClaim of the file, where the claim <name>-cache is an earlier Model's.")
@@ -301,9 +305,7 @@ class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     ] = False
     gguf: Annotated[GGUF | None, Meta(description="Metadata of the GGUF file, if known.")] = None
     last_updated: Annotated[DateTime | None, Meta(description="When another field of this status last changed.")] = None
-    conditions: Annotated[list[Condition], Meta(description="What is true of the Model, by type.")] = msgspec.field(
-        default_factory=list
-    )
+    conditions: Annotated[list[Condition], Meta(description="What is true of the Model, by type.")] = []
 
 
 Model = Resource[ModelSpec, ModelStatus]

@@ -59,6 +59,8 @@ class Flag:
     """Advice to a user whose value the engine does not accept."""
     choices: tuple[str, ...] = ()
     """Values that the field's type lists."""
+    positive: bool = False
+    """The server ends at once with a number below 1, which the schema accepts."""
     governs_block: bool = False
     """The fields beside it have no effect where ``extraArgs`` set it."""
 

@@ -11,8 +11,7 @@ from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.plan import amd_device
 from app.llmkube.model.types import Hardware, ModelSpec, layers
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, memory_use, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
@@ -27,14 +26,14 @@ MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr"
 
 def arguments(serving: Serving) -> list[str]:
     """Build the command line in the order of the table in LK-3.5.1."""
-    spec = serving.spec
+    spec, rope = serving.spec, serving.spec.rope_scaling
     return [
         *_model(serving),
         *serving.listen(),
         *flag("--port", serving.port),
         *_gpu(serving),
         *serving.options(spec, "context_size"),
-        *_rope(serving),
+        *([] if rope is None or serving.has("--rope-scaling") else serving.options(rope)),
         *([] if serving.has("--parallel") else serving.options(spec, "parallel_slots")),
         *serving.options(spec, "flash_attention", "jinja"),
         *serving.options(spec, "cache_type_k", "cache_type_v", "cache_type_custom_k", "cache_type_custom_v"),
@@ -44,7 +43,7 @@ def arguments(serving: Serving) -> list[str]:
         *_reasoning(serving),
         *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
         *serving.options(spec, "metadata_overrides"),
-        *_purpose(serving),
+        *(item for flags in _PURPOSES.get(spec.mode, ()) if not serving.has(flags[0]) for item in flags),
         *spec.extra_args,
         *switch("--metrics", "--metrics" not in spec.extra_args),
     ]
@@ -70,18 +69,14 @@ def _gpu(serving: Serving) -> list[str]:
     offload = flag("--n-gpu-layers", offloaded if offloaded > 0 else ALL_LAYERS)
     if serving.gpus == 1:
         return offload
-    mode = split_mode(serving)
+    sharding = serving.gpu.sharding if serving.gpu else None
+    mode = _SPLIT_MODES.get(sharding.strategy if sharding else "", "layer")
     ratios = [] if mode == "none" else flag("--tensor-split", tensor_split(serving))
     return [*offload, "--split-mode", mode, *ratios]
 
 
 _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
-
-
-def split_mode(serving: Serving) -> str:
-    """Return ``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
-    sharding = serving.gpu.sharding if serving.gpu else None
-    return _SPLIT_MODES.get(sharding.strategy if sharding else "", "layer")
+"""``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
 
 
 def tensor_split(serving: Serving) -> str:
@@ -97,11 +92,6 @@ def tensor_split(serving: Serving) -> str:
 def _share(entry: str) -> int:
     span = layers(entry)
     return span[1] - span[0] + 1 if span else 0
-
-
-def _rope(serving: Serving) -> list[str]:
-    rope = serving.spec.rope_scaling
-    return [] if rope is None or serving.has("--rope-scaling") else serving.options(rope)
 
 
 _SPECULATION_ALIASES = {"draft": "draft-simple", "mtp": "draft-mtp", "disabled": "none"}
@@ -145,11 +135,6 @@ _PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def _purpose(serving: Serving) -> list[str]:
-    purpose = _PURPOSES.get(serving.spec.mode, ())
-    return [item for flags in purpose if not serving.has(flags[0]) for item in flags]
-
-
 def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
     if lacks_model(spec):
         text = "skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out"
@@ -177,15 +162,13 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """Warn of repositories, and of GPUs that are missing or without an image (LK-V-X03, LK-V-I42, LK-V-I40)."""
+    """Warn of repositories, and of GPUs without an image (LK-V-X03, LK-V-I40)."""
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
         yield advice(SPEC.child("modelRef"), message)
         if source_of(model).revision:
             message = "the revision in the Model's source has no effect: --hf-repo takes none"
             yield advice(SPEC.child("modelRef"), message, "no-effect")
-    if spec.flash_attention and not gpus:
-        yield advice(SPEC.child("flashAttention"), "no effect without a GPU", "no-effect")
     if gpus and not spec.image and model.hardware and _is_without_image(model.hardware):
         message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
         yield advice(SPEC.child("image"), message)
@@ -200,12 +183,11 @@ def _is_without_image(hardware: Hardware) -> bool:
 
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 """Variable with which llama.cpp uses host memory once a GPU is full."""
-_MEMORY_FLAGS = ("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft")
 
 
 def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
     """Return the use of memory. The slots share one cache; layers, experts and the cache may be in host memory."""
-    gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP.flags, _MEMORY_FLAGS)
+    gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP)
     others = {
         "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
         _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
@@ -220,11 +202,7 @@ LLAMACPP = Runtime(
     name="llamacpp",
     container="llama-server",
     image=images.LLAMACPP,
-    device_images={
-        "cuda": images.LLAMACPP_CUDA,
-        "vulkan": images.LLAMACPP_VULKAN,
-        "rocm": images.LLAMACPP_ROCM,
-    },
+    device_images={"cuda": images.LLAMACPP_CUDA, "vulkan": images.LLAMACPP_VULKAN, "rocm": images.LLAMACPP_ROCM},
     port=8080,
     health=HEALTH,
     metric="llamacpp:requests_processing",
@@ -241,5 +219,6 @@ LLAMACPP = Runtime(
     mistakes=mistakes,
     draft=draft,
     draft_is_model=True,
+    memory_flags=("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft"),
     use=use,
 )

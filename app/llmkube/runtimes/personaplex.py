@@ -9,7 +9,7 @@ from app.llmkube.runtimes.runtime import Runtime, Serving, flag
 from app.llmkube.runtimes.types import PersonaPlexConfig
 
 PORT = 8998
-TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a key, and of a variable
+TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a key
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -35,6 +35,5 @@ PERSONAPLEX = Runtime(
     variables={"NO_TORCH_COMPILE": "1"},
     reads=("extraArgs", "personaPlexConfig"),
     config="personaPlexConfig",
-    token=TOKEN,
     advice=warnings,
 )

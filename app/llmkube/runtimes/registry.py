@@ -1,7 +1,6 @@
 """The runtimes by name."""
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.generic import GENERIC
 from app.llmkube.runtimes.llamacpp import LLAMACPP
 from app.llmkube.runtimes.llamacpp_router import LLAMACPP_ROUTER
 from app.llmkube.runtimes.personaplex import PERSONAPLEX
@@ -10,6 +9,14 @@ from app.llmkube.runtimes.sglang import SGLANG
 from app.llmkube.runtimes.tgi import TGI
 from app.llmkube.runtimes.vllm import VLLM
 
+GENERIC = Runtime(
+    name="generic",
+    container="inference-server",
+    port=8080,
+    arguments=lambda serving: list(serving.spec.args),
+    reads=("args",),
+)
+"""Any server: image, command and arguments are the user's (LK-3.5.5)."""
 RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, LLAMACPP_ROUTER, VLLM, TGI, SGLANG, PERSONAPLEX, GENERIC)}
 
 

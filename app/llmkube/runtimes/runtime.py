@@ -1,20 +1,21 @@
 """Runtimes: one server each, listed in the registry and in the type ``Runtime`` of the spec."""
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC
-from app.kube.field import Advice, Error, invalid
+from app.kube.field import Advice, Error, advice
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import GPU, ModelSpec
-from app.llmkube.runtimes.flag import Flag, field_flags, flags_of, is_set
+from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
-from app.workload.engine import Engine
+from app.workload.engine import Engine, engine_of
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
@@ -57,7 +58,6 @@ class Serving:
 
     @property
     def revision(self) -> list[str]:
-        """Return the flag of a repository's revision."""
         revision = "" if self.path else source_of(self.model).revision
         return flag("--revision", None if self.has("--revision") else revision)
 
@@ -135,7 +135,7 @@ class Runtime:
     not_on_metal: tuple[str, ...] | None = None
     """Fields that an agent on a Mac, which runs this server, does not read; ``None`` where it runs another one."""
     config: str = ""
-    token: str = ""
+    token: str = "HF_TOKEN"  # noqa: S105 - the name of a variable
     """Environment variable of the access token of ``config.hfTokenSecretRef``."""
     overrides: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first has no effect beside the second."""
@@ -157,6 +157,10 @@ class Runtime:
     """Its message while ``config`` is valid."""
     judge: Callable[[InferenceServiceSpec], tuple[str, str] | None] = lambda _: None
     """The condition's reason and message while ``config`` is not valid."""
+    memory_share: float = 1.0
+    """Default fraction of a GPU's memory that the server takes for weights and cache."""
+    memory_flags: tuple[str, ...] = ()
+    """Options without a field that change the use of memory."""
     use: Callable[[InferenceServiceSpec, ModelSpec], Usage] = lambda *_: Usage(unknown=UNKNOWN_USE)
     draft: Callable[[InferenceServiceSpec], str] = lambda _: ""
     """Draft model of speculative decoding, as the user wrote it; empty without one."""
@@ -229,12 +233,58 @@ def has_flag(args: Iterable[str], *spellings: str) -> bool:
     return any(arg.partition("=")[0] in spellings for arg in args)
 
 
-def not_below_one(spec: InferenceServiceSpec, config: str, *names: str) -> Iterable[Error]:
-    """Reject numbers with which the server ends at once (LK-V-I51)."""
-    options: KubeModel | None = getattr(spec, fields(InferenceServiceSpec)[config][0])
-    if options is None:
+# Consequences of a service's options: the GPU memory they require, and those that its engine rejects.
+
+
+def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[str] = ()) -> Usage:
+    """Return the use of memory that a server's options describe; ``ignored`` are paths of fields without effect."""
+    flags = runtime.flags
+    values: dict[Memory, dict[str, object]] = {kind: {} for kind in Memory}
+    for path, option, value in flag_values(spec, flags):
+        for kind in option.memory if path not in ignored else ():
+            values[kind][path] = value
+    spellings = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
+    extra = ["extraArgs"] if has_flag(spec.extra_args, *spellings, *runtime.memory_flags) else []
+    elsewhere = ", ".join([*values[Memory.HOST], *extra])
+    return Usage(
+        context=_last(values[Memory.CONTEXT]),
+        cache=(_last(values[Memory.KEYS]) or "auto", _last(values[Memory.VALUES]) or "auto"),
+        share=_last(values[Memory.SHARE]),
+        usual_share=runtime.memory_share,
+        gpus=None if extra else _last(values[Memory.GPUS]),
+        quantization=_last(values[Memory.WEIGHTS]) or "",
+        elsewhere=f"{elsewhere} may keep a part of it in host memory" if elsewhere else "",
+        more=", ".join([*values[Memory.MORE], *extra]),
+    )
+
+
+def _last(values: Mapping[str, object]) -> Any:
+    return next(reversed(list(values.values())), None)
+
+
+def service_engine(spec: InferenceServiceSpec, default_image: str) -> Engine | None:
+    """Return the engine of a service's image; ``None`` if it is unknown, or a command starts something else."""
+    return None if spec.command else engine_of(spec.image or default_image)
+
+
+def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
+    """Warn of options and values that the engine rejects, which are left out or renamed (LK-V-I77)."""
+    engine = service_engine(spec, runtime.image)
+    if engine is None:
         return
-    for name in names:
-        value = getattr(options, fields(type(options))[name][0])
-        if value is not None and value < 1:
-            yield invalid(SPEC.child(config, name), value, "must be at least 1; leave it out for the server's default")
+    for name, option, value in flag_values(spec, runtime.flags):
+        accepted, field = option.accepted(value, engine), SPEC.child(*name.split("."))
+        if not engine.has(option.name):
+            yield advice(field, f"no effect: {engine} has no option {option.name}", "no-effect")
+        elif accepted is None:
+            yield advice(field, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
+        elif accepted != value:
+            yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
+    for path, argument in SPEC.child("extraArgs").each(spec.extra_args if "extraArgs" in runtime.fields else ()):
+        if not engine.knows(argument):
+            yield advice(path, f"{engine} has no option {argument.partition('=')[0]}, and ends with it")
+
+
+def _hint(option: Flag, engine: Engine) -> str:
+    values = [value for value in engine.values(option.name) if not option.choices or value in option.choices]
+    return option.hint or f"supported: {', '.join(values)}"

@@ -3,17 +3,14 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, Path, advice
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, mode, switch
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
-from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
@@ -21,13 +18,6 @@ from app.workload.parts import GPURequest
 CONFIG = SPEC.child("sglangConfig")
 DEFAULT_DRAFT_TOKENS = SGLangSpeculative.model_fields["num_draft_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
-
-
-class SGLangReason(StrEnum):
-    """Why ``SGLangSpecValid`` is false."""
-
-    SPECULATIVE_MISSING_CONFIG = "SpeculativeMissingConfig"
-    SPECULATIVE_ACCEPT_THRESHOLD_UNUSED = "SpeculativeAcceptThresholdUnused"
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -137,16 +127,9 @@ def _missing(speculative: SGLangSpeculative) -> str:
     return "" if speculative.draft_model_path else "draftModelPath"
 
 
-def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """Warn of repositories without skipModelInit, and of pods without a GPU (LK-V-X03, LK-V-I42, LK-V-X14)."""
-    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
-        message = "set it to true: the Model is a repository, which the server downloads itself"
-        yield advice(SPEC.child("skipModelInit"), message)
-    if gpus:
-        return
-    yield advice(SPEC.child("runtime"), "SGLang needs a GPU, and neither the service nor its Model asks for one")
-    if spec.sglang_config and spec.sglang_config.mem_fraction_static is not None:
-        yield advice(CONFIG.child("memFractionStatic"), "no effect without a GPU", "no-effect")
+def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int) -> Iterator[Advice]:
+    if not gpus:  # LK-V-X14
+        yield advice(SPEC.child("runtime"), "SGLang needs a GPU, and neither the service nor its Model asks for one")
 
 
 def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
@@ -164,25 +147,16 @@ def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]
 
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
-    """Return the problem of speculative decoding, if any."""
     speculative = (spec.sglang_config or SGLangConfig()).speculative or SGLangSpeculative()
     missing = _missing(speculative)
     thresholds = (speculative.accept_threshold_single, speculative.accept_threshold_acc)
     if speculative.enabled and missing:
         message = f"sglangConfig.speculative.enabled needs {missing}; speculative decoding is left out"
-        return SGLangReason.SPECULATIVE_MISSING_CONFIG, message
+        return InferenceReason.SPECULATIVE_MISSING_CONFIG, message
     if not speculative.enabled and thresholds != (None, None):
         message = "the thresholds of sglangConfig.speculative have no effect unless enabled is true"
-        return SGLangReason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message
+        return InferenceReason.SPECULATIVE_ACCEPT_THRESHOLD_UNUSED, message
     return None
-
-
-_MEMORY_FLAGS = (
-    *("--tp", "--tp-size", "--tensor-parallel-size", "--dp", "--dp-size", "--data-parallel-size"),
-    *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),
-)
-DEFAULT_SHARE = 0.8
-"""Approximate default of ``--mem-fraction-static``."""
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
@@ -190,7 +164,7 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     config = spec.sglang_config or SGLangConfig()
     speculative = config.speculative or SGLangSpeculative()
     ignored = () if speculative.enabled else ("sglangConfig.speculative.algorithm",)
-    base = memory_use(spec, SGLANG.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
+    base = memory_use(spec, SGLANG, ignored)
     copies = "further copies of the model" if (config.data_parallel_size or 1) > 1 else ""
     return replace(base, more=", ".join(filter(None, (base.more, copies))))
 
@@ -211,12 +185,16 @@ SGLANG = Runtime(
     arguments=arguments,
     reads=("extraArgs", "skipModelInit", "sglangConfig", "mode"),
     config="sglangConfig",
-    token="HF_TOKEN",  # noqa: S106 - the name of a variable
     advice=warnings,
     advice_with_model=warnings_with_model,
     parallelism=parallelism,
     condition="SGLangSpecValid",
     valid="the SGLang options fit together",
     judge=judge,
+    memory_share=0.8,  # approximately
+    memory_flags=(
+        *("--tp", "--tp-size", "--tensor-parallel-size", "--dp", "--dp-size", "--data-parallel-size"),
+        *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),
+    ),
     use=use,
 )

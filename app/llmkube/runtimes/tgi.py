@@ -7,8 +7,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import TGIConfig
 from app.workload.memory import Usage
 
@@ -44,12 +43,8 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("tgiConfig", "dtype"), message, "no-effect")
 
 
-DEFAULT_SHARE = 0.9
-"""Fraction of a GPU's memory that the server takes for weights and cache; no field changes it."""
-
-
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
-    return memory_use(spec, TGI.flags, (), DEFAULT_SHARE)
+    return memory_use(spec, TGI)
 
 
 TGI = Runtime(
@@ -65,8 +60,7 @@ TGI = Runtime(
     repositories_only=True,
     reads=("extraArgs", "tgiConfig"),
     config="tgiConfig",
-    token="HF_TOKEN",  # noqa: S106 - the name of a variable
-    errors=lambda spec: not_below_one(spec, "tgiConfig", "maxInputLength", "maxTotalTokens"),
     advice=warnings,
+    memory_share=0.9,
     use=use,
 )

@@ -1,6 +1,6 @@
 """Options of the runtimes (LK-1.5). llama.cpp's are fields of the service itself."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -26,6 +26,16 @@ Token = Annotated[
     HONOURED,
     Field(description="Key of a Secret in the same namespace whose value is the Hugging Face access token."),
 ]
+Positive = Annotated[Int32, Field(ge=1)]
+NonNegative = Annotated[Int32, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+ContextLength = Annotated[Int32, Field(ge=128)]
+"""A number of tokens."""
+_BatchedTokens = Annotated[Int32, Field(ge=512)]
+_GPUShare = Annotated[float, Field(ge=0.1, le=0.99)]
+NO_ITEMS: Any = Field(default_factory=list)
+"""Default of a list."""
+
 _KV_CACHE = Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
 KVCacheType = Annotated[
     Literal["auto", "fp8_e5m2", "fp8_e4m3"],
@@ -61,10 +71,14 @@ class VLLMConfig(KubeModel):
     """Options of vLLM."""
 
     tensor_parallel_size: Annotated[
-        Int32 | None, DEFAULTED, Flag("--tensor-parallel-size", ("-tp",), default=1, memory=(Memory.GPUS,))
+        Int32 | None,
+        DEFAULTED,
+        Flag("--tensor-parallel-size", ("-tp",), default=1, positive=True, memory=(Memory.GPUS,)),
     ] = None
     """Tensor-parallel size. Defaults to the number of GPUs of the pod."""
-    max_model_len: Annotated[Int32 | None, HONOURED, Flag("--max-model-len", memory=(Memory.CONTEXT,))] = None
+    max_model_len: Annotated[
+        Int32 | None, HONOURED, Flag("--max-model-len", positive=True, memory=(Memory.CONTEXT,))
+    ] = None
     """Maximum context length in tokens. Defaults to the model's."""
     quantization: Annotated[
         Literal["awq", "gptq", "squeezellm", "fp8", "nvfp4", "mxfp4", "compressed-tensors"] | None,
@@ -80,9 +94,7 @@ class VLLMConfig(KubeModel):
     """Lets requests with the same beginning share a part of the key-value cache."""
     enable_chunked_prefill: Annotated[bool, HONOURED, Flag("--enable-chunked-prefill")] = False
     """Computes long prompts in chunks, between other requests."""
-    max_num_batched_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-num-batched-tokens")] = Field(
-        default=None, ge=512
-    )
+    max_num_batched_tokens: Annotated[_BatchedTokens | None, HONOURED, Flag("--max-num-batched-tokens")] = None
     """Maximum number of batched tokens in one step."""
     attention_backend: Annotated[
         Literal["FLASH_ATTN", "FLASHINFER", "XFORMERS", "flashinfer", "flash_attn", "xformers", "torch_sdpa"] | None,
@@ -100,8 +112,10 @@ class VLLMConfig(KubeModel):
     ] = Field(default=None, alias="cpuOffloadGB", ge=0)
     """GiB of weights per GPU that are kept in host memory. No effect without a GPU."""
     gpu_memory_utilization: Annotated[
-        float | None, honoured("with a GPU"), Flag("--gpu-memory-utilization", needs_gpu=True, memory=(Memory.SHARE,))
-    ] = Field(default=None, ge=0.1, le=0.99)
+        _GPUShare | None,
+        honoured("with a GPU"),
+        Flag("--gpu-memory-utilization", needs_gpu=True, memory=(Memory.SHARE,)),
+    ] = None
     """Fraction of the GPU's memory that vLLM uses. No effect without a GPU."""
 
 
@@ -112,9 +126,13 @@ class TGIConfig(KubeModel):
         Literal["bitsandbytes", "gptq", "awq", "eetq"] | None, HONOURED, Flag("--quantize", memory=(Memory.WEIGHTS,))
     ] = None
     """Quantization method of the weights. Defaults to the one that the model's own configuration names."""
-    max_input_length: Annotated[Int32 | None, HONOURED, Flag("--max-input-length", ("--max-input-tokens",))] = None
+    max_input_length: Annotated[
+        Int32 | None, HONOURED, Flag("--max-input-length", ("--max-input-tokens",), positive=True)
+    ] = None
     """Maximum length of a prompt in tokens."""
-    max_total_tokens: Annotated[Int32 | None, HONOURED, Flag("--max-total-tokens", memory=(Memory.CONTEXT,))] = None
+    max_total_tokens: Annotated[
+        Int32 | None, HONOURED, Flag("--max-total-tokens", positive=True, memory=(Memory.CONTEXT,))
+    ] = None
     """Maximum length of a prompt and its answer together, in tokens."""
     dtype: Annotated[Literal["float16", "bfloat16"] | None, HONOURED, Flag("--dtype")] = None
     """Data type of weights and activations. Defaults to the model's."""
@@ -134,21 +152,17 @@ class SGLangSpeculative(KubeModel):
         str, HONOURED, Flag("--speculative-draft-model-path", ("--speculative-draft-model",))
     ] = ""
     """Draft model: a repository, or a path in the container."""
-    num_steps: Annotated[Int32 | None, HONOURED, Flag("--speculative-num-steps")] = Field(default=None, ge=1)
+    num_steps: Annotated[Positive | None, HONOURED, Flag("--speculative-num-steps")] = None
     """Number of steps of the draft model."""
-    eagle_top_k: Annotated[Int32 | None, HONOURED, Flag("--speculative-eagle-topk")] = Field(default=None, ge=1)
+    eagle_top_k: Annotated[Positive | None, HONOURED, Flag("--speculative-eagle-topk")] = None
     """Number of candidates that are followed in each step."""
-    num_draft_tokens: Annotated[Int32 | None, DEFAULTED, Flag("--speculative-num-draft-tokens")] = Field(
-        default=4, ge=1
-    )
+    num_draft_tokens: Annotated[Positive | None, DEFAULTED, Flag("--speculative-num-draft-tokens")] = 4
     """Number of draft tokens that are verified at a time."""
-    accept_threshold_single: Annotated[float | None, HONOURED, Flag("--speculative-accept-threshold-single")] = Field(
-        default=None, ge=0, le=1
+    accept_threshold_single: Annotated[Probability | None, HONOURED, Flag("--speculative-accept-threshold-single")] = (
+        None
     )
     """Minimum probability at which a single draft token is accepted."""
-    accept_threshold_acc: Annotated[float | None, HONOURED, Flag("--speculative-accept-threshold-acc")] = Field(
-        default=None, ge=0, le=1
-    )
+    accept_threshold_acc: Annotated[Probability | None, HONOURED, Flag("--speculative-accept-threshold-acc")] = None
     """Minimum accumulated probability at which draft tokens are accepted."""
 
 
@@ -164,31 +178,25 @@ class LoRAAdapter(KubeModel):
 class SGLangConfig(KubeModel):
     """Options of SGLang."""
 
-    tensor_parallel_size: Annotated[Int32 | None, DEFAULTED, Flag("--tp-size", ("--tp", "--tensor-parallel-size"))] = (
-        Field(default=None, ge=1)
-    )
+    tensor_parallel_size: Annotated[
+        Positive | None, DEFAULTED, Flag("--tp-size", ("--tp", "--tensor-parallel-size"))
+    ] = None
     """Tensor-parallel size. Defaults to the number of GPUs of the pod."""
-    expert_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--ep", ("--ep-size", "--expert-parallel-size"))] = (
-        Field(default=None, ge=1)
-    )
+    expert_parallel_size: Annotated[
+        Positive | None, HONOURED, Flag("--ep", ("--ep-size", "--expert-parallel-size"))
+    ] = None
     """Expert-parallel size of a mixture-of-experts model."""
-    data_parallel_size: Annotated[Int32 | None, HONOURED, Flag("--dp-size", ("--dp", "--data-parallel-size"))] = Field(
-        default=None, ge=1
-    )
+    data_parallel_size: Annotated[Positive | None, HONOURED, Flag("--dp-size", ("--dp", "--data-parallel-size"))] = None
     """Data-parallel size: the number of copies of the model in one pod."""
-    context_length: Annotated[Int32 | None, HONOURED, Flag("--context-length", memory=(Memory.CONTEXT,))] = Field(
-        default=None, ge=128
-    )
+    context_length: Annotated[ContextLength | None, HONOURED, Flag("--context-length", memory=(Memory.CONTEXT,))] = None
     """Maximum context length in tokens. Defaults to the model's."""
     mem_fraction_static: Annotated[
-        float | None, honoured("with a GPU"), Flag("--mem-fraction-static", needs_gpu=True, memory=(Memory.SHARE,))
-    ] = Field(default=None, ge=0.1, le=0.99)
+        _GPUShare | None, honoured("with a GPU"), Flag("--mem-fraction-static", needs_gpu=True, memory=(Memory.SHARE,))
+    ] = None
     """Fraction of the GPU's memory for weights and the key-value cache. No effect without a GPU."""
-    chunked_prefill_size: Annotated[Int32 | None, HONOURED, Flag("--chunked-prefill-size")] = Field(
-        default=None, ge=512
-    )
+    chunked_prefill_size: Annotated[_BatchedTokens | None, HONOURED, Flag("--chunked-prefill-size")] = None
     """Maximum number of tokens of a prompt that are computed in one chunk."""
-    max_running_requests: Annotated[Int32 | None, HONOURED, Flag("--max-running-requests")] = Field(default=None, ge=1)
+    max_running_requests: Annotated[Positive | None, HONOURED, Flag("--max-running-requests")] = None
     """Maximum number of requests that run at the same time."""
     quantization: Annotated[str, HONOURED, Flag("--quantization", memory=(Memory.WEIGHTS,))] = ""
     """Quantization method of the weights. Defaults to the one that the model's own configuration names."""
@@ -214,19 +222,15 @@ class SGLangConfig(KubeModel):
     """Chat template: a name that SGLang knows, or a path in the container. Defaults to the model's own."""
     speculative: SGLangSpeculative | None = None
     """Speculative decoding."""
-    lora_adapters: Annotated[list[LoRAAdapter], Flag("--lora-paths", memory=(Memory.MORE,))] = Field(
-        default_factory=list
-    )
+    lora_adapters: Annotated[list[LoRAAdapter], Flag("--lora-paths", memory=(Memory.MORE,))] = NO_ITEMS
     """LoRA adapters that are loaded with the model."""
     lora_modules: Annotated[
         list[str], defaulted("an adapter of the same name in loraAdapters wins"), Flag("--lora-paths")
-    ] = Field(default_factory=list)
+    ] = NO_ITEMS
     """LoRA adapters as name=path, or as {"name": …, "path": …} in JSON."""
-    max_lora_rank: Annotated[Int32 | None, HONOURED, Flag("--max-lora-rank")] = Field(default=None, ge=1)
+    max_lora_rank: Annotated[Positive | None, HONOURED, Flag("--max-lora-rank")] = None
     """Maximum rank of a LoRA adapter."""
-    lora_target_modules: Annotated[list[str], PASSED_THROUGH, Flag("--lora-target-modules")] = Field(
-        default_factory=list
-    )
+    lora_target_modules: Annotated[list[str], PASSED_THROUGH, Flag("--lora-target-modules")] = NO_ITEMS
     """Modules of the model that LoRA adapters change."""
     log_level: Annotated[Literal["debug", "info", "warning", "error"] | None, HONOURED, Flag("--log-level")] = None
     """Log level of SGLang."""

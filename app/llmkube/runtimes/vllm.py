@@ -2,18 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from enum import StrEnum
 from itertools import pairwise
 
 from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.options import memory_use
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, not_below_one
+from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
@@ -25,31 +22,20 @@ DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
 """The default of the API, which stored objects have whether or not the user wrote it."""
 
 
-class VLLMReason(StrEnum):
-    """Why ``VLLMSpecValid`` is false."""
-
-    SPECULATIVE_MISSING_MODEL = "SpeculativeMissingModel"
-
-
 def arguments(serving: Serving) -> list[str]:
     """Build the command line in the order of the table in LK-3.5.2. The model comes first, without a flag."""
     spec, config = serving.spec, serving.spec.vllm_config
+    is_stated = config is not None and config.tensor_parallel_size is not None  # even a 1 leaves the others idle
     return [
         serving.path or serving.source,
         *serving.listen(),
         *flag("--port", serving.port),
         *serving.revision,
         *(serving.options(config, speculative=_speculative(config, serving)) if config else []),
-        *flag("--tensor-parallel-size", automatic_parallelism(config, serving.gpus)),
+        *flag("--tensor-parallel-size", serving.gpus if serving.gpus > 1 and not is_stated else None),
         *([] if serving.has("--max-num-seqs") else serving.options(spec, "parallel_slots")),
         *spec.extra_args,
     ]
-
-
-def automatic_parallelism(config: VLLMConfig | None, gpus: int) -> int | None:
-    """Return all GPUs of the pod, unless the user sets the size: even a 1 leaves the others idle."""
-    stated = config is not None and config.tensor_parallel_size is not None
-    return gpus if gpus > 1 and not stated else None
 
 
 def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
@@ -93,18 +79,6 @@ def draft(spec: InferenceServiceSpec) -> str:
     return speculative.model if speculative.enabled else ""
 
 
-def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
-    """Warn of repositories without skipModelInit, and of options that need a GPU (LK-V-X03, LK-V-I42)."""
-    if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
-        message = "set it to true: the Model is a repository, which the server downloads itself"
-        yield advice(SPEC.child("skipModelInit"), message)
-    config = spec.vllm_config or VLLMConfig()
-    if config.cpu_offload_gb is not None and not gpus:
-        yield advice(CONFIG.child("cpuOffloadGB"), "no effect without a GPU", "no-effect")
-    if config.gpu_memory_utilization is not None and not gpus:
-        yield advice(CONFIG.child("gpuMemoryUtilization"), "no effect without a GPU", "no-effect")
-
-
 def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
     """Yield a cause if the model's parts need more GPUs than a pod has (LK-V-X05)."""
     parallel = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
@@ -121,20 +95,12 @@ def draft_problem(spec: InferenceServiceSpec) -> str:
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     problem = draft_problem(spec)
-    return (VLLMReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
-
-
-_MEMORY_FLAGS = (
-    *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
-    *("--swap-space", "--kv-offloading-size", "--enable-lora"),
-)
-DEFAULT_SHARE = 0.9
-"""Default of ``--gpu-memory-utilization``."""
+    return (InferenceReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
 
 def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     ignored = () if draft(spec) else ("vllmConfig.speculative",)
-    return memory_use(spec, VLLM.flags, _MEMORY_FLAGS, DEFAULT_SHARE, ignored)
+    return memory_use(spec, VLLM, ignored)
 
 
 VLLM = Runtime(
@@ -153,10 +119,7 @@ VLLM = Runtime(
     arguments=arguments,
     reads=("extraArgs", "skipModelInit", "vllmConfig"),
     config="vllmConfig",
-    token="HF_TOKEN",  # noqa: S106 - the name of a variable
-    errors=lambda spec: not_below_one(spec, "vllmConfig", "tensorParallelSize", "maxModelLen"),
     advice=warnings,
-    advice_with_model=warnings_with_model,
     parallelism=parallelism,
     condition="VLLMSpecValid",
     valid="the vLLM options fit together",
@@ -164,5 +127,10 @@ VLLM = Runtime(
     draft=draft,
     draft_problem=draft_problem,
     draft_of=draft_of,
+    memory_share=0.9,
+    memory_flags=(
+        *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+        *("--swap-space", "--kv-offloading-size", "--enable-lora"),
+    ),
     use=use,
 )
