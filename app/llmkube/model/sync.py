@@ -118,7 +118,7 @@ def _job(
 def _children(plan: ModelPlan, request: Request, desired: Job | None, settings: Settings) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
     others = (child for child in sorted_values(request.children.claims) if child.metadata.name != plan.claim)
-    kept = [keep_child(child) for child in others]
+    claims = [keep_child(child) for child in others]
     if desired is None:
-        return as_json(kept, request)
-    return as_json([*kept, *([claim(plan, settings)] if plan.makes_claim else []), desired], request)
+        return as_json(claims, request)
+    return as_json([*claims, *([claim(plan, settings)] if plan.makes_claim else []), desired], request)
