@@ -146,7 +146,12 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
 
 
 def tell_assumptions(command: str, manifests: Sequence[Manifest], world: options.World) -> None:
-    """Print on standard error what hooks read that no file describes: taken as given, or missing."""
+    """Print the assumptions on standard error."""
+    options.warn(command, list(assumptions(manifests, world)))
+
+
+def assumptions(manifests: Sequence[Manifest], world: options.World) -> Iterator[str]:
+    """Yield a sentence each on what hooks read that no file describes: taken as given, or missing."""
     identities = {manifest: key for manifest in manifests if (key := identity(manifest, world.namespace))}
     cluster = holding(identities, world.namespace, world.without)
     described, given, absent = set(identities.values()), set(), set()
@@ -163,9 +168,9 @@ def tell_assumptions(command: str, manifests: Sequence[Manifest], world: options
             if (key, inner) not in described
         }
     if given and INSTALLATION not in world.without:
-        options.warn(command, [f"taken as given: {_listed(given)} (--without {INSTALLATION} changes that)"])
+        yield f"taken as given: {_listed(given)} (--without {INSTALLATION} changes that)"
     if absent:
-        options.warn(command, [f"not among the files: {_listed(absent)}"])
+        yield f"not among the files: {_listed(absent)}"
 
 
 def _listed(objects: set[tuple[str, str]]) -> str:

@@ -84,18 +84,14 @@ def upgrade(parent: Parent) -> Parent:
     unchanged = msgspec.structs.replace(parent, api_version=V1ALPHA2)
     if depth_exceeds(parent.spec):
         return unchanged
-    document: Json = {"apiVersion": parent.api_version, "kind": parent.kind}
+    metadata = {"annotations": parent.metadata.annotations}
+    document: Json = {"apiVersion": parent.api_version, "kind": parent.kind, "metadata": metadata}
     try:
-        document |= {
-            "spec": orjson.loads(memoryview(parent.spec)),
-            "metadata": {"annotations": parent.metadata.annotations},
-        }
-        converted = convert(document, V1ALPHA2)
+        converted = convert({**document, "spec": orjson.loads(memoryview(parent.spec))}, V1ALPHA2)
     except (ConversionError, orjson.JSONDecodeError):
         return unchanged
-    metadata = msgspec.structs.replace(parent.metadata, annotations=converted["metadata"].get("annotations"))
-    spec = Raw(orjson.dumps(converted["spec"]))
-    return msgspec.structs.replace(unchanged, metadata=metadata, spec=spec)
+    changed = msgspec.structs.replace(parent.metadata, annotations=converted["metadata"].get("annotations"))
+    return msgspec.structs.replace(unchanged, metadata=changed, spec=Raw(orjson.dumps(converted["spec"])))
 
 
 def with_criticality(spec: Json, annotations: Mapping[str, str] | None) -> Json:

@@ -107,7 +107,6 @@ def _extended(claims: list[Json] | None, claim: Json) -> list[Json]:
 
 
 def claim_template(request: Json, names: Names, namespace: str) -> Json:
-    """Build the ResourceClaimTemplate."""
     meta = child_metadata(names.claim_template, namespace, component_labels(names.service, COMPONENT_WORKLOAD))
     spec = {"spec": {"devices": {"requests": [request]}}}
     return child(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", meta, spec=spec)

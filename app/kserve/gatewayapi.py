@@ -334,9 +334,8 @@ class HTTPRouteFilter(KubeModel):
     request_redirect: HTTPRequestRedirectFilter | None = Field(None, description="Redirects.")
     url_rewrite: HTTPURLRewriteFilter | None = Field(None, description="Rewrites the URL.")
     cors: Annotated[HTTPCORSFilter | None, _NEWER] = Field(None, description=f"Cross-origin requests; {_NEWER}.")
-    external_auth: HTTPExternalAuthFilter | None = Field(
-        None, description="External authorisation; experimental in the Gateway API."
-    )
+    external_auth: HTTPExternalAuthFilter | None = None
+    """External authorisation; experimental in the Gateway API."""
     extension_ref: LocalExtensionReference | None = Field(None, description="A filter of the implementation's own.")
 
 
@@ -376,8 +375,6 @@ def _not_at_the_end(end: str) -> Rule:
 
 
 class HTTPPathMatch(KubeModel):
-    """Which paths match."""
-
     constraints = (
         _literal("self.value.startsWith('/')", "starts with '/'", lambda value: value.startswith("/")),
         *map(_without, ("//", "/./", "/../", "%2f", "%2F", "#")),
@@ -437,9 +434,8 @@ class HTTPRouteTimeouts(KubeModel):
 
 
 class HTTPRouteRetry(KubeModel):
-    codes: list[Annotated[int, Field(ge=400, le=599)]] | None = Field(
-        None, description="Status codes after which to try again.", json_schema_extra=ATOMIC
-    )
+    codes: list[Annotated[int, Field(ge=400, le=599)]] | None = Field(None, json_schema_extra=ATOMIC)
+    """Status codes after which to try again."""
     attempts: int | None = Field(None, description="How often to try again.")
     backoff: Duration | None = Field(None, description="Shortest time between two tries.")
 

@@ -45,8 +45,10 @@ def adapters(model: LLMModelSpec | None) -> list[Adapter]:
     return sorted(listed, key=lambda adapter: adapter.name)
 
 
-def names(model: LLMModelSpec | None) -> list[str]:
-    return sorted(str(entry["name"]) for _, entry in entries(model) if entry.get("name"))
+def adapter_names(listed: object) -> list[str]:
+    """Return the names of the adapters in a list, as far as they are sound."""
+    items = listed if isinstance(listed, list) else []
+    return sorted(str(entry["name"]) for entry in items if isinstance(entry, dict) and entry.get("name"))
 
 
 def uris(model: LLMModelSpec | None) -> list[str]:

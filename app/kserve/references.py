@@ -33,28 +33,17 @@ def references(spec: Json) -> References:
     return References(
         configs=_names(find(spec, ("baseRefs",))),
         scheduler_config=(config["name"], config.get("key", "")) if config.get("name") else None,
-        accounts=tuple(dict.fromkeys(_account(spec, *side) for side in ((), ("prefill",)) if _has_pods(spec, *side))),
+        accounts=tuple(dict.fromkeys(_account(side) for side in (spec, spec.get("prefill")) if side is not None)),
         routes=_names(find(spec, ("router", "route", "http", "refs"))),
         pools=_names([find(spec, ("router", "scheduler", "pool", "ref")) or {}]),
         gateways=tuple((ref.get("namespace") or "", ref["name"]) for ref in gateways if ref.get("name")),
     )
 
 
-def adapter_names(spec: Json) -> list[str]:
-    """Return the names of the LoRA adapters, as far as they are sound."""
-    listed = find(spec, ("model", "lora", "adapters"))
-    entries = listed if isinstance(listed, list) else []
-    return sorted(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
-
-
 def _names(items: Iterable[Any] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item["name"] for item in items or () if item.get("name")))
 
 
-def _has_pods(spec: Json, *side: str) -> bool:
-    return not side or find(spec, side) is not None
-
-
-def _account(spec: Json, *side: str) -> str:
-    named = (find(spec, (*side, pod, "serviceAccountName")) for pod in ("template", "worker"))
+def _account(workload: Json) -> str:
+    named = (find(workload, (pod, "serviceAccountName")) for pod in ("template", "worker"))
     return next((name for name in named if isinstance(name, str) and name), "default")

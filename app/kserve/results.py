@@ -120,10 +120,6 @@ class ConditionLedger(Ledger[KServeCondition]):
             last_transition_time=self.time_of(type_, word),
         )
 
-    def set_all(self, types: Iterable[str], state: ConditionState) -> None:
-        for type_ in types:
-            self.set(type_, state)
-
     def set_unknown(self, type_: str) -> None:
         """Set a condition to unknown if it does not exist yet."""
         if type_ not in self._items:

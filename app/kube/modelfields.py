@@ -85,14 +85,15 @@ def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
 def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error], list[field.Advice]]:
     """Return the errors, up to :data:`MAX_ERRORS`, and warnings of everything embedded anywhere in ``value``."""
     findings = embedded.TypeCheck()
-    for where, item, shape in _embedded_values(value, path):
+    for where, item, shape in embedded_values(value, path):
         findings.check(item, shape.embedded, where, shape.optional)
         if findings.full:
             break
     return findings.errors, findings.warnings
 
 
-def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, object, FieldType]]:
+def embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, FieldType]]:
+    """Yield everything embedded anywhere in ``value``, with its path and type."""
     for alias, name, shape in _embeds(type(value)):
         item = getattr(value, name)
         if item is None:
@@ -101,7 +102,7 @@ def _embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field
             if shape.embedded:
                 yield where, part, shape
             elif isinstance(part, KubeModel):
-                yield from _embedded_values(part, where)
+                yield from embedded_values(part, where)
 
 
 def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[field.Path, object]]:

@@ -4,19 +4,8 @@ from functools import partial
 
 from app.hooks.decorator import Decorator, Label
 from app.hooks.kind import Admission, Hooks, Kind, Offline
-from app.kube.resource import (
-    AUTOSCALERS,
-    DEPLOYMENTS,
-    LEADER_WORKER_SETS,
-    PODS,
-    SERVICES,
-    ChildKind,
-    Column,
-    CustomResource,
-    RelatedKind,
-    Scale,
-    Selection,
-)
+from app.kube import resource
+from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Selection
 from app.llmaz import names
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
@@ -38,7 +27,7 @@ _AGE = Column("AGE", ".metadata.creationTimestamp", "date")
 _REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
 _STATUS = Column("STATUS", ".status.conditions[?(@.type=='Available')].reason")
 _GATEWAY = "envoy-ai-gateway"
-_SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
+_SCALE = resource.Scale(".spec.replicas", ".status.replicas", ".status.selector")
 
 _resource = partial(CustomResource, family="llmaz", version=VERSION, spec_required=False)
 
@@ -78,7 +67,7 @@ PLAYGROUND = _resource(
     status=ScaledStatus,
     columns=(Column("MODEL", ".spec.modelClaim.modelName"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
-    children=(ChildKind(INFERENCE_API, "Service", "services"), AUTOSCALERS),
+    children=(ChildKind(INFERENCE_API, "Service", "services"), resource.AUTOSCALERS),
     related=(
         RelatedKind(MODEL_API, "openmodels", use="the Service and its autoscaler"),
         RelatedKind(INFERENCE_API, "backendruntimes", use="the Service and its autoscaler"),
@@ -96,9 +85,9 @@ SERVICE = _resource(
     columns=(Column("NAME", ".metadata.name"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
     children=(
-        DEPLOYMENTS,
-        SERVICES,
-        LEADER_WORKER_SETS,
+        resource.DEPLOYMENTS,
+        resource.SERVICES,
+        resource.LEADER_WORKER_SETS,
         ChildKind(names.ENVOY_API, "Backend", "backends", component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIServiceBackend", "aiservicebackends", component=_GATEWAY),
         ChildKind(AI_GATEWAY_API, "AIGatewayRoute", "aigatewayroutes", component=_GATEWAY),
@@ -106,7 +95,7 @@ SERVICE = _resource(
     related=(
         RelatedKind(MODEL_API, "openmodels", use="the pods"),
         RelatedKind("v1", "configmaps", use="the scheduler and the namespace's settings of llmaz"),
-        PODS,
+        resource.PODS,
         RelatedKind(
             AI_GATEWAY_API, "aigatewayroutes", Selection.LABELS, "who serves the model already", component=_GATEWAY
         ),

@@ -3,18 +3,8 @@
 from functools import partial
 
 from app.hooks.kind import Admission, Hooks, Kind, Offline
-from app.kube.resource import (
-    AUTOSCALERS,
-    DEPLOYMENTS,
-    PODS,
-    SERVICES,
-    ChildKind,
-    Column,
-    CustomResource,
-    RelatedKind,
-    Scale,
-    Selection,
-)
+from app.kube import resource
+from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Selection
 from app.llmkube.inferenceservice import checks as inferenceservice_checks
 from app.llmkube.inferenceservice import observed as inferenceservice_observed
 from app.llmkube.inferenceservice import sync as inferenceservice
@@ -52,7 +42,7 @@ MODEL = _resource(
     ),
     related=(
         RelatedKind("v1", "persistentvolumeclaims", use="where the files go, and whether they can be there"),
-        PODS,
+        resource.PODS,
         RelatedKind(
             "v1", "nodes", Selection.CLUSTER, "whether a node has the accelerator; not with `LLMKUBE_WATCH_NODES=false`"
         ),
@@ -82,16 +72,16 @@ INFERENCE_SERVICE = _resource(
         Column("Endpoint", ".status.endpoint"),
         _AGE,
     ),
-    scale=Scale(".spec.replicas", ".status.replicas"),
+    scale=resource.Scale(".spec.replicas", ".status.replicas"),
     children=(
-        DEPLOYMENTS,
-        SERVICES,
-        AUTOSCALERS,
+        resource.DEPLOYMENTS,
+        resource.SERVICES,
+        resource.AUTOSCALERS,
         ChildKind(POD_MONITOR_API, "PodMonitor", "podmonitors", component="podmonitor"),
     ),
     related=(
         RelatedKind(API_VERSION, "models", use="the pods"),
-        PODS,
+        resource.PODS,
         RelatedKind("v1", "persistentvolumeclaims", use="the volumes of the pods; services with a claim"),
         RelatedKind(
             "discovery.k8s.io/v1",

@@ -20,7 +20,6 @@ BUCKET_SCHEME = "s3://"
 HUB = "https://huggingface.co"
 MAIN = "main"
 """Branch of a repository whose source names no revision."""
-METAL = "metal"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 

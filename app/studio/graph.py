@@ -25,7 +25,7 @@ from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, Obs
 from app.kube.stored import Decoder
 from app.studio.models import Edge, Graph, Node, Role, State
 from app.workload.cause import Cause, Stage
-from app.workload.pods import PodProblem, counts, pod_problems
+from app.workload.pods import counts, pod_problems
 from app.workload.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
 
 Places = Mapping[Key, tuple[str, int]]
@@ -330,7 +330,7 @@ _VARIABLES = {
 # States of objects that are not served.
 
 
-def troubled(pod: Json) -> list[PodProblem]:
+def troubled(pod: Json) -> list[Cause]:
     """Return the problem of a pod that is not ready, unless it only needs time."""
     observed = _observed(ObservedPod, pod)
     return [t for t in pod_problems(observed) if t.stage is not Stage.STARTING] if counts(observed) else []

@@ -23,7 +23,7 @@ from app.cli.manifests import ManifestError
 from app.cli.schema import json_schema
 from app.families import KINDS
 from app.studio import catalogue, models, scenes, simulation
-from app.studio.check import check
+from app.studio.check import assumptions, check
 from app.studio.compare import compare
 from app.studio.documents import Refused, Unknown
 from app.studio.live import Live
@@ -83,6 +83,7 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
         return scenes.listed()
 
     router.add_api_route("/check", check, methods=["POST"])
+    router.add_api_route("/assumptions", assumptions, methods=["POST"])
     turn = [Depends(Turn())]
     router.add_api_route("/graph", simulation.graph, methods=["POST"], dependencies=turn)
     router.add_api_route("/yaml", simulation.object_yaml, methods=["POST"], dependencies=turn)

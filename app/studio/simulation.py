@@ -47,7 +47,7 @@ class Playback:
     fast_forward: bool = False
     """True if pods go through all their phases at once, for callers that need only the final state."""
     _phases: dict[Key, PodPhase] = field(default_factory=dict)
-    _owned: dict[Key, list[Json]] = field(default_factory=dict)
+    """Those of all simulated pods."""
 
     def settle(self) -> bool:
         """Let Metacontroller call the hooks until nothing changes, and report whether anything did."""
@@ -69,7 +69,7 @@ class Playback:
 
     def pods(self, workload: Json) -> list[Json]:
         """Return the pods of a workload."""
-        return self._owned.get(key_of(workload), [])
+        return [self.cluster.objects[key] for key in map(key_of, pods_of(workload)) if key in self._phases]
 
     def advance(self) -> str:
         """Advance by half a minute, and return what happened in it."""
@@ -81,31 +81,25 @@ class Playback:
     def _advance_pods(self) -> str:
         """Create, advance and delete pods, and return what happened."""
         changes: dict[str, list[str]] = {}
+        obsolete = set(self._phases)
         for workload in self.workloads():
-            key = key_of(workload)
             desired = list(pods_of(workload))
-            pods = self._owned.setdefault(key, [])
-            present = {pod["metadata"]["name"]: pod for pod in pods}
-            names = [pod["metadata"]["name"] for pod in desired]
-            for gone in [pod for pod in pods if pod["metadata"]["name"] not in names]:
-                self._remove(gone)
-            pods[:] = [present.get(pod["metadata"]["name"], pod) for pod in desired]
-            for number, pod in enumerate(pods):
-                before = self._phases.get(key_of(pod))
-                after = self._next(workload, pod, number, len(pods))
+            for number, new in enumerate(desired):
+                key = key_of(new)
+                obsolete.discard(key)
+                before = self._phases.get(key)
+                pod = new if before is None else self.cluster.objects[key]
+                after = self._next(workload, pod, number, len(desired))
                 if after is not before:
                     problems = troubled(pod)
                     word = problems[0].reason if problems else after.name.lower()
                     changes.setdefault(word, []).append(pod["metadata"]["name"])
-        for key in [key for key in self._owned if key not in self.cluster.objects]:
-            for pod in self._owned.pop(key):
-                self._remove(pod)
+        self._remove(obsolete)
         return "; ".join(f"{_pods(names)}: {word}" for word, names in changes.items())
 
-    def _remove(self, pod: Json) -> None:
-        key = key_of(pod)
-        self._phases.pop(key, None)
-        self.cluster.objects.pop(key, None)
+    def _remove(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            del self._phases[key], self.cluster.objects[key]
 
     def _next(self, workload: Json, pod: Json, number: int, count: int) -> PodPhase:
         """Move a pod to its next phase, and write its status."""
@@ -162,11 +156,7 @@ class Playback:
 
     def evict(self) -> None:
         """Delete the pods of lost nodes, to be created again."""
-        for key in self.lost:
-            if (pod := self.cluster.objects.get(key)) is not None:
-                self._remove(pod)
-                pod["status"] = {}
-                pod["metadata"].pop("creationTimestamp", None)
+        self._remove(self.lost & self._phases.keys())
         self.lost.clear()
 
 

@@ -6,12 +6,11 @@ alternates between several for one problem, one is chosen, so that a message doe
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
 from app.limits import MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
-from app.workload.cause import Stage, one_line, reason_word
+from app.workload.cause import Cause, Stage, one_line, reason_word
 
 _REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
@@ -19,15 +18,6 @@ _UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zo
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
 """The command does not exist in the image, or must not be run."""
-
-
-@dataclass(frozen=True, slots=True)
-class PodProblem:
-    """A problem of a pod, without the pod's name, so that equal problems of many pods become one cause."""
-
-    stage: Stage
-    reason: str
-    text: str
 
 
 def counts(pod: ObservedPod) -> bool:
@@ -66,8 +56,11 @@ def _begun(pods: list[ObservedPod]) -> str:
     return min(pod.metadata.creation_timestamp or "" for pod in pods)
 
 
-def pod_problems(pod: ObservedPod) -> list[PodProblem]:
-    """Return the problems of one pod that is not ready; at least one."""
+def pod_problems(pod: ObservedPod) -> list[Cause]:
+    """Return the problems of one pod that is not ready; at least one.
+
+    They do not name the pod, so that equal problems of many pods become one cause.
+    """
     status = pod.status
     if status.phase == "Failed":
         return [_failed(pod)]
@@ -90,29 +83,29 @@ def failures(pod: ObservedPod) -> Iterator[str]:
             yield f"container {status.name} {_ending(ended)}"
 
 
-def _failed(pod: ObservedPod) -> PodProblem:
+def _failed(pod: ObservedPod) -> Cause:
     """Problem of a pod that will not run again: evicted, or refused by its node."""
     reason, message = pod.status.reason, one_line(pod.status.message)
     if reason.startswith("OutOf") or reason in _REFUSED_BY_NODE:
         text = f"was refused by its node ({reason}): {message}"
-        return PodProblem(Stage.SCHEDULING, reason_word(reason, "RefusedByNode"), text)
+        return Cause(Stage.SCHEDULING, text, reason_word(reason, "RefusedByNode"))
     if reason:
-        return PodProblem(Stage.CRASH, reason_word(reason, "PodFailed"), f"failed ({reason}): {message}")
-    return PodProblem(Stage.CRASH, "PodFailed", "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}")
+        return Cause(Stage.CRASH, f"failed ({reason}): {message}", reason_word(reason, "PodFailed"))
+    return Cause(Stage.CRASH, "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}", "PodFailed")
 
 
-def _unscheduled(condition: Condition) -> PodProblem:
+def _unscheduled(condition: Condition) -> Cause:
     """Problem that the scheduler reports. For volumes it has two messages: unbound, or not reachable from a node."""
     message = one_line(condition.message)
     if _NO_CLAIM.search(message):
-        return PodProblem(Stage.CLAIM, "ClaimNotFound", f"cannot be scheduled: {message}")
+        return Cause(Stage.CLAIM, f"cannot be scheduled: {message}", "ClaimNotFound")
     if _UNBOUND.search(message):
-        return PodProblem(Stage.CLAIM, "ClaimNotBound", f"cannot be scheduled, a volume claim is not bound: {message}")
+        return Cause(Stage.CLAIM, f"cannot be scheduled, a volume claim is not bound: {message}", "ClaimNotBound")
     if _UNREACHABLE.search(message):
         text = f"cannot be scheduled, no fitting node reaches its volume: {message}"
-        return PodProblem(Stage.CLAIM, "VolumeUnreachable", text)
+        return Cause(Stage.CLAIM, text, "VolumeUnreachable")
     reason = reason_word(condition.reason, "Unschedulable")
-    return PodProblem(Stage.SCHEDULING, reason, f"cannot be scheduled: {message or reason}")
+    return Cause(Stage.SCHEDULING, f"cannot be scheduled: {message or reason}", reason)
 
 
 _IMAGE_REASONS = frozenset(
@@ -129,7 +122,7 @@ _SETTING_UP = frozenset({"", "ContainerCreating", "PodInitializing"})
 _BACK_OFF = re.compile(r'^Back-off pulling image "[^"]*": (?:ErrImagePull: )?')
 
 
-def _init(status: ContainerStatus) -> PodProblem | None:
+def _init(status: ContainerStatus) -> Cause | None:
     """Problem of an init container; ``None`` if it is done or has not been started."""
     waiting, running, ended = status.state.waiting, status.state.running, status.state.terminated
     if (ended is not None and ended.exit_code == 0) or (running is not None and status.started):
@@ -141,10 +134,10 @@ def _init(status: ContainerStatus) -> PodProblem | None:
         return None if waiting.reason in _SETTING_UP else _waiting(status, waiting, "init container")
     if running is None:
         return None
-    return PodProblem(Stage.STARTING, "Initializing", f"init container {status.name} is running")
+    return Cause(Stage.STARTING, f"init container {status.name} is running", "Initializing")
 
 
-def _main(status: ContainerStatus) -> PodProblem | None:
+def _main(status: ContainerStatus) -> Cause | None:
     """Problem of a container that is not ready; ``None`` if it is ready or has no state yet."""
     if status.ready:
         return None
@@ -157,22 +150,22 @@ def _main(status: ContainerStatus) -> PodProblem | None:
     if status.state.running is None:
         return None
     if status.started is False:
-        return PodProblem(Stage.PROBE, "StartupProbe", f"container {status.name} runs, its startup probe fails so far")
-    return PodProblem(Stage.PROBE, "ReadinessProbeFailed", f"container {status.name} runs, its readiness probe fails")
+        return Cause(Stage.PROBE, f"container {status.name} runs, its startup probe fails so far", "StartupProbe")
+    return Cause(Stage.PROBE, f"container {status.name} runs, its readiness probe fails", "ReadinessProbeFailed")
 
 
-def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> PodProblem:
+def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Cause:
     """Problem of a container that could not be created."""
     message = one_line(waiting.message)
     if waiting.reason in _IMAGE_REASONS:
         words = _BACK_OFF.sub("", message)
         reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
-        return PodProblem(Stage.IMAGE, reason, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "))
+        return Cause(Stage.IMAGE, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "), reason)
     text = f"{what} {status.name} cannot be made ({waiting.reason}): {message}".rstrip(": ")
-    return PodProblem(Stage.CONFIGURATION, reason_word(waiting.reason, "CreateContainerError"), text)
+    return Cause(Stage.CONFIGURATION, text, reason_word(waiting.reason, "CreateContainerError"))
 
 
-def _crash(status: ContainerStatus, what: str) -> PodProblem | None:
+def _crash(status: ContainerStatus, what: str) -> Cause | None:
     """Problem of a container that terminated, now or before its last restart: a restart proves nothing yet.
 
     Exit code 0 alone does not count; a container that keeps exiting so is in ``CrashLoopBackOff``.
@@ -184,19 +177,19 @@ def _crash(status: ContainerStatus, what: str) -> PodProblem | None:
         return _ended_well(status, what)
     text = f"{what} {status.name} {_ending(ended)}"
     if ended.reason == "OOMKilled":
-        return PodProblem(Stage.CRASH, "OOMKilled", text)
+        return Cause(Stage.CRASH, text, "OOMKilled")
     if ended.reason in _NEVER_RAN:
-        return PodProblem(Stage.CONFIGURATION, ended.reason, text)
-    return PodProblem(Stage.CRASH, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff", text)
+        return Cause(Stage.CONFIGURATION, text, ended.reason)
+    return Cause(Stage.CRASH, text, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff")
 
 
-def _ended_well(status: ContainerStatus, what: str) -> PodProblem | None:
+def _ended_well(status: ContainerStatus, what: str) -> Cause | None:
     waiting = status.state.waiting
     if waiting is not None and waiting.reason == "CrashLoopBackOff":
         text = f"{what} {status.name} ends again and again, without an error; a server has to go on running"
-        return PodProblem(Stage.CRASH, waiting.reason, text)
+        return Cause(Stage.CRASH, text, waiting.reason)
     if status.state.terminated is not None:
-        return PodProblem(Stage.STARTING, "ContainerRestarting", f"{what} {status.name} is about to be started again")
+        return Cause(Stage.STARTING, f"{what} {status.name} is about to be started again", "ContainerRestarting")
     return None
 
 
@@ -216,42 +209,37 @@ def _ending(ended: ContainerStateTerminated) -> str:
     return f"exited with code {ended.exit_code}{why}" + (f": {message}" if message else "")
 
 
-def _otherwise(pod: ObservedPod) -> PodProblem:
+def _otherwise(pod: ObservedPod) -> Cause:
     """Problem of a pod whose containers have none."""
     status = pod.status
     if any(c.state.waiting is not None for c in status.container_statuses or ()):
-        return PodProblem(
-            Stage.STARTING,
-            "ContainerCreating",
-            "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted",
-        )
+        text = "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted"
+        return Cause(Stage.STARTING, text, "ContainerCreating")
     ready = find(status.conditions, "Ready")
     containers = status.container_statuses or ()
     if containers and all(container.ready for container in containers):
         return _held_back(pod)
     if status.phase == "Running" and ready is not None and ready.message:
-        return PodProblem(
-            Stage.PROBE, reason_word(ready.reason, "NotReady"), f"is not ready: {one_line(ready.message)}"
-        )
+        return Cause(Stage.PROBE, f"is not ready: {one_line(ready.message)}", reason_word(ready.reason, "NotReady"))
     if is_true(status.conditions, "PodScheduled"):
-        return PodProblem(Stage.STARTING, "PodStarting", "has a node and is about to start")
-    return PodProblem(Stage.STARTING, "PodPending", "waits for the scheduler")
+        return Cause(Stage.STARTING, "has a node and is about to start", "PodStarting")
+    return Cause(Stage.STARTING, "waits for the scheduler", "PodPending")
 
 
-def _held_back(pod: ObservedPod) -> PodProblem:
+def _held_back(pod: ObservedPod) -> Cause:
     """Problem of a pod whose containers are ready: a closed readiness gate, or a lost node."""
     for gate in pod.spec.readiness_gates or ():
         condition = find(pod.status.conditions, gate.condition_type)
         if condition is None or condition.status != "True":
             why = f": {one_line(condition.message)}" if condition is not None and condition.message else ""
             text = f"its containers are ready, but its readiness gate {gate.condition_type} is not{why}"
-            return PodProblem(Stage.PROBE, "ReadinessGatesNotReady", text)
+            return Cause(Stage.PROBE, text, "ReadinessGatesNotReady")
     ready = find(pod.status.conditions, "Ready")
     if ready is not None and ready.message:
         text = f"its containers are ready, but it is not: {one_line(ready.message)}"
-        return PodProblem(Stage.PROBE, reason_word(ready.reason, "NotReady"), text)
+        return Cause(Stage.PROBE, text, reason_word(ready.reason, "NotReady"))
     node = f"node {pod.spec.node_name}" if pod.spec.node_name else "its node"
-    return PodProblem(Stage.PROBE, "NodeNotReady", f"its containers are ready, but {node} is not ready")
+    return Cause(Stage.PROBE, f"its containers are ready, but {node} is not ready", "NodeNotReady")
 
 
 def _message_end(text: str) -> str:

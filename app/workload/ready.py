@@ -12,7 +12,7 @@ from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
-from app.workload.pods import PodProblem, counts, failures, newest_first, pod_problems
+from app.workload.pods import counts, failures, newest_first, pod_problems
 from app.workload.rollout import ROLLING_OUT
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
@@ -104,7 +104,7 @@ def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
 
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
     shown = ((problem, pod) for pod in pods if counts(pod) for problem in dict.fromkeys(pod_problems(pod)))
-    names_by_problem: dict[PodProblem, list[str]] = {}
+    names_by_problem: dict[Cause, list[str]] = {}
     for problem, pod in islice(shown, MAX_PROBLEMS):
         names_by_problem.setdefault(problem, []).append(pod.metadata.name)
     return ordered(

@@ -40,6 +40,11 @@ def served() -> float | None:
     return REGISTRY.get_sample_value("modelhooks_certificate_expiry_seconds")
 
 
+def failures() -> float:
+    """Return the number of pairs that could not be loaded."""
+    return REGISTRY.get_sample_value("modelhooks_certificate_reload_failures_total") or 0.0
+
+
 class Files:
     def __init__(self, directory: Path) -> None:
         self.paths = directory / "tls.crt", directory / "tls.key"
@@ -66,6 +71,24 @@ def test_a_certificate_outside_its_validity_does_not_replace_a_good_one(files: F
     files.write(issued(days))
     certificate.reload()
     assert certificate.usable
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        authority.KeyPair(BUNDLE.leaf.certificate, issued(0).key),
+        authority.KeyPair(BUNDLE.leaf.certificate[:200], BUNDLE.leaf.key),
+        authority.KeyPair("", ""),
+    ],
+    ids=["other key", "half a certificate", "empty"],
+)
+def test_a_bad_pair_is_counted_once(files: Files, bad: authority.KeyPair) -> None:
+    """The last good pair stays in use."""
+    certificate, before, good = files.open(), failures(), served()
+    files.write(bad)
+    certificate.reload()
+    certificate.reload()
+    assert (failures(), served()) == (before + 1, good)
 
 
 @pytest.mark.parametrize(("early", "later"), [(400, 401), (5, 6)])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from app.kube.base import Json
+from tests.cli.files import Command
 from tests.studio.conftest import EXAMPLES, Ask
 
 REJECTED = sorted(name for name in EXAMPLES if "/rejected/" in name)
@@ -123,3 +126,14 @@ def test_valid_examples_have_no_errors(ask: Ask) -> None:
     allowed = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
     for name in set(EXAMPLES) - set(REJECTED):
         assert not [one for one in ask("check", EXAMPLES[name], settings=allowed) if one["level"] == "error"], name
+
+
+def test_the_assumptions_are_those_of_validate(ask: Ask, command: Command) -> None:
+    for text in (PLAYGROUND, SERVICE, KSERVE, f"{PLAYGROUND}---\n{MODEL}", "kind: {"):
+        file = Path(command.file("0.yaml", {}))
+        file.write_text(text)
+        printed = [
+            line for line in command("validate", str(file)).err.splitlines() if "taken as" in line or "among" in line
+        ]
+        assert [f"modelhooks validate: {sentence}" for sentence in ask("assumptions", text)] == printed
+    assert ask("assumptions", PLAYGROUND)[1] == "not among the files: OpenModel chat"

@@ -125,6 +125,8 @@ def test_a_lost_node_is_named_and_its_pods_come_back(ask: Ask) -> None:
     (lost,) = [step for step in steps if "does not answer" in step["title"]]
     assert "node node-1 is not ready" in parents(lost)
     assert all(parent["ready"] == "True" for parent in steps[-1]["parents"])
+    (created,) = [step for step in steps[steps.index(lost) :] if step["title"].endswith(": created")]
+    assert [n["name"] for n in created["graph"]["nodes"] if "nodeName:" in n["yaml"]] == []
 
 
 def test_a_scene_that_concerns_nothing_says_so(ask: Ask) -> None:

@@ -36,6 +36,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.merge import find, merge
+from app.kube.modelfields import embedded_values
 from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObservedMeta
 from app.kube.podspec import container_named
@@ -363,12 +364,12 @@ def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iter
         message = "KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
         yield field.no_effect(path.child("wva", "keda", "idleReplicaCount"), message)
     keda = scaling.wva.keda if scaling is not None and scaling.wva is not None else None
-    config = keda.advanced.horizontal_pod_autoscaler_config if keda is not None and keda.advanced is not None else None
-    below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
-    for way, rules in ((config.behavior if config is not None else None) or {}).items():
-        if isinstance(rules, dict) and rules.get("tolerance") is not None:
-            message = "KEDA has this field only from 2.18 on, so it is not passed on"
-            yield field.no_effect(below.child(way, "tolerance"), message)
+    behaviors = embedded_values(keda, path.child("wva", "keda")) if keda is not None else ()
+    for below, behavior, _ in behaviors:
+        for way, rules in behavior.items():
+            if isinstance(rules, dict) and rules.get("tolerance") is not None:
+                message = "KEDA has this field only from 2.18 on, so it is not passed on"
+                yield field.no_effect(below.child(way, "tolerance"), message)
 
 
 def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:

@@ -23,7 +23,7 @@ from app.kube.base import Json
 from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find
-from app.kube.modelfields import check_embedded
+from app.kube.modelfields import check_embedded, embedded_values
 from app.kube.names import reserved_keys
 from app.kube.podspec import normalised
 from app.kube.rules import broken, violations
@@ -200,21 +200,11 @@ def scaling(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _scaling(scaling: types.ScalingSpec, path: field.Path) -> Iterator[field.Error]:
+    """The rules, and values of autoscalers that the API server would refuse, or Metacontroller would drop."""
     yield from violations(scaling, path)
-    wva = scaling.wva
-    if wva is not None and wva.hpa is not None:
-        yield from _behavior(wva.hpa.behavior, path.child("wva", "hpa", "behavior"))
-    advanced = wva.keda.advanced if wva is not None and wva.keda is not None else None
-    hpa = advanced.horizontal_pod_autoscaler_config if advanced is not None else None
-    if hpa is not None:
-        below = path.child("wva", "keda", "advanced", "horizontalPodAutoscalerConfig", "behavior")
-        yield from _behavior(hpa.behavior, below)
-
-
-def _behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
-    """Check for values of the autoscaler that the API server would refuse, or Metacontroller would drop."""
-    yield from check_behavior(behavior, path)
-    yield from sendable.check(behavior, path)
+    for behavior_path, behavior, _ in embedded_values(scaling, path):
+        yield from check_behavior(behavior, behavior_path)
+        yield from sendable.check(behavior, behavior_path)
 
 
 # What Metacontroller or the API server cannot apply.

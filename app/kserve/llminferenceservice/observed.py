@@ -163,10 +163,8 @@ class Peer(objects.RelatedMeta):
     @property
     def models(self) -> frozenset[str]:
         """Model names that requests may use."""
-        listed = self.spec.model.lora.adapters
-        entries = listed if isinstance(listed, list) else []
-        names = [str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")]
-        return frozenset((self.spec.model.name or self.metadata.name, *names))
+        model = self.spec.model
+        return frozenset((model.name or self.metadata.name, *lora.adapter_names(model.lora.adapters)))
 
 
 # The hook's view.
@@ -291,6 +289,11 @@ class ReconcileContext:
         """Return the Gateway that a route refers to."""
         namespace = self.metadata.namespace if reference.namespace is None else reference.namespace
         return get(self.related.gateways, reference.name, namespace)
+
+
+def is_stopped(metadata: objects.ObservedMeta) -> bool:
+    """Report whether the stop annotation is set (KS-6.7)."""
+    return (metadata.annotations or {}).get(constants.STOP, "").lower() == "true"
 
 
 def reconcile_context(service: Service, request: Request, settings: Settings) -> ReconcileContext:

@@ -9,10 +9,10 @@ from typing import Any
 
 from app.hooks.protocol import get
 from app.kserve import devices, lora
-from app.kserve.constants import MAIN, OPERATOR_CONFIG, STOP
+from app.kserve.constants import MAIN, OPERATOR_CONFIG
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
-from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
+from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, is_stopped, reconcile_context
 from app.kserve.lora import LORA_PATH
 from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
 from app.kserve.references import references
@@ -24,7 +24,6 @@ from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.merge import find
-from app.kube.objects import ObservedMeta
 from app.kube.origin import Origin, item_key, leaves
 from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
@@ -45,17 +44,11 @@ def effective_spec(context: ReconcileContext) -> Effective:
     """Build the effective spec of a service. Raises :class:`CombineError`."""
     effective = combine(context)
     errors = check_effective(effective)
-    if effective.spec.model is not None:  # its adapters (KS-7.7)
-        errors += lora.check_types(effective.spec.model)
-        errors += lora.check(effective.spec, context.metadata.name, final=True)
+    errors += lora.check_types(effective.spec.model)  # its adapters (KS-7.7)
+    errors += lora.check(effective.spec, context.metadata.name, final=True)
     if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
-
-
-def is_stopped(metadata: ObservedMeta) -> bool:
-    """Report whether the stop annotation is set (KS-6.7)."""
-    return (metadata.annotations or {}).get(STOP, "").lower() == "true"
 
 
 # Sources of values, for the command line.
@@ -148,7 +141,7 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
     """Warn of operator settings without effect, and if the service and its configs make no pods together.
 
-    In a cluster ``PresetsCombined`` says the latter.
+    In a cluster ``PresetsCombined`` reports the latter.
     """
     related = request.related
     places = (service.metadata.namespace, settings.kserve_system_namespace)

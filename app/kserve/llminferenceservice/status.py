@@ -51,9 +51,9 @@ def status(
     if outcome.presets is not None:
         ledger.set(types.LLMCondition.PRESETS_COMBINED, outcome.presets)
     if outcome.stopped:
-        ledger.set_all((*types.WORKLOAD_CONDITIONS, *types.ROUTER_CONDITIONS), _STOPPED)
-        for condition in (*types.SCALING_CONDITIONS, *_ADVISORY):
-            ledger.remove(condition)
+        for condition in (*types.WORKLOAD_CONDITIONS, *types.ROUTER_CONDITIONS):
+            ledger.set(condition, _STOPPED)
+        ledger.remove(*types.SCALING_CONDITIONS, *_ADVISORY)
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
@@ -109,8 +109,7 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
         reported += [(types.LLMReason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
         if _tokenizer_lacks_files(spec):
             reported.append((types.LLMReason.PLUGIN_SERVER_MISSING, _NO_FILES))
-    workloads = [workload for workload in (spec, spec.prefill) if workload is not None]
-    if any(kvcache.lacks_flag(side.kv_cache_offloading, side.template, side.worker) for side in workloads):
+    if any(kvcache.lacks_flag(w.kv_cache_offloading, w.template, w.worker) for w, _ in spec.workloads()):
         reported.append((types.LLMReason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
 
@@ -133,7 +132,7 @@ def _tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
         return False
     has_tokenizer = bool(container_named(scheduler.template, TOKENIZER))
     asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of(scheduler.config.inline)))
-    is_image = spec.model is not None and provider(parse(spec.model.uri)).is_image
+    is_image = provider(parse(spec.model.uri)).is_image
     return has_tokenizer and asks and (is_image or not is_loaded(spec))
 
 

@@ -10,8 +10,8 @@ from datetime import datetime
 
 from app.hooks.kept import as_json, is_scaled_to_zero, keep
 from app.hooks.protocol import Kept, SyncResponse
-from app.kserve.llminferenceservice.observed import Request, Service, reconcile_context
-from app.kserve.llminferenceservice.plan import effective_spec, is_stopped
+from app.kserve.llminferenceservice.observed import Request, Service, is_stopped, reconcile_context
+from app.kserve.llminferenceservice.plan import effective_spec
 from app.kserve.llminferenceservice.status import features_state, refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMReason
 from app.kserve.names import Names

@@ -90,9 +90,8 @@ class LLMModelSpec(KubeModel):
     uri: Annotated[str, HONOURED] = Field(
         description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc://, oci:// or oci+native://."
     )
-    name: Annotated[str | None, defaulted("a base that names the model wins")] = Field(
-        None, description="Name under which the model is served; the service's own when not set."
-    )
+    name: Annotated[str | None, defaulted("a base that names the model wins")] = None
+    """Name under which the model is served; the service's own when not set."""
     lora: LoRASpec | None = Field(None, description="LoRA adapters.")
     confidential: ConfidentialSpec | None = Field(None, description="How an encrypted model is decrypted.")
 
@@ -185,9 +184,8 @@ class KEDAFallback(KubeModel):
 
     failure_threshold: Int32 = Field(description="Failures in a row before the fallback.", ge=0)
     replicas: Int32 = Field(description="Replicas of the fallback.", ge=0)
-    behavior: Literal["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"] = Field(
-        "static", description="Which number wins during the fallback."
-    )
+    behavior: Literal["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"] = "static"
+    """Which number wins during the fallback."""
 
 
 class KEDASpec(KubeModel):
@@ -221,9 +219,8 @@ class KEDASpec(KubeModel):
 
     polling_interval: Int32 | None = Field(None, description="Polling interval of the metrics, in seconds.", ge=1)
     cooldown_period: Int32 | None = Field(None, description="Seconds of quiet before scaling to idle.", ge=0)
-    initial_cooldown_period: Int32 | None = Field(
-        None, description="Seconds after the start before the cooldown counts.", ge=0
-    )
+    initial_cooldown_period: Int32 | None = Field(None, ge=0)
+    """Seconds after the start before the cooldown counts."""
     idle_replica_count: Int32 | None = Field(None, description="Replicas while nothing happens.", ge=1)
     fallback: KEDAFallback | None = Field(None, description="Behavior when metrics are unavailable.")
     advanced: KEDAAdvanced | None = Field(None, description="Details for KEDA.")
@@ -308,9 +305,8 @@ class ScalingSpec(KubeModel):
         ),
     )
 
-    min_replicas: Annotated[Int32 | None, defaulted("1; what a new workload starts with")] = Field(
-        None, description="Minimum number of replicas, with which the workload starts. Defaults to 1.", ge=1
-    )
+    min_replicas: Annotated[Int32 | None, defaulted("1; what a new workload starts with")] = Field(None, ge=1)
+    """Minimum number of replicas, with which the workload starts. Defaults to 1."""
     max_replicas: Int32 | None = Field(None, description="Maximum number of replicas.", ge=1)
     wva: WVASpec | None = Field(None, description="The autoscaler.")
 
@@ -467,17 +463,15 @@ class InferencePoolSpec(KubeModel):
     target_ports: Annotated[list[Port], PORT_RULES] = Field(
         description="Ports of the model server.", min_length=1, max_length=8, json_schema_extra=gatewayapi.ATOMIC
     )
-    app_protocol: AppProtocol | None = Field(
-        None, description="Protocol of the model server: http, or kubernetes.io/h2c for HTTP/2 without TLS."
-    )
+    app_protocol: AppProtocol | None = None
+    """Protocol of the model server: http, or kubernetes.io/h2c for HTTP/2 without TLS."""
     endpoint_picker_ref: EndpointPickerReference = Field(description="The endpoint picker.")
 
 
 class PoolSpec(KubeModel):
     spec: Annotated[InferencePoolSpec | None, POOL_SPEC] = Field(None, description="Content of the managed pool.")
-    ref: Annotated[NameReference | None, honoured("no scheduler is made then")] = Field(
-        None, description="An existing InferencePool to use; no scheduler is made then."
-    )
+    ref: Annotated[NameReference | None, honoured("no scheduler is made then")] = None
+    """An existing InferencePool to use; no scheduler is made then."""
 
 
 class ConfigMapKey(KubeModel):
@@ -491,9 +485,8 @@ class ConfigMapKey(KubeModel):
 class SchedulerConfig(KubeModel):
     """The endpoint picker's configuration: written here, or in a ConfigMap."""
 
-    inline: Annotated[Any, DEFAULTED] = Field(
-        None, description="An EndpointPickerConfig: an object, or a string that contains one as YAML."
-    )
+    inline: Annotated[Any, DEFAULTED] = None
+    """An EndpointPickerConfig: an object, or a string that contains one as YAML."""
     ref: ConfigMapKey | None = Field(None, description="Key of a ConfigMap with an EndpointPickerConfig.")
 
 
@@ -508,26 +501,22 @@ class SchedulerSpec(KubeModel):
     """The endpoint picker (EPP), which chooses a pod for each request."""
 
     pool: PoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
-    template: Annotated[PartialPodSpec | None, defaulted("laid over the preset")] = Field(
-        None, description="The endpoint picker's pod."
-    )
-    replicas: Annotated[Int32 | None, honoured(f"{_REPLICAS}; with more than one they elect a leader")] = Field(
-        None, description="Copies of the endpoint picker; with more than one they elect."
-    )
+    template: Annotated[PartialPodSpec | None, defaulted("laid over the preset")] = None
+    """The endpoint picker's pod."""
+    replicas: Annotated[Int32 | None, honoured(f"{_REPLICAS}; with more than one they elect a leader")] = None
+    """Copies of the endpoint picker; with more than one they elect."""
     labels: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Labels for its pods.")
     annotations: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Annotations for its pods.")
     config: SchedulerConfig | None = Field(None, description="Its configuration; a default when not set.")
-    tokenizer: Annotated[TokenizerSpec | None, no_effect(_NO_TOKENIZER)] = Field(
-        None, description="A separate tokenizer. Stored, without effect."
-    )
+    tokenizer: Annotated[TokenizerSpec | None, no_effect(_NO_TOKENIZER)] = None
+    """A separate tokenizer. Stored, without effect."""
 
 
 class RouterSpec(KubeModel):
     route: RouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
     gateway: GatewaySpec | None = Field(None, description="The Gateway; empty for the default one.")
-    ingress: Annotated[IngressSpec | None, no_effect("use route and gateway")] = Field(
-        None, description="Has no effect."
-    )
+    ingress: Annotated[IngressSpec | None, no_effect("use route and gateway")] = None
+    """Has no effect."""
     scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
 
 
@@ -545,14 +534,12 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 
     model: LLMModelSpec | None = Field(None, description="Which model is served.")
     storage_initializer: StorageInitializerSpec | None = Field(None, description="How the model gets to the pods.")
-    prefill: WorkloadSpec | None = Field(
-        None, description="A second workload for prefill; the main one then only decodes."
-    )
+    prefill: WorkloadSpec | None = None
+    """A second workload for prefill; the main one then only decodes."""
     router: RouterSpec | None = Field(None, description="Routing of requests to the model.")
     tracing: TracingSpec | None = Field(None, description="Traces of requests; empty for the defaults.")
-    base_refs: Annotated[list[NameReference] | None, HONOURED] = Field(
-        None, description="LLMInferenceServiceConfigs below this spec, the last one strongest."
-    )
+    base_refs: Annotated[list[NameReference] | None, HONOURED] = None
+    """LLMInferenceServiceConfigs below this spec, the last one strongest."""
 
     @property
     def route(self) -> RouteSpec | None:
@@ -569,6 +556,11 @@ class LLMInferenceServiceSpec(WorkloadSpec):
     @property
     def pool(self) -> PoolSpec | None:
         return self.scheduler.pool if self.scheduler is not None else None
+
+    @property
+    def pool_ref(self) -> str:
+        """Name of an existing InferencePool to use; empty for a managed one."""
+        return self.pool.ref.name if self.pool is not None and self.pool.ref is not None else ""
 
     def workloads(self) -> Iterator[tuple[WorkloadSpec, field.Path]]:
         """Yield the main workload and, where there is one, the prefill workload."""

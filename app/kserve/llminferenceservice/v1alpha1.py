@@ -27,9 +27,8 @@ class ExtensionReference(types.EndpointPickerIdentity):
 class InferencePoolSpecV1Alpha1(KubeModel):
     """Content of the managed InferencePool, in the form of its v1alpha2."""
 
-    selector: Annotated[dict[str, types.LabelText], types.MATCH_LABELS] = Field(
-        description="Labels of the pods, in addition to the service's own."
-    )
+    selector: Annotated[dict[str, types.LabelText], types.MATCH_LABELS]
+    """Labels of the pods, in addition to the service's own."""
     target_port_number: PortNumber = Field(description="Port of the model server.")
     extension_ref: ExtensionReference = Field(description="The endpoint picker.")
 

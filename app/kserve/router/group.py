@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.kserve.constants import POOL_GROUP, PUBLIC_PORT, STOP
+from app.kserve.constants import POOL_GROUP, PUBLIC_PORT
 from app.kserve.gatewayapi import ROOT_PATH
-from app.kserve.llminferenceservice.observed import ObservedRoute, Peer
+from app.kserve.llminferenceservice.observed import ObservedRoute, Peer, is_stopped
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import Names
 from app.kserve.results import ConditionState
@@ -61,8 +61,7 @@ def group_of(
         if name == service.name or route.group != group or peer.metadata.deletion_timestamp:
             continue
         backend = _backend(peer)
-        conditions = peer.status.conditions
-        stopped = (peer.metadata.annotations or {}).get(STOP, "").lower() == "true"
+        conditions, stopped = peer.status.conditions, is_stopped(peer.metadata)
         holds = [is_true(conditions, type_) for type_ in (LLMCondition.WORKLOADS_READY, LLMCondition.ROUTER_READY)]
         if peer.models != models:
             divergent.append(name)

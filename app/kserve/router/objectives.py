@@ -40,16 +40,16 @@ def priorities(settings: Settings) -> dict[str, int]:
     }
 
 
-def criticalities(model: EffectiveModel | None) -> dict[str, str]:
+def criticalities(model: EffectiveModel) -> dict[str, str]:
     """Return the criticalities in the spec by adapter; the model's key is the empty string."""
-    by_adapter = {"": (model.criticality if model is not None else None) or ""}
+    by_adapter = {"": model.criticality or ""}
     for _, adapter in lora.entries(model):
         if isinstance(adapter.get("name"), str) and adapter["name"]:
             by_adapter[adapter["name"]] = str(adapter.get("criticality") or "")
     return {name: text for name, text in by_adapter.items() if text}
 
 
-def objectives(model: EffectiveModel | None, names: Names, settings: Settings) -> list[Objective]:
+def objectives(model: EffectiveModel, names: Names, settings: Settings) -> list[Objective]:
     """The model's objective first, then the adapters' by name. Words that mean nothing have none."""
     defined = priorities(settings)
     return [

@@ -1,12 +1,8 @@
 """The managed HTTPRoute. Source: KS-4.6."""
 
-from collections.abc import Iterable
-
-import msgspec
-
 from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
-from app.kserve.llminferenceservice.observed import BackendReference, ObservedRoute, ObservedRouteSpec
+from app.kserve.llminferenceservice.observed import ObservedRoute
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.complete import with_backends
 from app.kube.base import Json
@@ -34,16 +30,13 @@ def pool_group(observed: ObservedRoute | None) -> str:
     still has the former group keeps it, with that operator's pool, until its gateway refuses it, or supports the
     present one.
     """
-    groups = {backend.group for backend in _pools(observed)} if observed is not None else set()
+    rules = observed.spec.rules if observed is not None else None
+    backends = [backend for rule in rules or () for backend in rule.backend_refs or ()]
+    groups = {backend.group for backend in backends if backend.kind == "InferencePool"}
     if observed is None or POOL_GROUP_ALPHA not in groups or observed.annotations.get(POOL_MIGRATED) == _MIGRATED:
         return POOL_GROUP
     supported = _is_supported(observed)
     return POOL_GROUP if supported is False or (POOL_GROUP in groups and supported) else POOL_GROUP_ALPHA
-
-
-def _pools(route: ObservedRoute) -> Iterable[BackendReference]:
-    for rule in route.spec.rules or ():
-        yield from (backend for backend in rule.backend_refs or () if backend.kind == "InferencePool")
 
 
 def _is_supported(route: ObservedRoute) -> bool | None:
@@ -53,8 +46,3 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     if resolved is None:
         return None
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
-
-
-def as_observed(route: Json) -> ObservedRouteSpec:
-    """Return a desired route in the form of an observed one. Raises ``msgspec.ValidationError``."""
-    return msgspec.convert(route["spec"], ObservedRouteSpec, strict=False)

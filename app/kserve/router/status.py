@@ -39,12 +39,12 @@ def pool_state(view: RouterView) -> ConditionState | None:
         return None
     if view.children.pools is None:
         return fails(LLMReason.INFERENCE_POOL_FETCH_ERROR, INSTALL_POOLS, Stage.SPEC)
-    if view.pool_ref:
+    if view.spec.pool_ref:
         if view.related.pools is None:  # a preset names it, so it was not asked for
             return CONDITION_TRUE
-        pool = get(view.related.pools, view.pool_ref, view.namespace)
+        pool = get(view.related.pools, view.spec.pool_ref, view.namespace)
         if pool is None:
-            text = f"InferencePool {view.namespace}/{view.pool_ref} does not exist"
+            text = f"InferencePool {view.namespace}/{view.spec.pool_ref} does not exist"
             raise RouterError(LLMCondition.INFERENCE_POOL_READY, LLMReason.INFERENCE_POOL_FETCH_ERROR, text)
         return _judged_pool(pool)
     name = view.names.pool
@@ -90,7 +90,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
 
 def stranger_causes(view: RouterView) -> list[Cause]:
     """Yield causes for a user's pool that does not select the service's pods (KS-7.6)."""
-    pool = get(view.related.pools, view.pool_ref, view.namespace) if view.pool_ref else None
+    pool = get(view.related.pools, view.spec.pool_ref, view.namespace) if view.spec.pool_ref else None
     if pool is None:
         return []
     role = ROLE_DECODE if view.spec.prefill is not None else ROLE_BOTH

@@ -190,11 +190,10 @@ def _within(view: RouterView, result: RouterResult) -> None:
 def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
     """Return the names that requests may use at an address; where services share a path, only qualified ones."""
     prefix = f"publishers/{view.namespace}/models/"
-    base = view.spec.model.name if view.spec.model is not None else None
     is_shared = address.name.endswith(MODEL_ROUTING)
     return [
         ServedModel(name)
-        for model in (base or view.names.service, *view.adapters)
+        for model in (view.spec.model.name or view.names.service, *view.adapters)
         for name in (prefix + model, *(() if is_shared else (model,)))
     ]
 

@@ -1,7 +1,6 @@
 """The router part of a spec, and the objects that it names."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
@@ -10,19 +9,16 @@ from app.hooks.protocol import get, sorted_values
 from app.kserve import lora
 from app.kserve.constants import ROUTING_GROUP
 from app.kserve.llminferenceservice.observed import (
-    LLMChildren,
-    LLMRelated,
     ObservedParentReference,
     ObservedRoute,
     ObservedRouteSpec,
     ReconcileContext,
 )
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
-from app.kserve.names import Names
 from app.kserve.results import ConditionState, fails
 from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
 from app.kserve.router.objectives import Objective, objectives, with_objectives
-from app.kserve.router.route import as_observed, http_route, pool_group
+from app.kserve.router.route import http_route, pool_group
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
 from app.workload.cause import Stage
@@ -37,31 +33,19 @@ class RouterError(Exception):
         self.state = fails(reason, message, Stage.SPEC)
 
 
-@dataclass(frozen=True)
 class RouterView:
-    spec: EffectiveSpec
-    context: ReconcileContext
+    """The router part of a spec, with the objects of the cluster that it is about."""
 
-    @property
-    def namespace(self) -> str:
-        return self.context.metadata.namespace
-
-    @property
-    def names(self) -> Names:
-        return self.context.names
-
-    @property
-    def children(self) -> LLMChildren:
-        return self.context.children
-
-    @property
-    def related(self) -> LLMRelated:
-        return self.context.related
+    def __init__(self, spec: EffectiveSpec, context: ReconcileContext) -> None:
+        self.spec, self.context = spec, context
+        self.names, self.namespace = context.names, context.metadata.namespace
+        self.children, self.related = context.children, context.related
 
     @property
     def adapters(self) -> list[str]:
         """Names of the LoRA adapters that the servers load."""
-        return lora.names(self.spec.model) if lora.is_loaded(self.spec) else []
+        listed = self.spec.model.lora.adapters if self.spec.model.lora is not None else None
+        return lora.adapter_names(listed) if lora.is_loaded(self.spec) else []
 
     @cached_property
     def objectives(self) -> list[Objective]:
@@ -82,11 +66,11 @@ class RouterView:
         spec, group = self.spec.route_spec, self.group
         if self.route_refs or spec is None:
             return None
-        managed_pool = self.spec.scheduler is not None and not self.pool_ref
+        managed_pool = self.spec.scheduler is not None and not self.spec.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
-            own = (self.names.workload_service, self.pool)
-            spec = shared(spec, f"/{self.namespace}/{self.names.service}", own, group.members)
+            backends = (self.names.workload_service, self.pool)
+            spec = shared(spec, f"/{self.namespace}/{self.names.service}", backends, group.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
         if group is not None:
             route["metadata"]["labels"][ROUTING_GROUP] = group.name
@@ -100,11 +84,10 @@ class RouterView:
             return None
         service = service_backend(self.names.workload_service)
         backend = service if self.spec.scheduler is None else pool_backend(self.pool)
-        name = self.spec.model.name if self.spec.model is not None else None
         return group_of(
             Member(self.names.service, route.weight, backend),
             route.group,
-            frozenset((name or self.names.service, *self.adapters)),
+            frozenset((self.spec.model.name or self.names.service, *self.adapters)),
             sorted_values(self.related.peers),
             get(self.children.routes, self.names.route, self.namespace),
         )
@@ -112,16 +95,16 @@ class RouterView:
     @cached_property
     def managed_spec(self) -> ObservedRouteSpec | None:
         """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
-        return None if self.managed_route is None else self._as_observed(self.managed_route)
+        return None if self.managed_route is None else self._as_observed(self.managed_route["spec"])
 
     @property
     def undivided_spec(self) -> ObservedRouteSpec | None:
         """The same before a group divides its requests: the Services in it tell which addresses it has."""
-        return None if self.managed_route is None else self._as_observed({"spec": self.spec.route_spec})
+        return None if self.managed_route is None else self._as_observed(self.spec.route_spec)
 
-    def _as_observed(self, route: Json) -> ObservedRouteSpec:
+    def _as_observed(self, spec: Json | None) -> ObservedRouteSpec:
         try:
-            return as_observed(route)
+            return msgspec.convert(spec, ObservedRouteSpec, strict=False)
         except msgspec.ValidationError as error:
             text = f"HTTPRoute {self.names.route} cannot be created: {error}"
             raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
@@ -140,38 +123,28 @@ class RouterView:
 
     def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
         """The Gateways by name, each once."""
-        own = self.namespace
-        places = ((own if ref.namespace is None else ref.namespace, ref.name) for ref in references)
+        default = self.namespace
+        places = ((default if ref.namespace is None else ref.namespace, ref.name) for ref in references)
         return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))
 
     # The scheduler.
 
     @property
-    def pool_ref(self) -> str:
-        """Name of the InferencePool in ``ref``."""
-        pool = self.spec.pool
-        return pool.ref.name if pool is not None and pool.ref is not None else ""
-
-    @property
     def pool(self) -> str:
         """Name of the pool that requests go to."""
-        return self.pool_ref or self.names.pool
+        return self.spec.pool_ref or self.names.pool
 
     @property
     def picker_service(self) -> str:
         """Name of the endpoint picker's Service: the one that the pool refers to."""
         picker = (self.spec.pool_spec or {}).get("endpointPickerRef") or {}
-        return _service_name(picker) or self.names.scheduler_service
+        is_service = (picker.get("group", ""), picker.get("kind", "Service")) == ("", "Service")
+        return (picker.get("name") if is_service else "") or self.names.scheduler_service
 
     @property
     def rbac_declared(self) -> bool:
         children = self.children
         return None not in (children.service_accounts, children.roles, children.role_bindings)
-
-
-def _service_name(reference: Json) -> str:
-    is_service = (reference.get("group", ""), reference.get("kind", "Service")) == ("", "Service")
-    return reference.get("name", "") if is_service else ""
 
 
 # References: everything that the router names must exist before anything is made (KS-4.2).

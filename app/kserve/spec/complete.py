@@ -72,11 +72,8 @@ def replaced_as_a_whole(route: Json) -> Json:
     clash = next((rule for rule in rules if not is_sendable(rule)), None)
     if clash is None:
         return route
-    return {**route, "rules": [_without_name(rule) if rule is clash else rule for rule in rules]}
-
-
-def _without_name(rule: Json) -> Json:
-    return {key: value for key, value in rule.items() if key != "name"}
+    nameless = {key: value for key, value in clash.items() if key != "name"}
+    return {**route, "rules": [nameless if rule is clash else rule for rule in rules]}
 
 
 def without_certificates(document: Json, secret: str) -> Json:

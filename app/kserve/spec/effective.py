@@ -19,7 +19,6 @@ from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
-from app.kserve.references import adapter_names
 from app.kserve.spec import complete, presets
 from app.kserve.spec.find import choose_presets, find_config, layer, pins_of, with_scheduler_config
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
@@ -46,7 +45,7 @@ class EffectiveModel(ConfigModelSpec):
 class EffectiveSpec(types.LLMInferenceServiceSpec):
     """A merged and rendered spec. What goes into children is plain JSON."""
 
-    model: EffectiveModel | None = Field(None, description="Which model is served.")
+    model: EffectiveModel = Field(EffectiveModel.model_construct(), description="Which model is served.")
 
     @property
     def route_spec(self) -> Json | None:
@@ -61,10 +60,8 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
     @property
     def picker(self) -> types.SchedulerSpec | None:
         """The scheduler, if there is an endpoint picker to make for it."""
-        reference = self.pool.ref if self.pool is not None else None
-        if self.scheduler is None or self.scheduler.template is None or (reference is not None and reference.name):
-            return None
-        return self.scheduler
+        is_made = self.scheduler is not None and self.scheduler.template is not None and not self.pool_ref
+        return self.scheduler if is_made else None
 
 
 # The pipeline.
@@ -122,9 +119,9 @@ class Merged:
 
 def merge_layers(context: ReconcileContext) -> Merged:
     """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
-    own = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
-    bases = _bases(context, own)
-    named = _named(own, bases, context.metadata.name)
+    service_layer = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
+    bases = _bases(context, service_layer)
+    named = _named(service_layer, bases, context.metadata.name)
     everything = [named.spec, *(base.spec for base in bases)]
     chosen = {suffix: _preset(context, suffix) for suffix in choose_presets(everything)}
     layers = (*chosen.values(), *bases, named)
@@ -141,7 +138,7 @@ def combine(context: ReconcileContext) -> Effective:
     merged, names, claims_devices = merge_layers(context), context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
     document = complete.routed(document, names)
-    document = routed_by_model(document, merged.layers[-1].spec, adapter_names(document), context)
+    document = routed_by_model(document, merged.layers[-1].spec, context)
     if (route := find(document, complete.ROUTE)) is not None:
         document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
     document = with_scheduler_config(document, context)
@@ -159,10 +156,10 @@ def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
     return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
 
 
-def _bases(context: ReconcileContext, own: Layer) -> list[Layer]:
+def _bases(context: ReconcileContext, service_layer: Layer) -> list[Layer]:
     """The configs that the service names; looking for more ends where they are too much together."""
-    bases, size = [], len(own.raw)
-    for name in (str(ref.get("name") or "") for ref in own.spec.get("baseRefs") or ()):
+    bases, size = [], len(service_layer.raw)
+    for name in (str(ref.get("name") or "") for ref in service_layer.spec.get("baseRefs") or ()):
         bases.append(_config(context, name))
         size += len(bases[-1].raw)
         if size > MAX_COMBINED_BYTES:
@@ -194,12 +191,14 @@ def _preset(context: ReconcileContext, suffix: str) -> Layer:
     return preset
 
 
-def _named(own: Layer, bases: Sequence[Layer], service: str) -> Layer:
+def _named(service_layer: Layer, bases: Sequence[Layer], service: str) -> Layer:
     """The user's layer with a model name: the last baseRef's that has one, else the user's, else the service's."""
-    model = own.spec.get("model") or {}
+    model = service_layer.spec.get("model") or {}
     named = [name for base in bases if (name := (base.spec.get("model") or {}).get("name"))]
     name = named[-1] if named else model.get("name") or service
-    return own if model.get("name") == name else replace(own, spec={**own.spec, "model": {**model, "name": name}})
+    if model.get("name") == name:
+        return service_layer
+    return replace(service_layer, spec={**service_layer.spec, "model": {**model, "name": name}})
 
 
 def _typed(document: Json) -> EffectiveSpec:

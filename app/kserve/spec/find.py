@@ -35,8 +35,8 @@ def find_config(context: ReconcileContext, name: str) -> Layer | None:
             reading = read_related(bytes(config.spec), LLMInferenceServiceConfigSpec)
             if reading.errors:  # the API server leaves pods in it open
                 raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
-            found = layer(source, reading.document, bytes(config.spec), config.metadata)
-            return replace(found, name=name, namespace=namespace)
+            config_layer = layer(source, reading.document, bytes(config.spec), config.metadata)
+            return replace(config_layer, name=name, namespace=namespace)
     presets = EDITIONS[context.settings.kserve_presets]
     preset = presets.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
     return Layer(f"preset {name}", preset, name=name) if preset is not None else None

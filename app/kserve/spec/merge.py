@@ -1,6 +1,6 @@
 """The layers of a merge: specs as documents, the one form that merging understands. Source: KS-1.4.1 and KS-2.4.
 
-A document has no nulls, no zero values that mean "not set", and no unknown fields in a route or pool; rules
+A document has no nulls, no zero values that mean "not set", and no unknown fields; rules
 that only the API server put into a route are gone.
 """
 
@@ -113,6 +113,7 @@ def _without_empty_lists(value: Json) -> Json:
 
 
 def _scheduler(scheduler: Json) -> Json:
+    """The tokenizer has no effect."""
     return {key: value for key, value in scheduler.items() if key != "tokenizer"}
 
 

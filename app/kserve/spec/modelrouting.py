@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from app.hooks.protocol import get
 from app.kserve.constants import MODEL_ROUTING
 from app.kserve.llminferenceservice.observed import ReconcileContext
+from app.kserve.lora import adapter_names
 from app.kserve.references import references
 from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
@@ -20,7 +21,7 @@ from app.kube.merge import find, replaced
 _RULES = (*ROUTE, "rules")
 
 
-def routed_by_model(document: Json, spec: Json, adapters: Sequence[str], context: ReconcileContext) -> Json:
+def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Json:
     """The route without matches by model where they are not asked for, and with one for each adapter where they are.
 
     Rules that the service's own ``spec`` writes are asked for by standing there.
@@ -34,14 +35,15 @@ def routed_by_model(document: Json, spec: Json, adapters: Sequence[str], context
     active = enabled and _is_permitted(document, context)
     if not active and find(spec, _RULES) is not None:
         return document
+    adapters = adapter_names(find(document, ("model", "lora", "adapters")))
     changed = [_rule(rule, names, adapters, active) for rule in rules]
     return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
 
 
 def _is_permitted(document: Json, context: ReconcileContext) -> bool:
     """Report whether the operator's settings and the Gateways of the service permit routing by model."""
-    mode, own = context.operator.ingress.model_based_routing_mode.lower(), context.metadata.namespace
-    named = [get(context.related.gateways, name, place or own) for place, name in references(document).gateways]
+    mode, namespace = context.operator.ingress.model_based_routing_mode.lower(), context.metadata.namespace
+    named = [get(context.related.gateways, name, place or namespace) for place, name in references(document).gateways]
     notes = [gateway.metadata.annotations or {} for gateway in named if gateway is not None]
     return mode == "forced" or (mode != "disabled" and not any(note.get(MODEL_ROUTING) == "false" for note in notes))
 

@@ -155,7 +155,8 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, p
     server = container_named(pod, MAIN)
     count, passed = _count(server), _sizes_passed(server)
     if count not in (None, 0, needs.gpus):
-        text = f"each pod needs {_gpus(needs)}, and container {MAIN} requests {count}; make them equal"
+        unit = "GPU" if needs.gpus == 1 else "GPUs"
+        text = f"each pod needs {needs.gpus} {unit}, and container {MAIN} requests {count}; make them equal"
         yield advice(path, text, "contradiction")
     for flag, name, number in ((TENSOR, "tensor", needs.tensor), (DATA, "data", (parallelism or {}).get("data"))):
         if number is not None and passed.get(flag) not in (None, number):
@@ -180,10 +181,6 @@ def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None
     elif not has_gpus and not _takes_arguments(server):
         text = f"container {MAIN} does not pass its args to vLLM, so nothing is added; start the server for it there"
         yield field.no_effect(path, text)
-
-
-def _gpus(needs: Demand) -> str:
-    return f"{needs.gpus} GPU{'' if needs.gpus == 1 else 's'}"
 
 
 def with_command(pod: Json | None) -> Json:

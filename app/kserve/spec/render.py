@@ -37,7 +37,8 @@ def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[
     try:
         return renderer.object(merged), renderer.foreign
     except _BrokenTemplateError as broken:
-        raise CombineError(_where(broken, merged, layers)) from None
+        source = source_of(layers, keyed(merged, broken.path))
+        raise CombineError(f"{source}: {_position(broken)}") from None
 
 
 def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
@@ -136,12 +137,8 @@ def _error(broken: _BrokenTemplateError) -> field.Error:
     return field.invalid(_full_path(path), broken.text, problem)
 
 
-def _where(broken: _BrokenTemplateError, merged: Json, layers: Sequence[Layer]) -> str:
-    """``config demo/base: spec.template.containers[0].args[1], line 2: function x is not defined``."""
-    return f"{source_of(layers, keyed(merged, broken.path))}: {_position(broken)}"
-
-
 def _position(broken: _BrokenTemplateError) -> str:
+    """``spec.template.containers[0].args[1], line 2: function x is not defined``."""
     return f"{_full_path(broken.path)}, line {max(broken.error.line, 1)}: {broken.error}"
 
 

@@ -3,18 +3,12 @@
 from collections.abc import Sequence
 
 from app.kserve.arguments import has_flag, passes_arguments, word
-from app.kserve.constants import MAIN
+from app.kserve.constants import MAIN, MODEL_SERVERS
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 from app.kube.objects import ObservedMeta
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
-_SERVERS = {
-    ("template",): "inference-server-decode",
-    ("worker",): "inference-server-decode",
-    ("prefill", "template"): "inference-server-prefill",
-    ("prefill", "worker"): "inference-server-prefill",
-}
 _PICKER = ("router", "scheduler", "template")
 
 
@@ -27,7 +21,8 @@ def traced(document: Json, metadata: ObservedMeta) -> Json:
     if not isinstance(tracing, dict):
         return document
     endpoint = str(tracing.get("exporterEndpoint") or "")
-    for path, name in _SERVERS.items() if endpoint else ():
+    for path in MODEL_SERVERS if endpoint else ():
+        name = f"inference-server-{'prefill' if path[0] == 'prefill' else 'decode'}"
         flags = (("--otlp-traces-endpoint", endpoint), ("--collect-detailed-traces", "all"))
         document = _traced(document, path, flags, _variables(tracing, name, metadata))
     return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))

@@ -26,7 +26,9 @@ _MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
-_ASYNC = ("MODEL_INIT_MODE", "async")
+_ASYNC = {"name": "MODEL_INIT_MODE", "value": "async"}
+_FILLED: Json = {"emptyDir": {}}
+"""Source of a volume that an init container fills."""
 
 
 class ArtifactError(Exception):
@@ -128,19 +130,15 @@ def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: A
 
 
 def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:
-    claim, _, inside = uri.rest.partition("/")
-    mount = {"name": name, "mountPath": directory, "readOnly": True}
-    if inside:
-        mount["subPath"] = inside
-    volume = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
-    return with_container(_with_volume(pod, volume), reader, lambda container: _with_mount(container, mount))
+    below = {"subPath": uri.key} if uri.key else {}
+    mount = {"name": name, "mountPath": directory, "readOnly": True, **below}
+    return _mounted(pod, {"persistentVolumeClaim": {"claimName": uri.head}}, mount, reader)
 
 
 def _image_volume(pod: Json, uri: Address) -> Json:
     """Return the pod with the image mounted, which needs Kubernetes 1.35, or the feature gate ``ImageVolume``."""
     mount = {"name": constants.IMAGE_VOLUME, "mountPath": constants.MODEL_PATH, "readOnly": True, "subPath": "models"}
-    volume = {"name": constants.IMAGE_VOLUME, "image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}
-    return with_container(_with_volume(pod, volume), constants.MAIN, lambda main: _with_mount(main, mount))
+    return _mounted(pod, {"image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
 
 
 def inside(uri: Address) -> str:
@@ -161,11 +159,12 @@ def _download(
     if source.downloads:
         mounts.append({"name": constants.PROVISION_VOLUME, "mountPath": constants.MODEL_PATH})
         below = {"subPath": path} if (path := inside(source.uri)) else {}
-        pod = _provided(pod, {**mounts[0], "mountPath": extra.path, "readOnly": True, **below}, extra.reader)
+        mount = {**mounts[0], "mountPath": extra.path, "readOnly": True, **below}
+        pod = _mounted(pod, _FILLED, mount, extra.reader)
     if fetched:
         mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": LORA_PATH})
         read_only = {"readOnly": True} if fetched == list(adapters) else {}  # others are mounted below it
-        pod = _provided(pod, {**mounts[-1], **read_only})
+        pod = _mounted(pod, _FILLED, {**mounts[-1], **read_only})
     container: Json = {
         "name": constants.STORAGE_INITIALIZER,
         "image": extra.live_image or settings.image,
@@ -184,9 +183,9 @@ def _download(
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
 
 
-def _provided(pod: Json, mount: Json, reader: str = constants.MAIN) -> Json:
-    """The pod with an empty volume that the storage initializer fills, and the reader mounts."""
-    pod = _with_volume(pod, {"name": mount["name"], "emptyDir": {}})
+def _mounted(pod: Json, source: Json, mount: Json, reader: str = constants.MAIN) -> Json:
+    """The pod with a volume of that source, which the reader mounts."""
+    pod = _with_volume(pod, {"name": mount["name"], **source})
     return with_container(pod, reader, lambda container: _with_mount(container, mount))
 
 
@@ -230,11 +229,8 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
     settings = operator.storage_initializer
     mount = {"name": constants.PROVISION_VOLUME, "mountPath": posixpath.dirname(constants.MODEL_PATH)}
     user: Json = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
-    pod = _with_volume(pod, {"name": constants.PROVISION_VOLUME, "emptyDir": {}})
-    pod = with_container(
-        pod, constants.MAIN, lambda main: _with_env(_with_mount(_run_as(main, user, extra), mount), *_ASYNC)
-    )
-    pod = {**pod, "shareProcessNamespace": True}
+    pod = _mounted({**pod, "shareProcessNamespace": True}, _FILLED, mount)
+    pod = with_container(pod, constants.MAIN, lambda main: _beside_model(main, user, extra))
     if any(container.get("name") == constants.MODELCAR for container in containers):
         return pod
     common = {
@@ -257,11 +253,12 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
     }
 
 
-def _run_as(main: Json, user: Json, extra: Attachment) -> Json:
-    """``main`` with the user of the model's image.
+def _beside_model(main: Json, user: Json, extra: Attachment) -> Json:
+    """``main``, which waits for the model's image, and runs as its user.
 
     Pods of earlier releases have nothing else in their security context, and keep it so that they do not restart.
     """
+    main = {**main, "env": each_name_once([*(main.get("env") or ()), _ASYNC])}
     if not user or extra.live_security == user["securityContext"]:
         return {**main, **user}
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
@@ -280,7 +277,3 @@ def _with_mount(container: Json, mount: Json) -> Json:
     if any(m.get("name") == mount["name"] or m.get("mountPath") == mount["mountPath"] for m in mounts):
         return container
     return {**container, "volumeMounts": [*mounts, mount]}
-
-
-def _with_env(container: Json, name: str, value: str) -> Json:
-    return {**container, "env": each_name_once([*(container.get("env") or ()), {"name": name, "value": value}])}

@@ -155,10 +155,6 @@ class _Planner:
                 text = f"ServiceAccount {name} does not exist in namespace {self._context.metadata.namespace}"
                 raise MissingAccountError(*_blamed(self._spec), text)
 
-    def _group_account(self, side: Side) -> str:
-        """Name of the account of a group's pods: the one that is named, else the managed one (KS-3.6)."""
-        return _named_account(side.spec) or (side.group_name if self._context.managed_accounts else "")
-
     def _accounts(self) -> list[AccountPlan]:
         """Only those of the topology at hand (KS-3.5)."""
         if not self._context.managed_accounts:
@@ -211,7 +207,8 @@ class _Planner:
         service, spec = self._context.metadata.name, side.spec
         observed = get(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
         live = observed.spec.leader_worker_template if observed is not None else None
-        account = self._group_account(side)
+        managed = side.group_name if self._context.managed_accounts else ""
+        account = _named_account(side.spec) or managed  # (KS-3.6)
 
         def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate | None) -> PodPlan:
             shaped = self._routed(template) if side.role != constants.ROLE_PREFILL else template
@@ -248,11 +245,9 @@ class _Planner:
 
     def _routed(self, pod: Json) -> Json:
         """The pod whose routing sidecar, if it has one, knows its pool (KS-3.5)."""
-        router = self._spec.router
-        if router is None or not _has_sidecar(pod):
+        if self._spec.router is None or not _has_sidecar(pod):
             return pod
-        pool = router.scheduler.pool if router.scheduler is not None else None
-        name = pool.ref.name if pool is not None and pool.ref is not None else ""
+        name = self._spec.pool_ref
         variable = {"name": constants.POOL_NAME_VARIABLE, "value": name or self._context.names.pool}
         return {
             **pod,
@@ -285,10 +280,10 @@ class _Planner:
 
     def _with_adapters(self, pod: Json) -> Json:
         """Return the pod whose server loads the adapters, each under its name and the name in the route's rules."""
-        model = self._spec.model
-        if not self._adapters or model is None or model.lora is None:
+        limits = self._spec.model.lora
+        if not self._adapters or limits is None:
             return pod
-        limits, publisher = model.lora, f"publishers/{self._context.metadata.namespace}/models/"
+        publisher = f"publishers/{self._context.metadata.namespace}/models/"
         served = [
             (name, f"{adapter.path}/{artifacts.inside(adapter.uri)}".rstrip("/"))
             for adapter in self._adapters
@@ -299,11 +294,8 @@ class _Planner:
 
 def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> artifacts.Artifact:
     """Return where the model of a service comes from. Raises :class:`ArtifactError`."""
-    return artifacts.artifact(
-        spec.model.uri if spec.model is not None else "",
-        context.operator.storage_initializer,
-        enabled=lora.is_loaded(spec),
-    )
+    settings = context.operator.storage_initializer
+    return artifacts.artifact(spec.model.uri, settings, enabled=lora.is_loaded(spec))
 
 
 def download_access(
@@ -326,7 +318,7 @@ def download_access(
 
 def _confidential(spec: EffectiveSpec) -> dict[str, str]:
     """Return the variables by which the storage initializer decrypts the model (KS-1.2)."""
-    requested = spec.model.confidential if spec.model is not None else None
+    requested = spec.model.confidential
     if requested is None or not requested.enabled:
         return {}
     key = {"CONFIDENTIAL_RESOURCE_ID": requested.resource_id} if requested.resource_id else {}

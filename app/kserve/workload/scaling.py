@@ -50,8 +50,7 @@ class ScalingPlan:
 
 
 def scaling_plans(spec: EffectiveSpec, names: Names) -> list[ScalingPlan]:
-    model = spec.model.name if spec.model is not None else None
-    plans = (_plan(side, names, model or names.service) for side in topology(spec, names))
+    plans = (_plan(side, names, spec.model.name or names.service) for side in topology(spec, names))
     return [plan for plan in plans if plan is not None]
 
 

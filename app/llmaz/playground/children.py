@@ -66,8 +66,8 @@ def _runner(plan: PlaygroundPlan) -> Json:
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
     handlers = {"lifecycle": plan.runtime.lifecycle, **plan.runtime.probes}
-    own = {name: stored(handler) for name, handler in handlers.items() if handler is not None}
-    return {key: value for key, value in container.items() if value} | own
+    hooks = {name: stored(handler) for name, handler in handlers.items() if handler is not None}
+    return {key: value for key, value in container.items() if value} | hooks
 
 
 def horizontal_pod_autoscaler(playground: Playground, plan: PlaygroundPlan) -> desired.HorizontalPodAutoscaler | None:

@@ -20,19 +20,14 @@ def objects(plan: ServicePlan, children: ServiceChildren, settings: Settings) ->
     """Build backend and route; none without the component ``envoy-ai-gateway``."""
     if children.backends is None or children.ai_backends is None or children.routes is None:
         return []
-    return [_backend(plan, settings), _ai_service_backend(plan), _route(plan, settings)]
-
-
-def _backend(plan: ServicePlan, settings: Settings) -> Json:
     host = f"{names.load_balancer(plan.name)}.{plan.namespace}.svc.{settings.cluster_domain}"
-    return _object(plan, names.ENVOY_API, "Backend", {"endpoints": [{"fqdn": {"hostname": host, "port": names.PORT}}]})
-
-
-def _ai_service_backend(plan: ServicePlan) -> Json:
-    backend = {"group": names.ENVOY_GROUP, "kind": "Backend", "name": names.gateway_objects(plan.name)}
-    return _object(
-        plan, names.AI_GATEWAY_API, "AIServiceBackend", {"schema": {"name": "OpenAI"}, "backendRef": backend}
-    )
+    reference = {"group": names.ENVOY_GROUP, "kind": "Backend", "name": names.gateway_objects(plan.name)}
+    service: Json = {"schema": {"name": "OpenAI"}, "backendRef": reference}
+    return [
+        _object(plan, names.ENVOY_API, "Backend", {"endpoints": [{"fqdn": {"hostname": host, "port": names.PORT}}]}),
+        _object(plan, names.AI_GATEWAY_API, "AIServiceBackend", service),
+        _route(plan, settings),
+    ]
 
 
 def _route(plan: ServicePlan, settings: Settings) -> Json:

@@ -28,12 +28,11 @@ from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
-from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag, rejected_options, service_engine
-from app.llmkube.source import METAL, SourceClass, source_of
+from app.llmkube.source import SourceClass, source_of
 from app.settings import Settings
 from app.workload import podadvice, podrules, volumes
 from app.workload.cause import Cause, Stage
@@ -48,7 +47,7 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
         *_name(service.metadata.name),
         *_model(spec),
         *_image(spec),
-        *_resources(spec.resources or types.ServiceResources(), SPEC.child("resources")),
+        *_resources(spec.requests, SPEC.child("resources")),
         *_endpoint(spec),
         *_overrides(spec),
         *_bind_address(spec),
@@ -370,7 +369,7 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscali
         yield advice(path, "0 stops the service: autoscaling does not start it again")
     elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
         yield advice(path, f"{replicas} is outside minReplicas and maxReplicas: the service only starts with it")
-    resources = spec.resources or types.ServiceResources()
+    resources = spec.requests
     requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
     for metric_path, metric in SPEC.child("autoscaling", "metrics").each(autoscaling.metrics):
         if metric.type == "Pods" and metric.target_average_utilization is not None:  # LK-V-I32
@@ -431,7 +430,7 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
     if model is None:
         return []
-    if accelerator(model.spec) == METAL:
+    if model.spec.on_metal:
         return list(_on_metal(spec))
     draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
     service_plan = plan(service, model, draft, operator_claim=False, settings=settings)
@@ -508,9 +507,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     for path, option, _ in flag_values(spec, server.flags):
         if option.needs_gpu and not count:  # LK-V-I42
             yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")
-    gpu, gpus = model.spec.hardware.gpu if model.spec.hardware else None, spec.resources.gpu if spec.resources else None
-    if gpu is None:
-        return
+    gpu, gpus = model.spec.gpu, spec.requests.gpu
     if gpu.count and gpus not in (None, gpu.count):
         message = f"no effect: the Model's gpu.count {gpu.count} wins over {gpus}"
         yield advice(SPEC.child("resources", "gpu"), message, "no-effect")

@@ -87,8 +87,8 @@ def write(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -
 
 def _find(statuses: Iterable[ContainerStatus], reason_of: Callable[[str], str]) -> tuple[str, str] | None:
     lines = (line for text in _outputs(statuses) for line in text.splitlines())
-    found = ((reason_of(line), line) for line in lines)
-    return next(((reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in found if reason), None)
+    by_reason = ((reason_of(line), line) for line in lines)
+    return next(((reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in by_reason if reason), None)
 
 
 def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:

@@ -8,10 +8,9 @@ from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
-from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
-from app.llmkube.source import METAL, source_of
+from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.gpumodels import node_gpu_memory
 from app.workload.memory import Question, Shape, Usage, judge
@@ -29,7 +28,7 @@ def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: s
 
 
 def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str = "") -> Fit:
-    if accelerator(model.spec) == METAL:
+    if model.spec.on_metal:
         return Fit(FitAnswer.CANNOT_KNOW, "the agent on the Mac decides by the memory of its host", ())
     memory, memory_from = _memory(spec, model, gpu_memory)
     metadata, source = model.status.gguf, source_of(model.spec)
@@ -54,10 +53,9 @@ _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
 
 
 def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:
-    gpu = model.spec.hardware.gpu if model.spec.hardware else None
     declared = (
-        (gpu.memory if gpu else "", "hardware.gpu.memory of the Model"),
-        (spec.resources.gpu_memory if spec.resources else "", "resources.gpuMemory"),
+        (model.spec.gpu.memory, "hardware.gpu.memory of the Model"),
+        (spec.requests.gpu_memory, "resources.gpuMemory"),
     )
     amounts = ((int(parse(text)), source) for text, source in declared if text and is_quantity(text))
     default = (int(parse(gpu_memory)), "as requested") if gpu_memory else (0, "")

@@ -4,45 +4,39 @@ import re
 
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import GPUSharing, InferenceServiceSpec
-from app.llmkube.model.plan import amd_device
-from app.llmkube.model.types import GPU, ModelSpec
+from app.llmkube.model.types import ModelSpec
 from app.settings import Settings, variable_name
 from app.workload.parts import GPURequest
 
 MIG_PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb")
 
-_NO_GPU, _WHOLE_GPUS = GPU(), GPUSharing()
+_WHOLE_GPUS = GPUSharing()
 
 
 def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
     """Return the GPUs of one pod. A service cannot request fewer than its Model does, not even none."""
-    resources = spec.resources.gpu if spec.resources else None
     shares = sharing(spec)
     resource = f"{names.MIG_PARTITION}{shares.profile}" if shares.mode == "partitioned" else _resource(model, settings)
-    return GPURequest(gpu_of(model).count or resources or 0, resource)
-
-
-def gpu_of(model: ModelSpec) -> GPU:
-    return (model.hardware.gpu if model.hardware else None) or _NO_GPU
+    return GPURequest(model.gpu.count or spec.requests.gpu or 0, resource)
 
 
 def sharing(spec: InferenceServiceSpec) -> GPUSharing:
-    return (spec.resources.gpu_sharing if spec.resources else None) or _WHOLE_GPUS
+    return spec.requests.gpu_sharing or _WHOLE_GPUS
 
 
 def toleration_key(model: ModelSpec, request: GPURequest) -> str:
-    return gpu_of(model).toleration_key or request.resource
+    return model.gpu.toleration_key or request.resource
 
 
 def pool_selector(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> dict[str, str]:
     """Return the node labels of the shared pool; empty for pods that use none. AMD GPUs need no pool."""
-    shared = sharing(spec).mode == "shared" and gpu_of(model).vendor != "amd"
+    shared = sharing(spec).mode == "shared" and model.gpu.vendor != "amd"
     return dict(settings.llmkube_gpu_sharing_pool) if shared else {}
 
 
 def sharing_problem(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> str:
     """Return why the pods cannot share a GPU as the spec requires; empty if they can."""
-    mode, gpu = sharing(spec).mode, gpu_of(model)
+    mode, gpu = sharing(spec).mode, model.gpu
     if mode == "exclusive":
         return ""
     count = gpu_request(model, spec, settings).count
@@ -68,10 +62,10 @@ def gpu_resources(settings: Settings) -> tuple[str, ...]:
 
 def _resource(model: ModelSpec, settings: Settings) -> str:
     """Return the resource of whole GPUs. Intel wins over AMD, and both over the default."""
-    gpu = gpu_of(model)
-    if gpu.resource_name or amd_device(gpu):
+    gpu = model.gpu
+    if gpu.resource_name or gpu.amd_device:
         return gpu.resource_name or names.DRI_RENDER
-    kinds = (model.hardware.accelerator, gpu.vendor) if model.hardware else ()
+    kinds = (model.accelerator, gpu.vendor)
     if "intel" in kinds:
         return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
     if "rocm" in kinds or "amd" in kinds:

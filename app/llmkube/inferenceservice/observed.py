@@ -18,11 +18,10 @@ from app.kube.stored import Decoder
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import replicas_of
 from app.llmkube.inferenceservice.types import InferencePhase, InferenceReason, InferenceServiceSpec, Service
-from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
-from app.llmkube.source import METAL, SourceClass, recorded_key, source_of
+from app.llmkube.source import SourceClass, recorded_key, source_of
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
@@ -96,7 +95,7 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     claims = _named(settings.llmkube_model_cache_claim, spec.cache_claim)
     if claims:
         rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
-    if settings.llmkube_queue_position and spec.resources and spec.resources.gpu:
+    if settings.llmkube_queue_position and spec.requests.gpu:
         rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
     return rules
 
@@ -194,7 +193,7 @@ def _outdated(model: Model) -> bool:
     if generation is None or generation >= (model.metadata.generation or 0):
         return False
     stored, desired = model.status.sha256, model.spec.sha256.lower()
-    metal = accelerator(model.spec) == METAL
+    metal = model.spec.on_metal
     source = source_of(model.spec)
     other_source = model.status.cache_key != recorded_key(source, metal=metal)
     other_source = other_source or model.status.staged_files != list(source.files)
@@ -254,7 +253,7 @@ def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, n
 
 
 def _is_mounted(model: Model) -> bool:
-    return accelerator(model.spec) != METAL and source_of(model.spec).kind is not SourceClass.REPOSITORY
+    return not model.spec.on_metal and source_of(model.spec).kind is not SourceClass.REPOSITORY
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:

@@ -25,13 +25,12 @@ from app.llmkube.download import (
     serving_mount,
     volumes,
 )
-from app.llmkube.inferenceservice.gpus import gpu_of, gpu_request, pool_selector, toleration_key
+from app.llmkube.inferenceservice.gpus import gpu_request, pool_selector, toleration_key
 from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, Service
-from app.llmkube.model.plan import accelerator, amd_device
-from app.llmkube.model.types import Model, ModelSpec
+from app.llmkube.model.types import Model, ModelResources, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
-from app.llmkube.source import METAL, Source, SourceClass, ephemeral_path, source_of, stored_as
+from app.llmkube.source import Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
 from app.workload import parts
 from app.workload.parts import GPURequest, Probes
@@ -111,7 +110,7 @@ def plan(
 def _pod(
     spec: InferenceServiceSpec, model: ModelSpec, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
 ) -> desired.PodSpec:
-    runtime, claims = runtime_of(spec.runtime), gpu_of(model).resource_claims
+    runtime, claims = runtime_of(spec.runtime), model.gpu.resource_claims
     return desired.PodSpec(
         containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
         init_containers=[step for step in (main.init, draft.init) if step] or None,
@@ -163,7 +162,7 @@ def _serving(spec: InferenceServiceSpec, model: ModelSpec, main: Storage, draft:
         path=_served(main, runtime, model),
         mounts_model=_mounts_model(spec, runtime),
         port=container_port(spec, runtime),
-        gpus=gpus.count or int(bool(gpu_of(model).resource_claims)),
+        gpus=gpus.count or int(bool(model.gpu.resource_claims)),
         draft=draft.path,
         directory=main.directory,
         engine=service_engine(spec, runtime.image),
@@ -199,7 +198,7 @@ def priority_class(spec: InferenceServiceSpec) -> str:
 def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
     makers = {"nvidia.com": "cuda", "amd.com": "amd"}
     maker = makers.get(gpus.resource.partition("/")[0], "") if gpus.count else ""
-    return runtime.device_images.get(amd_device(gpu_of(model)) or maker, runtime.image)
+    return runtime.device_images.get(model.gpu.amd_device or maker, runtime.image)
 
 
 def missing_metric(spec: InferenceServiceSpec) -> str:
@@ -304,7 +303,7 @@ def _draft(
     """Return the draft model, if it can be used (LK-B-08): a Model of the namespace, else the user's value."""
     runtime = runtime_of(spec.runtime)
     text = runtime.draft(spec)
-    if not text or model is None or accelerator(model.spec) == METAL:
+    if not text or model is None or model.spec.on_metal:
         return _FETCHED_BY_SERVER if runtime.draft_is_model or is_dns1123_subdomain(text) else Storage(text)
     source = source_of(model.spec)
     if source.kind is SourceClass.REPOSITORY:
@@ -353,14 +352,13 @@ def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -
 
     The requests default to the Model's (LK-B-03).
     """
-    resources, fallback = spec.resources, model.resources
-    cpu = (resources.cpu if resources else "") or (fallback.cpu if fallback else "")
-    memory = (resources.host_memory or resources.memory if resources else "") or (fallback.memory if fallback else "")
+    stated, fallback = spec.requests, model.resources or ModelResources()
+    cpu, memory = stated.cpu or fallback.cpu, stated.host_memory or stated.memory or fallback.memory
     # The Model's hook, which may not have run yet, reports invalid quantities.
     requests = {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if is_quantity(text)}
     requests |= _disk(spec)
     limits = {**({gpus.resource: str(gpus.count)} if gpus.count else {}), **_disk(spec)}
-    claims = [{"name": claim.name} for claim in gpu_of(model).resource_claims]
+    claims = [{"name": claim.name} for claim in model.gpu.resource_claims]
     if not limits and not requests and not claims:
         return None
     return desired.ResourceRequirements(limits=limits or None, requests=requests or None, claims=claims or None)
@@ -371,7 +369,7 @@ EPHEMERAL_STORAGE = "ephemeral-storage"
 
 def _disk(spec: InferenceServiceSpec) -> dict[str, str]:
     """Return the request and limit of ephemeral storage. They are equal, so that a pod within it is not evicted."""
-    text = spec.resources.ephemeral_storage if spec.resources else ""
+    text = spec.requests.ephemeral_storage
     return {EPHEMERAL_STORAGE: canonical(text)} if text else {}
 
 

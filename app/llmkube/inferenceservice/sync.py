@@ -18,10 +18,8 @@ from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRe
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation, StatusInputs
 from app.llmkube.inferenceservice.types import InferenceCondition, InferencePhase, InferenceServiceSpec, Service
-from app.llmkube.model.plan import accelerator
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import draft_name
-from app.llmkube.source import METAL
 from app.settings import Settings
 from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.cause import Cause
@@ -42,7 +40,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     if draft := observed.required_draft(spec, related, metadata.namespace):
         return _waiting(resource, draft, request, inputs)
     inputs = replace(inputs, endpoint=endpoint(metadata, spec, settings), model_ready=True)
-    if accelerator(model.spec) == METAL:
+    if model.spec.on_metal:
         slices = related.slices
         heartbeat = status.slices_not_watched() if slices is None else status.read_heartbeat(sorted_values(slices), now)
         metal_status = status.on_metal(resource, heartbeat, inputs)

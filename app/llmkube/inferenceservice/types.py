@@ -16,18 +16,9 @@ from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, 
 from app.kube.resource import Resource
 from app.kube.rules import Rule
 from app.llmkube.model.types import COMPARED, TO_AGENT
+from app.llmkube.runtimes import types as options
 from app.llmkube.runtimes.flag import Flag, Memory
-from app.llmkube.runtimes.types import (
-    NO_ITEMS,
-    ContextLength,
-    NonNegative,
-    PersonaPlexConfig,
-    Positive,
-    Probability,
-    SGLangConfig,
-    TGIConfig,
-    VLLMConfig,
-)
+from app.llmkube.runtimes.types import NO_ITEMS, ContextLength, NonNegative, Positive, Probability
 
 _AS_A_WHOLE = defaulted("replaced as a whole")
 _NOT_EVICTED = no_effect("pods are not evicted for their age")
@@ -440,13 +431,13 @@ class InferenceServiceSpec(KubeModel):
     """Security settings of the pods. They replace the default as a whole, fsGroup included."""
     security_context: Annotated[base.SecurityContext | None, _AS_A_WHOLE] = None
     """Security settings of the container. They replace the default as a whole."""
-    vllm_config: VLLMConfig | None = None
+    vllm_config: options.VLLMConfig | None = None
     """Options of runtime vllm."""
-    tgi_config: TGIConfig | None = None
+    tgi_config: options.TGIConfig | None = None
     """Options of runtime tgi."""
-    sglang_config: SGLangConfig | None = None
+    sglang_config: options.SGLangConfig | None = None
     """Options of runtime sglang."""
-    persona_plex_config: PersonaPlexConfig | None = None
+    persona_plex_config: options.PersonaPlexConfig | None = None
     """Options of runtime personaplex."""
     slo: Annotated[SLO | None, no_effect("write a ServiceLevelObjective of Pyrra yourself")] = None
     """No effect: a service level objective of Pyrra."""
@@ -466,6 +457,11 @@ class InferenceServiceSpec(KubeModel):
     """Size of oMLX' cache on disk. metal only."""
     hot_cache_max_size: Annotated[str, TO_AGENT] = ""
     """Size of oMLX' cache in memory. metal only."""
+
+    @property
+    def requests(self) -> ServiceResources:
+        """The resources, with the defaults where none are stated."""
+        return self.resources or ServiceResources()
 
     @property
     def cache_claim(self) -> str:

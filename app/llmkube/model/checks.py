@@ -12,9 +12,9 @@ from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
 from app.kube.rules import violations
 from app.llmkube import source as sources
-from app.llmkube.model.plan import accelerator, refusal
+from app.llmkube.model.plan import refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers
-from app.llmkube.source import METAL, Source, SourceClass, parse, source_of
+from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload.address import HUB_HOSTS
 from app.workload.fieldrules import object_name
@@ -148,7 +148,7 @@ def _quantity(text: str, path: field.Path, *, positive: bool = False, example: s
 
 def warnings(model: Model) -> list[Advice]:
     spec, source = model.spec, source_of(model.spec)
-    metal = accelerator(spec) == METAL
+    metal = spec.on_metal
     advices = [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
     advices += (line for line in without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
     advices += _secret_advice(spec, source, metal=metal)
@@ -162,7 +162,7 @@ def warnings(model: Model) -> list[Advice]:
 
 def _memory_advice(spec: ModelSpec, source: Source) -> Iterator[Advice]:
     """Warn of weights that do not fit (LK-7.5), unless ``layers`` keep a part of them in host memory."""
-    gpu = (spec.hardware.gpu if spec.hardware else None) or GPU()
+    gpu = spec.gpu
     if not gpu.count or (gpu.layers or 0) > 0 or not quantity.is_quantity(gpu.memory):
         return
     names, memory = (source.text, *source.files), int(quantity.parse(gpu.memory))
@@ -222,7 +222,7 @@ def _secret_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[
 
 def _metal_advice(spec: ModelSpec) -> Iterator[Advice]:
     """Warn of fields that describe pods: the agent starts one process, and reads only a GPU's layers (LK-V-X11)."""
-    gpu = (spec.hardware and spec.hardware.gpu) or GPU()
+    gpu = spec.gpu
     resources = spec.resources or ModelResources()
     unread = {
         GPU_PATH.child("count"): gpu.count,

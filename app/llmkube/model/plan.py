@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from app.kube.objects import ObservedMeta
 from app.llmkube import names
 from app.llmkube.download import Download, cache_claim, download, is_by_pods
-from app.llmkube.model.types import GPU, ModelSpec
-from app.llmkube.source import METAL, Source, SourceClass, parse, source_of
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings, variable_name
 
 
@@ -51,7 +51,7 @@ def plan(
     has the plain name.
     """
     source = source_of(spec)
-    metal = accelerator(spec) == METAL
+    metal = spec.on_metal
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
     by_pods = not fetched.cached or is_by_pods(metadata, source)  # without a cache, or on request (LK-2.9)
     model_download = fetched if source.is_file and not metal and not by_pods else None
@@ -79,34 +79,24 @@ def _job(model: str, source: Source, fetched: Download, second_claim: str) -> st
     return names.job_name(model, source.cache_key, "\n".join([source.text, *more]), fetched.sha256, second_claim)
 
 
-def accelerator(spec: ModelSpec) -> str:
-    return spec.hardware.accelerator if spec.hardware else "cpu"
-
-
 def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
     """Return the resource that a node must have for ``status.acceleratorReady`` (LK-2.8)."""
-    gpu = spec.hardware.gpu if spec.hardware else None
-    if accelerator(spec) in ("cpu", METAL):
+    if spec.accelerator in ("cpu", "metal"):
         return ""
-    if gpu and (gpu.resource_name or amd_device(gpu)):
-        return gpu.resource_name or names.DRI_RENDER
+    if spec.gpu.resource_name or spec.gpu.amd_device:
+        return spec.gpu.resource_name or names.DRI_RENDER
     resources = {
         "cuda": names.NVIDIA_GPU,
         "rocm": names.AMD_GPU,
         "intel": settings.llmkube_intel_gpu_resource or names.INTEL_GPU,
         "vulkan": names.DRI_RENDER,
     }
-    return resources.get(accelerator(spec), "")
-
-
-def amd_device(gpu: GPU) -> str:
-    """Return the API by which llama.cpp uses an AMD GPU (``gpu.runtime``); empty for other GPUs."""
-    return gpu.runtime or "" if gpu.vendor == "amd" else ""
+    return resources.get(spec.accelerator, "")
 
 
 def operator_claim(spec: ModelSpec, settings: Settings) -> str:
     """Return the operator's claim for all Models if this one would use it, else an empty string."""
-    needs = source_of(spec).is_file and accelerator(spec) != METAL and settings.llmkube_model_cache_path
+    needs = source_of(spec).is_file and not spec.on_metal and settings.llmkube_model_cache_path
     return settings.llmkube_model_cache_claim if needs else ""
 
 
@@ -122,7 +112,7 @@ def source_claim(spec: ModelSpec) -> str:
 def refusal(spec: ModelSpec, settings: Settings) -> str:
     """Return why the Model's file must not be mounted, and what to do; empty if it may be, or nothing is mounted."""
     source = parse(spec.source)
-    if source.kind is not SourceClass.LOCAL or accelerator(spec) == METAL:
+    if source.kind is not SourceClass.LOCAL or spec.on_metal:
         return ""
     path, listed = _normal(source.path), settings.llmkube_allowed_host_paths
     if path != "/" and any(path.startswith(_normal(root).rstrip("/") + "/") for root in listed):

@@ -122,6 +122,11 @@ class GPU(KubeModel):
     sharding: Sharding | None = None
     """Split of the model when a pod has more than one GPU."""
 
+    @property
+    def amd_device(self) -> str:
+        """Return the API by which llama.cpp uses an AMD GPU; empty for other GPUs."""
+        return self.runtime or "" if self.vendor == "amd" else ""
+
 
 class Hardware(KubeModel):
     """The hardware of a model."""
@@ -196,6 +201,20 @@ class ModelSpec(KubeModel):
     """Hardware the model needs. Absent means CPU."""
     resources: ModelResources | None = None
     """Requests for pods of services that state none themselves."""
+
+    @property
+    def accelerator(self) -> str:
+        return self.hardware.accelerator if self.hardware else "cpu"
+
+    @property
+    def on_metal(self) -> bool:
+        """Return whether an agent on a Mac serves the model."""
+        return self.accelerator == "metal"
+
+    @property
+    def gpu(self) -> GPU:
+        """Return the GPUs of each pod, with the defaults where none are described."""
+        return (self.hardware.gpu if self.hardware else None) or GPU()
 
 
 class ModelPhase(StrEnum):

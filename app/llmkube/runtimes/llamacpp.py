@@ -9,9 +9,8 @@ from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
-from app.llmkube.model.plan import amd_device
-from app.llmkube.model.types import Hardware, ModelSpec, layers
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, has_flag, memory_use, switch
+from app.llmkube.model.types import ModelSpec, layers
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memory_use, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
@@ -65,11 +64,11 @@ def lacks_model(spec: InferenceServiceSpec) -> bool:
 def _gpu(serving: Serving) -> list[str]:
     if serving.gpus == 0:
         return []
-    offloaded = (serving.gpu.layers if serving.gpu else None) or 0
+    offloaded = serving.model.gpu.layers or 0
     offload = flag("--n-gpu-layers", offloaded if offloaded > 0 else ALL_LAYERS)
     if serving.gpus == 1:
         return offload
-    sharding = serving.gpu.sharding if serving.gpu else None
+    sharding = serving.model.gpu.sharding
     mode = _SPLIT_MODES.get(sharding.strategy if sharding else "", "layer")
     ratios = [] if mode == "none" else flag("--tensor-split", tensor_split(serving))
     return [*offload, "--split-mode", mode, *ratios]
@@ -81,7 +80,7 @@ _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
 
 def tensor_split(serving: Serving) -> str:
     """Return the GPUs' shares: those of ``layerSplit`` in lowest terms, or equal ones if it does not fit (LK-3.4)."""
-    sharding = serving.gpu.sharding if serving.gpu else None
+    sharding = serving.model.gpu.sharding
     shares = [_share(entry) for entry in sharding.layer_split] if sharding else []
     if len(shares) != serving.gpus or 0 in shares:
         shares = [1] * serving.gpus
@@ -142,13 +141,12 @@ def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    resources = spec.resources
     if lacks_model(spec):  # LK-V-I35
         message = "llamacpp is left without a model; name one in extraArgs, or remove skipModelInit"
         yield advice(SPEC.child("skipModelInit"), f"{message} (a Hugging Face repository does not need it)")
     if spec.reasoning_budget_message and spec.reasoning_budget is None:  # LK-V-I45
         yield advice(SPEC.child("reasoningBudgetMessage"), "no effect without reasoningBudget", "no-effect")
-    if (spec.moe_cpu_offload or spec.no_kv_offload) and not (resources and (resources.memory or resources.host_memory)):
+    if (spec.moe_cpu_offload or spec.no_kv_offload) and not (spec.requests.memory or spec.requests.host_memory):
         message = "part of the model is kept in host memory, but no memory is requested; set it"  # LK-V-I46
         yield advice(SPEC.child("resources", "hostMemory"), message)
     if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:  # LK-V-I53
@@ -169,16 +167,10 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         if source_of(model).revision:
             message = "the revision in the Model's source has no effect: --hf-repo takes none"
             yield advice(SPEC.child("modelRef"), message, "no-effect")
-    if gpus and not spec.image and model.hardware and _is_without_image(model.hardware):
+    other = model.gpu.vendor != "nvidia" or model.accelerator in ("intel", "rocm", "vulkan")
+    if gpus and not spec.image and other and not model.gpu.amd_device:
         message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
         yield advice(SPEC.child("image"), message)
-
-
-def _is_without_image(hardware: Hardware) -> bool:
-    """Return True for a GPU that is neither NVIDIA's, nor AMD's with a runtime."""
-    vendor = hardware.gpu.vendor if hardware.gpu else "nvidia"
-    other = vendor != "nvidia" or hardware.accelerator in ("intel", "rocm", "vulkan")
-    return other and not (hardware.gpu and amd_device(hardware.gpu))
 
 
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
@@ -187,14 +179,14 @@ _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 
 def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
     """Return the use of memory. The slots share one cache; layers, experts and the cache may be in host memory."""
-    gpu, base = model.hardware.gpu if model.hardware else None, memory_use(spec, LLAMACPP)
+    base = memory_use(spec, LLAMACPP)
     others = {
-        "hardware.gpu.layers": gpu is not None and (gpu.layers or 0) > 0,
+        "hardware.gpu.layers": (model.gpu.layers or 0) > 0,
         _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
     }
     named = ", ".join(name for name, there in others.items() if there)
     elsewhere = base.elsewhere or (f"{named} may keep a part of it in host memory" if named else "")
-    single = gpu is not None and gpu.sharding is not None and gpu.sharding.strategy == "none"
+    single = model.gpu.sharding is not None and model.gpu.sharding.strategy == "none"
     return replace(base, gpus=1 if single else None, elsewhere=elsewhere)
 
 
@@ -204,7 +196,6 @@ LLAMACPP = Runtime(
     image=images.LLAMACPP,
     device_images={"cuda": images.LLAMACPP_CUDA, "vulkan": images.LLAMACPP_VULKAN, "rocm": images.LLAMACPP_ROCM},
     port=8080,
-    health=HEALTH,
     metric="llamacpp:requests_processing",
     mounts_model=True,
     scraped=True,

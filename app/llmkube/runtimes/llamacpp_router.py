@@ -7,7 +7,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.names import MODELS_DIR
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, switch
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -36,7 +36,6 @@ LLAMACPP_ROUTER = Runtime(
     container="llama-server",
     image=images.LLAMACPP,
     port=8080,
-    health=HEALTH,
     metric="",  # its /metrics answers for a single model only, which the query names
     arguments=arguments,
     reads=("extraArgs",),

@@ -30,6 +30,7 @@ PERSONAPLEX = Runtime(
     name="personaplex",
     container="personaplex",
     port=PORT,
+    health="",
     command=("/app/moshi/.venv/bin/python", "-m", "moshi.server"),
     arguments=arguments,
     variables={"NO_TORCH_COMPILE": "1"},

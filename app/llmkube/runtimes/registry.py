@@ -13,6 +13,7 @@ GENERIC = Runtime(
     name="generic",
     container="inference-server",
     port=8080,
+    health="",
     arguments=lambda serving: list(serving.spec.args),
     reads=("args",),
 )

@@ -11,7 +11,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, Error, advice
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import GPU, ModelSpec
+from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause
@@ -21,8 +21,6 @@ from app.workload.parts import GPURequest
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
-HEALTH = "/health"
-"""Path of HTTP probes, which servers answer once their model is loaded."""
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a server in a pod is reached from outside itself
 """Default address that servers listen on. Nodes without IPv6 could not bind to ``::``."""
 
@@ -72,10 +70,6 @@ class Serving:
         """Return True if the server downloads a repository, although the runtime reads its model from a volume."""
         return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
 
-    @property
-    def gpu(self) -> GPU | None:
-        return self.model.hardware.gpu if self.model.hardware else None
-
     def has(self, flag: str) -> bool:
         """Return True if ``extraArgs`` set the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
         return has_flag(self.spec.extra_args, flag)
@@ -109,8 +103,8 @@ class Runtime:
     device_images: Mapping[str, str] = field(default_factory=dict)
     """Default images by the kind of GPU: ``cuda``, ``amd``, or the ``gpu.runtime`` of an AMD GPU."""
     command: tuple[str, ...] = ()
-    health: str = ""
-    """Path of the HTTP probes; empty for TCP probes."""
+    health: str = "/health"
+    """Path of the HTTP probes, which a server answers once its model is loaded; empty for TCP probes."""
     generates: str = ""
     """Path of the startup and readiness probes, where it differs."""
     metric: str = "llamacpp:requests_processing"

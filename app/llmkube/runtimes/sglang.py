@@ -9,7 +9,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, Path, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use, mode, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
@@ -176,7 +176,6 @@ SGLANG = Runtime(
     device_images=dict.fromkeys(("amd", "rocm", "vulkan"), images.SGLANG_ROCM),
     port=30000,
     command=("python3", "-m", "sglang.launch_server"),
-    health=HEALTH,
     generates="/health_generate",
     metric="sglang:num_running_reqs",
     mounts_model=True,

@@ -7,7 +7,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import TGIConfig
 from app.workload.memory import Usage
 
@@ -52,7 +52,6 @@ TGI = Runtime(
     container="tgi",
     image=images.TGI,
     port=80,
-    health=HEALTH,
     metric="tgi_queue_size",  # what TGI exports; upstream's name has a colon and never matches (LK-T-42)
     scraped=True,
     arguments=arguments,

@@ -9,7 +9,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import HEALTH, Runtime, Serving, flag, memory_use
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
@@ -110,7 +110,6 @@ VLLM = Runtime(
     device_images=dict.fromkeys(("amd", "rocm", "vulkan"), images.VLLM_ROCM),
     command=("vllm", "serve"),
     port=8000,
-    health=HEALTH,
     metric="vllm:num_requests_running",
     mounts_model=True,
     loads_directories=True,

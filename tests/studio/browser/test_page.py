@@ -42,6 +42,18 @@ def test_what_is_typed_shows_children_and_findings(studio: Studio, family: str) 
     expect(studio.page.locator("#editor .cm-lintRange-error").first).to_be_visible()
 
 
+def test_the_page_says_what_it_assumes(studio: Studio) -> None:
+    """The sentences of the commands, below the findings."""
+    model, playground = example("llmaz/quickstart").split("\n---\n")
+    assumptions = studio.page.get_by_role("list", name="Assumptions").get_by_role("listitem")
+    studio.write(playground)
+    expect(assumptions).to_have_text(
+        [re.compile("^taken as given: BackendRuntime "), "not among the files: OpenModel opt-tiny"]
+    )
+    studio.write(model)
+    expect(assumptions).to_have_count(0)
+
+
 def test_a_button_corrects_a_finding(studio: Studio) -> None:
     studio.write(example("llmkube/quickstart").replace("memory: 1Gi", "memory: 1 GB"))
     studio.problems.get_by_role("button", name="Write 1Gi").click()

@@ -47,11 +47,10 @@ def _training_server() -> Json:
         "LATENCY_MAX_TRAINING_DATA_SIZE_PER_BUCKET": "500",
         "LATENCY_OBJECTIVE_TYPE": "mean",
     }
+    port = {"name": "training-port", "containerPort": _TRAINING_PORT, "protocol": "TCP"}
     return {
-        **_server("training-server", images.LATENCY_TRAINING, "training-port", _TRAINING_PORT),
-        "env": _env(variables),
+        **_server("training-server", images.LATENCY_TRAINING, port, variables, "/models"),
         "resources": _resources(("2", "4Gi"), ("4", "8Gi")),
-        "volumeMounts": _mounts("training-server", "/models"),
         "startupProbe": _probe("/healthz", _TRAINING_PORT, failureThreshold=30, periodSeconds=10),
         "livenessProbe": _probe("/healthz", _TRAINING_PORT, initialDelaySeconds=30, periodSeconds=20),
         "readinessProbe": _probe("/readyz", _TRAINING_PORT, initialDelaySeconds=45, periodSeconds=10),
@@ -75,23 +74,28 @@ def _prediction_server() -> Json:
         numbers = {"initialDelaySeconds": every, "periodSeconds": every, "timeoutSeconds": 5}
         return _probe(path, _PREDICTION_PORT, **numbers, failureThreshold=failures)
 
+    port = {"name": "predict-port", "containerPort": _PREDICTION_PORT, "protocol": "TCP"}
     return {
-        **_server("prediction-server", images.LATENCY_PREDICTION, "predict-port", _PREDICTION_PORT),
-        "env": _env(variables),
+        **_server("prediction-server", images.LATENCY_PREDICTION, port, variables, "/server_models"),
         "resources": _resources(("8", "4Gi"), ("28", "8Gi")),
-        "volumeMounts": _mounts("prediction-server", "/server_models"),
         "startupProbe": _probe("/readyz", _PREDICTION_PORT, failureThreshold=60, periodSeconds=10),
         "livenessProbe": probe("/healthz", 15, 5),
         "readinessProbe": probe("/readyz", 10, 3),
     }
 
 
-def _server(name: str, image: str, port_name: str, port: int) -> Json:
+def _server(name: str, image: str, port: Json, variables: dict[str, str], directory: str) -> Json:
+    """Build a server that stores what is learned in a directory."""
     return parts.container(
         name,
         image,
-        ports=[{"name": port_name, "containerPort": port, "protocol": "TCP"}],
+        ports=[port],
         securityContext=parts.security(read_only=True, non_root=True),
+        env=_env(variables),
+        volumeMounts=[
+            {"name": f"{name}-storage", "mountPath": directory},
+            {"name": f"{name}-tmp", "mountPath": "/tmp"},  # noqa: S108 - in the pod
+        ],
     )
 
 
@@ -112,13 +116,6 @@ def _variable(name: str) -> str:
 def _resources(requests: tuple[str, str], limits: tuple[str, str]) -> Json:
     pairs = {"requests": requests, "limits": limits}
     return {key: {"cpu": cpu, "memory": memory} for key, (cpu, memory) in pairs.items()}
-
-
-def _mounts(server: str, directory: str) -> list[Json]:
-    return [
-        {"name": f"{server}-storage", "mountPath": directory},
-        {"name": f"{server}-tmp", "mountPath": "/tmp"},  # noqa: S108 - in the pod
-    ]
 
 
 def _probe(path: str, port: int, **numbers: int) -> Json:

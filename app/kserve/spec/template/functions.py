@@ -3,6 +3,7 @@
 Source: KS-2.6.
 """
 
+import operator
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -59,36 +60,17 @@ def _plain(value: object) -> object:
 
 def printed(value: object, meter: Meter) -> str:
     """A value as Go prints it, as far as the meter allows."""
-    out: list[str] = []
-    _print(_plain(value), out, meter)
-    return "".join(out)
-
-
-def _print(value: object, out: list[str], meter: Meter) -> None:
+    value = _plain(value)
     if isinstance(value, dict):
         meter.spend(len(value))
-        begin = "map["
-        for key in sorted(value):
-            _put(f"{begin}{key}:", out, meter)
-            _print(value[key], out, meter)
-            begin = " "
-        _put("]" if value else "map[]", out, meter)
-    elif isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            _put(" " if position else "[", out, meter)
-            _print(item, out, meter)
-        _put("]" if value else "[]", out, meter)
-    elif value is None:
-        _put("<nil>", out, meter)
-    elif isinstance(value, bool):
-        _put("true" if value else "false", out, meter)
-    else:
-        _put(str(value), out, meter)
-
-
-def _put(text: str, out: list[str], meter: Meter) -> None:
+        members = (f"{printed(key, meter)}:{printed(value[key], meter)}" for key in sorted(value))
+        return f"map[{' '.join(members)}]"
+    if isinstance(value, (list, tuple)):
+        meter.spend(len(value))
+        return f"[{' '.join(printed(item, meter) for item in value)}]"
+    text = "<nil>" if value is None else str(value)
     meter.spend(size(text))
-    out.append(text)
+    return text.lower() if isinstance(value, bool) else text
 
 
 def _strict(function: Callable[..., Any], fewest: int, most: int | None = None, *, prints: bool = False) -> Function:
@@ -222,11 +204,7 @@ FUNCTIONS: dict[str, Function] = {
     "and": _short_circuit(False),
     "not": _not,
     "eq": _strict(_equal, 2),
-    "ne": _strict(_compare(lambda a, b: a != b), 2, 2),
-    "lt": _strict(_compare(lambda a, b: a < b), 2, 2),
-    "le": _strict(_compare(lambda a, b: a <= b), 2, 2),
-    "gt": _strict(_compare(lambda a, b: a > b), 2, 2),
-    "ge": _strict(_compare(lambda a, b: a >= b), 2, 2),
+    **{name: _strict(_compare(getattr(operator, name)), 2, 2) for name in ("ne", "lt", "le", "gt", "ge")},
     "len": _strict(len, 1, 1),
     "index": _strict(_index, 1),
     "print": _strict(_joined("", ""), 0, prints=True),

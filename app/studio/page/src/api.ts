@@ -39,6 +39,7 @@ export const settings = () => get<types.Setting[]>("settings");
 export const schemas = () => get<Record<string, object>>("schemas");
 export const scenes = () => get<types.SceneOption[]>("scenes");
 export const check = (body: types.Manifests, signal: Signal) => post<types.PlacedFinding[]>("check", body, signal);
+export const assumptions = (body: types.Manifests, signal: Signal) => post<string[]>("assumptions", body, signal);
 export const graph = (body: types.GraphRequest, signal: Signal) => post<types.Graph>("graph", body, signal);
 export const yaml = (body: types.ObjectRequest, signal: Signal) => post<types.Document>("yaml", body, signal);
 export const origins = (body: types.OriginsRequest, signal: Signal) => post<types.ValueOrigin[]>("origins", body, signal);

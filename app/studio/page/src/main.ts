@@ -80,6 +80,8 @@ async function check(): Promise<void> {
     byId("findings-title").textContent = counted(findings);
     byId("findings-title").className = findings.some(({ level }) => level === "error") ? "failing" : findings.length ? "waiting" : "ready";
     list(byId("findings"), findings, jump, fix);
+    const assumptions = await checks.run((signal) => api.assumptions({ documents: documents_ }, signal));
+    if (assumptions !== undefined) replace(byId("assumptions"), ...assumptions.map((sentence) => h("li", {}, sentence)));
   } catch (error) {
     report(error);
   }

@@ -116,17 +116,17 @@ _OF_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingH
 
 def _route() -> Json:
     """Build the route: by the service's own path, by the model in a header, and by the model in the path."""
-    own, pool, service = parts.SERVICE_PATH, shared.POOL, shared.SERVICE
+    prefix, pool, service = parts.SERVICE_PATH, shared.POOL, shared.SERVICE
     by_model = [
         {"path": {"type": "Exact", "value": path}, "headers": [_OF_MODEL]}
         for api in _APIS.values()
         for path in (api, f"{api}/")
     ]
-    rules = [_prefixed(f"{name}-path", f"{own}{api}", api, pool) for name, api in _APIS.items()]
+    rules = [_prefixed(f"{name}-path", f"{prefix}{api}", api, pool) for name, api in _APIS.items()]
     rules.append(_rule("v1-model-routing", by_model, pool))
     rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, pool) for name, api in _APIS.items()]
     rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", service))
-    rules.append(_prefixed("v1-catch-all-path", own, "/", service))
+    rules.append(_prefixed("v1-catch-all-path", prefix, "/", service))
     everything = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [_OF_MODEL]}
     rules.append(_rule("v1-catch-all-model-routing", [everything], service))
     return {"parentRefs": [shared.GATEWAY], "rules": rules}
