@@ -25,11 +25,9 @@ def deployment(
     """
     if not selectable(plan, observed):
         return None
-    rolling = observed.spec.strategy.rolling_update if observed else None
-    is_recorded = observed is not None and bool(find(observed.record, ("spec", "strategy", "rollingUpdate")))
-    if observed is not None and plan.has_gpus and rolling is not None and not is_recorded:
+    if observed is not None and plan.has_gpus and not _strategy_is_ours(observed):
         child = keep_child(observed)
-        strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
+        strategy = {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}
         return Kept(child, spec={**(child.get("spec") or {}), "strategy": strategy})
     running = observed.spec.selector.match_labels if observed else None
     return desired.Deployment(
@@ -59,6 +57,12 @@ def _start(
 
 def selectable(plan: InferencePlan, observed: ObservedDeployment | None) -> bool:
     return observed is None or (observed.spec.selector.match_labels or {}).items() <= plan.pod_labels.items()
+
+
+def _strategy_is_ours(observed: ObservedDeployment) -> bool:
+    """Return whether leaving out ``rollingUpdate`` removes it: it is absent, or recorded, which costs a decoding."""
+    rolling = observed.spec.strategy.rolling_update
+    return rolling is None or bool(find(observed.record, ("spec", "strategy", "rollingUpdate")))
 
 
 def service(plan: InferencePlan) -> desired.Service:
