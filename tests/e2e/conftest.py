@@ -53,17 +53,6 @@ def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
         installed.metacontroller.process.check()
 
 
-@pytest.fixture(scope="session")
-def bare_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """modelhooks on a separate cluster without any of the optional kinds."""
-    workdir = tmp_path_factory.mktemp("bare")
-    with (
-        ControlPlane(workdir / "control-plane") as cluster,
-        Installation(cluster, workdir / "installation") as installed,
-    ):
-        yield installed
-
-
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
     """A new namespace on the shared control plane."""

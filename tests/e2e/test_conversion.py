@@ -19,9 +19,11 @@ from tests.e2e.processes import wait_until
 pytestmark = pytest.mark.e2e
 
 PLURAL, GROUP = "llminferenceservices", "serving.kserve.io"
-OLDER, NEWER = (f"{PLURAL}.{version}.{GROUP}" for version in ("v1alpha1", "v1alpha2"))
+VERSIONS = ("v1alpha1", "v1alpha2")
+OLDER, NEWER = (f"{PLURAL}.{version}.{GROUP}" for version in VERSIONS)
 UNSEEN_SECONDS = 5.0
 """Seconds after a restart in which reads of the older version may fail; the API server retries that long."""
+READ_INTERVAL_SECONDS = 0.05
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def kserves_crd() -> Json:
     service = {"name": "llmisvc-webhook-server-service", "namespace": "kserve", "path": "/convert"}
     versions: list[Json] = [
         {"name": name, "served": True, "storage": name == "v1alpha2", "schema": schema, "subresources": {"status": {}}}
-        for name in ("v1alpha1", "v1alpha2")
+        for name in VERSIONS
     ]
     webhook = {"conversionReviewVersions": ["v1", "v1beta1"], "clientConfig": {"service": service}}
     return {
@@ -141,15 +143,16 @@ def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_ov
     Reads of the older one may fail while no replica converts; they recover without intervention.
     """
     cluster = taken_over.cluster
-    seen: dict[str, list[tuple[float, bool]]] = {OLDER: [], NEWER: []}
+    seen: dict[str, list[tuple[float, bool]]] = {version: [] for version in VERSIONS}
     done = Event()
 
-    def read(resource: str) -> None:
-        while not done.is_set():
-            answer = cluster.kubectl("get", resource, "-n", "old", "-o", "name", check=False)
-            seen[resource].append((time.monotonic(), answer.returncode == 0))
+    def read(version: str) -> None:
+        while not done.wait(READ_INTERVAL_SECONDS):
+            answer = cluster.client.get(f"/apis/{GROUP}/{version}/namespaces/old/{PLURAL}?limit=500")
+            seen[version].append((time.monotonic(), answer.status_code == 200))
 
-    readers = [Thread(target=read, args=(resource,)) for resource in seen]
+    older, newer = seen.values()
+    readers = [Thread(target=read, args=(version,)) for version in seen]
     for reader in readers:
         reader.start()
     stopped = []
@@ -163,12 +166,12 @@ def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_ov
     done.set()
     for reader in readers:
         reader.join()
-    assert all(ok for _, ok in seen[NEWER]), "the version that is stored needs nobody"
-    failed = [when for when, ok in seen[OLDER] if not ok]
+    assert all(ok for _, ok in newer), "the version that is stored needs nobody"
+    failed = [when for when, ok in older if not ok]
     outside = [when for when in failed if not any(a <= when <= b + UNSEEN_SECONDS for a, b in stopped)]
     assert outside == []
-    assert seen[OLDER][-1][1], "reads of the older version come back"
-    print(f"{len(failed)} of {len(seen[OLDER])} reads of the older version failed, in {stopped}")
+    assert older[-1][1], "reads of the older version come back"
+    print(f"{len(failed)} of {len(older)} reads of the older version failed, in {stopped}")
 
 
 def test_a_list_in_the_older_version_is_converted_as_a_whole(taken_over: Installation, tmp_path: Path) -> None:

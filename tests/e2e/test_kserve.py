@@ -1,4 +1,4 @@
-"""LLMInferenceServices on a real API server, with and without the optional kinds, used with kubectl."""
+"""LLMInferenceServices on a real API server with the optional kinds, used with kubectl."""
 
 from __future__ import annotations
 
@@ -463,22 +463,6 @@ def test_a_settled_service_is_not_written(gateway: Installation, namespace: str)
     time.sleep(3)
     before, after = quiet(cluster, namespace, f"{SERVICES},{WORKLOADS},{OPTIONAL}", 15)
     assert before == after
-
-
-def test_without_the_optional_kinds(bare_installation: Installation) -> None:
-    """The condition names what to install; services that do not need the kinds work."""
-    cluster = bare_installation.cluster
-    namespace = cluster.create_namespace()
-    apply(cluster, namespace, EXAMPLES / "quickstart.yaml", EXAMPLES / "routed.yaml", EXAMPLES / "multi-node.yaml")
-    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", f"{SERVICES}/tiny-chat", "--timeout=60s")
-
-    def says(name: str, kind: str) -> bool:
-        condition = ready(cluster, namespace, name)
-        return condition.get("status") == "False" and kind in condition.get("message", "")
-
-    wait_until(lambda: says("routed-chat", "HTTPRoute"), "the missing HTTPRoute kind in Ready", 30)
-    wait_until(lambda: says("experts", "LeaderWorkerSet"), "the missing LeaderWorkerSet kind in Ready", 30)
-    assert "Deployment/routed-chat-kserve" in names_of(cluster, namespace, WORKLOADS)
 
 
 def test_parallelism_in_one_pod(gateway: Installation, namespace: str) -> None:

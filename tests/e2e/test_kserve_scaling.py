@@ -176,21 +176,3 @@ def test_the_first_column_of_a_ready_service(cluster: ControlPlane, namespace: s
         assert cluster.get(SERVICES, name, "-n", namespace)["status"]["url"] == url
         row = cluster.kubectl("get", SERVICES, name, "-n", namespace, "--no-headers").stdout.split()
         assert row[:3] == [name, url, "True"]
-
-
-def test_without_the_optional_kinds(bare_installation: Installation) -> None:
-    """Conditions say what to install; a criticality without effect does not prevent serving."""
-    cluster = bare_installation.cluster
-    namespace = cluster.create_namespace()
-    critical = yaml.safe_load((EXAMPLES / "critical.yaml").read_text())
-    critical["spec"]["router"] = {"scheduler": {}}
-    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(critical))
-    apply(cluster, namespace, EXAMPLES / "scaled-keda.yaml")
-
-    def says(name: str, type_: str, text: str) -> bool:
-        said = condition(cluster, namespace, name, type_)
-        return said.get("reason") == "KindNotInstalled" and text in said.get("message", "")
-
-    wait_until(lambda: says("keda-chat", "ScalingReady", "component keda"), "the missing ScaledObject", 30)
-    wait_until(lambda: says("critical-chat", "CriticalityApplied", "no effect"), "no InferenceObjective", 30)
-    assert condition(cluster, namespace, "keda-chat", "Ready")["status"] == "False"

@@ -412,19 +412,6 @@ def test_a_name_that_is_taken(cluster: ControlPlane, namespace: str) -> None:
     assert image(cluster, namespace, "taken").startswith("vllm/")
 
 
-def test_without_leaderworkerset(bare_installation: Installation) -> None:
-    """Ready of a service of several pods names what to install, and nothing is created; one of a single pod works."""
-    cluster = bare_installation.cluster
-    namespace = cluster.create_namespace()
-    for name in ("multi-node", "service"):
-        cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / f"{name}.yaml"))
-    wait_ready(cluster, namespace, f"{SERVICES}/phi-by-hand")
-    reason = "LeaderWorkerSetRequired"
-    wait_until(lambda: ready(cluster, namespace, SERVICES, "llama-large").get("reason") == reason, reason, 30)
-    names = [i["metadata"]["name"] for i in cluster.get("deployments,services", "-n", namespace)["items"]]
-    assert sorted(names) == ["phi-by-hand", "phi-by-hand-lb"]
-
-
 def test_taking_over_restarts_nothing(cluster: ControlPlane, namespace: str) -> None:
     """The Go operator's LeaderWorkerSet of a single-node service is kept; once deleted, a Deployment replaces it."""
     case = next(case for case in cases("llmaz") if case["name"] == "service-plain")

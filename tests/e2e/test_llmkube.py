@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.e2e.installation import ROOT, Installation, quiet
 from tests.e2e.processes import wait_until
 from tests.llmkube.gguf import gguf, llama
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("autoscaled")]
 
 EXAMPLES = ROOT / "examples" / "llmkube"
 QUICKSTART = EXAMPLES / "quickstart.yaml"
@@ -37,6 +38,17 @@ def apply(cluster: ControlPlane, namespace: str, *files: Path) -> str:
 
 def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
     cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
+
+
+@pytest.fixture(scope="module")
+def autoscaled(installation: Installation) -> Iterator[str]:
+    """The namespace of a service that lacks a metric. It is created before all tests: the report takes two minutes."""
+    cluster = installation.cluster
+    namespace = cluster.create_namespace()
+    apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
+    wait_ready(cluster, namespace, "inferenceservice/assistant")
+    yield namespace
+    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
 def test_a_model_and_its_service_become_ready(installation: Installation, namespace: str) -> None:
@@ -70,21 +82,6 @@ def test_every_example_is_applied(installation: Installation, namespace: str) ->
     wait_ready(cluster, namespace, *waiting)
     autoscaler = cluster.get("hpa", "assistant", "-n", namespace)
     assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 3)
-
-
-def test_an_autoscaler_without_an_adapter(installation: Installation, namespace: str) -> None:
-    """Ready follows the pods until the real autoscaler has lacked the metric for a minute."""
-    cluster = installation.cluster
-    apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
-    wait_ready(cluster, namespace, "inferenceservice/assistant")
-    where = (SERVICE.replace("smollm-chat", "assistant"), "-n", namespace)
-
-    def told() -> bool:
-        ready = condition(cluster.get(*where), "Ready")
-        return ready["reason"] == "FailedGetPodsMetric" and "component prometheus-adapter" in ready["message"]
-
-    wait_until(told, "what to install for the autoscaler", 150, 1)
-    assert cluster.get(*where)["status"]["phase"] == "Ready"
 
 
 def described(job: dict[str, Any], directory: Path) -> str:
@@ -164,8 +161,7 @@ def test_every_upstream_sample_is_admitted(installation: Installation, namespace
     cluster = installation.cluster
     documents = [document for sample in samples("llmkube").values() for document in sample]
     assert len(documents) >= 30
-    for document in documents:
-        cluster.kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", input=json.dumps(document))
+    cluster.kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(documents))
 
 
 def test_three_mistakes_of_the_webhook_are_printed_together(installation: Installation, namespace: str) -> None:
@@ -377,3 +373,16 @@ def test_a_model_with_more_gpus_than_any_node(installation: Installation, namesp
         return "Insufficient nvidia.com/gpu" in condition(item, "Ready").get("message", "")
 
     wait_until(explained, "the scheduler's words in Ready", 30)
+
+
+def test_an_autoscaler_without_an_adapter(installation: Installation, autoscaled: str) -> None:
+    """Ready follows the pods until the real autoscaler has lacked the metric for a minute."""
+    cluster = installation.cluster
+    where = (SERVICE.replace("smollm-chat", "assistant"), "-n", autoscaled)
+
+    def told() -> bool:
+        ready = condition(cluster.get(*where), "Ready")
+        return ready["reason"] == "FailedGetPodsMetric" and "component prometheus-adapter" in ready["message"]
+
+    wait_until(told, "what to install for the autoscaler", 150, 1)
+    assert cluster.get(*where)["status"]["phase"] == "Ready"

@@ -108,15 +108,6 @@ def expect(cluster: ControlPlane, namespace: str, name: str, words: str) -> None
     wait_until(lambda: words in ready(cluster, namespace, PLAYGROUNDS, name).get("message", ""), words, 30)
 
 
-def test_without_the_gateway(bare_installation: Installation) -> None:
-    """A Service is ready, and its message does not mention the gateway."""
-    cluster = bare_installation.cluster
-    namespace = cluster.create_namespace()
-    cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / "service.yaml"))
-    wait_ready(cluster, namespace, f"{SERVICES}/phi-by-hand")
-    assert "gateway" not in ready(cluster, namespace, SERVICES, "phi-by-hand")["message"]
-
-
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda path: path.name)
 def test_a_component_is_accepted(installation: Installation, tmp_path: Path, component: Path) -> None:
     """A strict dry run on a server with its kinds accepts it; only its namespace is really created."""
@@ -207,13 +198,3 @@ def test_labels_replace_no_pods(cluster: ControlPlane, namespace: str) -> None:
     before, after = quiet(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},deployments,{OBJECTS}", 3)
     assert before == after
     assert revision(cluster, namespace, "calm") == "1"
-
-
-def test_without_the_labels(bare_installation: Installation) -> None:
-    """No labels are written on objects."""
-    cluster = bare_installation.cluster
-    namespace = cluster.create_namespace()
-    name = f"plain-{namespace}"
-    apply(cluster, namespace, model(name))
-    cluster.kubectl("wait", "--for=condition=Ready", f"openmodel/{name}", "--timeout=60s")
-    assert labels(cluster, namespace, "openmodel", name) == {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -100,11 +102,16 @@ def wait_refused(cluster: ControlPlane, namespace: str, kind: str, reason: str, 
     wait_until(in_ready, f"Ready with {reason}", 120, 1)
 
 
+def wait_for_example(cluster: ControlPlane, namespace: str) -> None:
+    """Apply the example, and wait for its ScaledObject."""
+    apply_example(cluster, namespace)
+    wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "a ScaledObject", 60, 0.5)
+
+
 @pytest.fixture
 def chat(cluster: ControlPlane, namespace: str) -> str:
     """The namespace of the example with a ScaledObject."""
-    apply_example(cluster, namespace)
-    wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "a ScaledObject", 60, 0.5)
+    wait_for_example(cluster, namespace)
     return namespace
 
 
@@ -155,9 +162,8 @@ def test_changes_from_one_autoscaler_to_the_other(cluster: ControlPlane, chat: s
     wait_until(lambda: scalers(cluster, chat).keys() == {SCALED_OBJECT}, "a ScaledObject alone", 60, 0.5)
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_reports_a_refused_scaled_object(cluster: ControlPlane, namespace: str, kind: str) -> None:
-    """Once the other autoscaler is deleted, the ScaledObject is created."""
+def refuse_creation(cluster: ControlPlane, namespace: str, kind: str) -> None:
+    """Ready names the ScaledObject that is refused; it is created once the other autoscaler is deleted."""
     other = OTHERS[kind]
     assert not apply(cluster, namespace, other)
     apply_example(cluster, namespace)
@@ -166,11 +172,33 @@ def test_reports_a_refused_scaled_object(cluster: ControlPlane, namespace: str, 
     wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "our ScaledObject alone", 180, 1)
 
 
-def test_reports_a_refused_change(cluster: ControlPlane, chat: str) -> None:
+def refuse_change(cluster: ControlPlane, namespace: str) -> None:
     """The stored ScaledObject stays, and changes once the other autoscaler is deleted."""
-    assert not apply(cluster, chat, OTHERS["hpa"])
-    patch(cluster, chat, {"scaling": {"wva": {"keda": {"pollingInterval": 77}}}})
-    wait_refused(cluster, chat, "hpa", "ChangeRefused", f"ScaledObject {WORKLOAD}-keda cannot be changed")
-    assert scalers(cluster, chat)[SCALED_OBJECT]["pollingInterval"] == 15
-    cluster.kubectl("delete", "hpa", "other", "-n", chat)
-    wait_until(lambda: scalers(cluster, chat)[SCALED_OBJECT]["pollingInterval"] == 77, "the change", 180, 1)
+    wait_for_example(cluster, namespace)
+    assert not apply(cluster, namespace, OTHERS["hpa"])
+    patch(cluster, namespace, {"scaling": {"wva": {"keda": {"pollingInterval": 77}}}})
+    wait_refused(cluster, namespace, "hpa", "ChangeRefused", f"ScaledObject {WORKLOAD}-keda cannot be changed")
+    assert scalers(cluster, namespace)[SCALED_OBJECT]["pollingInterval"] == 15
+    cluster.kubectl("delete", "hpa", "other", "-n", namespace)
+    wait_until(lambda: scalers(cluster, namespace)[SCALED_OBJECT]["pollingInterval"] == 77, "the change", 180, 1)
+
+
+REFUSALS: dict[str, Callable[[ControlPlane, str], None]] = {
+    **{f"creation-{kind}": partial(refuse_creation, kind=kind) for kind in OTHERS},
+    "change": refuse_change,
+}
+
+
+@pytest.fixture(scope="module")
+def refusals(cluster: ControlPlane) -> Iterator[dict[str, Future[None]]]:
+    """All refusals at once, each in its own namespace, because each takes more than two minutes to be reported."""
+    namespaces = {name: cluster.create_namespace() for name in REFUSALS}
+    with ThreadPoolExecutor() as pool:
+        yield {name: pool.submit(refuse, cluster, namespaces[name]) for name, refuse in REFUSALS.items()}
+    cluster.kubectl("delete", "namespace", *namespaces.values(), "--wait=false")
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_reports_a_refusal(refusals: dict[str, Future[None]], name: str) -> None:
+    """Until the other autoscaler is deleted, events and Ready have KEDA's words."""
+    refusals[name].result()
