@@ -10,13 +10,13 @@ import msgspec
 
 from app.kube import field
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
-from app.kube.objects import ObservedClaim, ObservedJob, ObservedMeta, ObservedPod
+from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
 from app.kube.quantity import QuantityError, parse
 from app.kube.resource import Resource
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
 from app.llmkube.model.observed import DownloadJob, ObservedNode, complete, failed_at, refreshed, report, wrong_sha256
 from app.llmkube.model.plan import ModelPlan
-from app.llmkube.model.types import ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
+from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.source import SourceClass, recorded_key
 from app.workload.cause import Cause, Stage
 from app.workload.pods import failures
@@ -197,15 +197,10 @@ def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
 
 
 def status(
-    plan: ModelPlan,
-    metadata: ObservedMeta,
-    observed: ModelObservation,
-    outcome: PhaseOutcome,
-    previous: ModelStatus,
-    now: datetime,
+    plan: ModelPlan, model: Model, observed: ModelObservation, outcome: PhaseOutcome, now: datetime
 ) -> ModelStatus:
     """Build the status. Foreign conditions and the metadata of the file are kept."""
-    key = recorded_key(plan.source, metal=plan.metal)
+    previous, key = model.status, recorded_key(plan.source, metal=plan.metal)
     base = previous if previous.cache_key == key else ModelStatus()
     ready = outcome.phase is ModelPhase.READY
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
@@ -215,7 +210,7 @@ def status(
         place, size = plan.source.mounted_path, ""
     else:  # the size as upstream has it: 0 without a Job
         place, size = (plan.download.path, base.size) if plan.download else ("", "0")
-    conditions = _conditions(metadata, outcome, () if observed.problem else observed.notes, previous, now)
+    conditions = _conditions(model, outcome, () if observed.problem else observed.notes, now)
     fresh = msgspec.structs.replace(
         base,
         phase=outcome.phase.value,
@@ -263,11 +258,9 @@ def human_size(size: int) -> str:
     return f"{value:.1f} {_UNITS[unit]}iB"
 
 
-def _conditions(
-    metadata: ObservedMeta, outcome: PhaseOutcome, notes: Sequence[str], previous: ModelStatus, now: datetime
-) -> Conditions:
+def _conditions(model: Model, outcome: PhaseOutcome, notes: Sequence[str], now: datetime) -> Conditions:
     """Build upstream's three conditions and ``Ready``, which has the notes. Former ones become False."""
-    conditions = Conditions(previous.conditions, metadata.generation, now)
+    conditions = Conditions(model.status.conditions, model.metadata.generation, now)
     reason, message = outcome.reason, outcome.message
     ready, failed = outcome.phase is ModelPhase.READY, outcome.phase is ModelPhase.FAILED
     over = (ModelReason.SUPERSEDED, "the Model is ready") if ready else (reason, message)
@@ -281,7 +274,7 @@ def _conditions(
             conditions.set(type_, True, reason, message)
         else:
             _set_if_present(conditions, type_, *over)
-    if metadata.deletion_timestamp:
+    if model.metadata.deletion_timestamp:
         conditions.set(ModelCondition.READY, False, ModelReason.TERMINATING, "the Model is being deleted")
     elif ready:
         conditions.set(ModelCondition.READY, True, reason, "; ".join([message, *notes]))

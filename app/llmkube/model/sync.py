@@ -27,12 +27,12 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     model_plan = _plan(model, request, settings)
     observation = _observe(model_plan, model, request, settings)
     outcome = judge.outcome(model_plan, observation, model.status, now)
-    status = judge.status(model_plan, model.metadata, observation, outcome, model.status, now)
+    status = judge.status(model_plan, model, observation, outcome, now)
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, keep(request.children))
     if observation.problem:
         return SyncResponse(status, keep(request.children), outcome.resync)
-    desired = _job(model_plan, observation, model.status, request.related, settings, now)
+    desired = _job(model_plan, observation, model, request, settings, now)
     return SyncResponse(status, _children(model_plan, request, desired, settings), outcome.resync)
 
 
@@ -97,21 +97,16 @@ def _problem(
 
 
 def _job(
-    plan: ModelPlan,
-    observation: ModelObservation,
-    previous: ModelStatus,
-    related: ModelRelated,
-    settings: Settings,
-    now: datetime,
+    plan: ModelPlan, observation: ModelObservation, model: Model, request: Request, settings: Settings, now: datetime
 ) -> Job | None:
     """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
     if plan.download is None:
         return None
     current, attempt = observation.job, observation.attempt
-    if current is not None and not judge.retry_due(current, attempt, previous, now):
+    if current is not None and not judge.retry_due(current, attempt, model.status, now):
         return job(plan, plan.download, attempt, observed.kept_keys(current), settings)
-    pods = None if related.pods is None else sorted_values(related.pods)
-    keys = keys_to_keep(plan, previous.cache_key, current, pods, settings)
+    pods = None if request.related.pods is None else sorted_values(request.related.pods)
+    keys = keys_to_keep(plan, model.status.cache_key, current, pods, settings)
     return job(plan, plan.download, attempt + (current is not None), keys, settings)
 
 
