@@ -109,9 +109,9 @@ def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, wit
     """One object of a cluster, named as ``KIND NAME``, with its pods, their events, and what to run next."""
     if len(names) != 2:
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
-    resources = [r for r in on_cluster.served() if names[0].lower() in _words(r)]
+    resources = [r for r in on_cluster.served() if names[0].lower() in r.names]
     if not resources:
-        words = {word for resource in on_cluster.served() for word in _words(resource)}
+        words = {word for resource in on_cluster.served() for word in resource.names}
         plurals = ", ".join(f"{r.plural}.{r.group}" for r in on_cluster.served())
         near = closest_name(names[0], sorted(words))
         hint = f"did you mean {go_quote(near)}?" if near else f"known: {plurals}"
@@ -128,12 +128,6 @@ def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, wit
 def _unanswered(row: Row) -> Json:
     """Return the state of an object whose status is not of its present spec; empty for one whose status is."""
     return {"state": NOT_KNOWN, "why": [row.cause], "conditions": []} if row.cause and row.ready == "Unknown" else {}
-
-
-def _words(resource: CustomResource) -> set[str]:
-    """Return the names of a kind that kubectl accepts."""
-    short = {resource.kind.lower(), resource.plural, *resource.short_names}
-    return short | {f"{word}.{resource.group}" for word in short}
 
 
 def _from_cluster(

@@ -1,5 +1,6 @@
 """Findings about files: values with a place, and the formats in which they are printed."""
 
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
@@ -118,18 +119,12 @@ def as_screen(findings: Sequence[Finding], lines: Lines) -> str:
         parts.append(f"{head} {click.style('[' + finding.id + ']', dim=True)}")
         source = "".join(lines.get(finding.file, ())[finding.line - 1 : finding.line])
         if source.strip():
-            width = max(20, _width() - 8)
+            width = max(20, shutil.get_terminal_size().columns - 8)
             shown = escaped(source.replace("\t", " "))[:width]
             parts.append(f"      {click.style(shown, dim=True)}")
             if finding.column <= width:
                 parts.append(f"      {' ' * (finding.column - 1)}{click.style('^', fg=colour)}")
     return "".join(f"{part}\n" for part in parts)
-
-
-def _width() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns
 
 
 def as_json(findings: Sequence[Finding], checked: int) -> str:

@@ -95,11 +95,8 @@ def _answers(
             document = in_cluster(manifest, world.namespace)
             fit = answer(kind, document, cluster, settings, gpu_memory)
             if fit is not None:
-                head = {
-                    "object": f"{kind.resource.kind}/{manifest.name}",
-                    "namespace": document["metadata"]["namespace"],
-                }
-                yield head, fit
+                name, namespace = f"{kind.resource.kind}/{manifest.name}", document["metadata"]["namespace"]
+                yield {"object": name, "namespace": namespace}, fit
 
 
 def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = "") -> Fit | None:

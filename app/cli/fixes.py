@@ -126,11 +126,4 @@ def _replace(finding: Finding, node: yaml.Node, text: str) -> Fix:
 
 def _edit(finding: Finding, node: yaml.Node, text: str) -> Edit:
     start, end = node.start_mark, node.end_mark
-    return Edit(
-        document=finding.file,
-        line=start.line + 1,
-        column=start.column + 1,
-        end_line=end.line + 1,
-        end_column=end.column + 1,
-        text=text,
-    )
+    return Edit(finding.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1, text)

@@ -46,10 +46,10 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
     if kind is None:
         click.echo("".join(f"{_full_name(resource)}\n" for resource in RESOURCES), nl=False)
         return 0
-    matches = [resource for resource in RESOURCES if kind.lower() in _names(resource)]
+    matches = [resource for resource in RESOURCES if kind.lower() in resource.names]
     if len(matches) != 1:
         names = ", ".join(_full_name(resource) for resource in matches or RESOURCES)
-        near = closest_name(kind, sorted(name for resource in RESOURCES for name in _names(resource)))
+        near = closest_name(kind, sorted(name for resource in RESOURCES for name in resource.names))
         if matches:
             problem = f"several kinds have that name; add the group: {names}"
         else:
@@ -161,9 +161,3 @@ def _translated(node: Schema) -> Schema:
 
 def _full_name(resource: CustomResource) -> str:
     return f"{resource.kind.lower()}.{resource.group}"
-
-
-def _names(resource: CustomResource) -> set[str]:
-    """Return every name of a kind that a command takes, in lower case."""
-    bare = {resource.kind.lower(), resource.plural, *resource.short_names}
-    return bare | {f"{name}.{resource.group}" for name in bare}

@@ -130,6 +130,12 @@ class CustomResource:
     """False for the older versions; the hooks work with the stored one."""
 
     @property
+    def names(self) -> set[str]:
+        """Every name of the kind that kubectl accepts, in lower case."""
+        bare = {self.kind.lower(), self.plural, *self.short_names}
+        return bare | {f"{name}.{self.group}" for name in bare}
+
+    @property
     def plural(self) -> str:
         return f"{self.kind.lower()}s"
 

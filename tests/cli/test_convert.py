@@ -207,3 +207,13 @@ def test_the_account_as_json(command: Command) -> None:
         "LLMInferenceService/coder spec.model.name",
     ]
     assert all(one["reason"] and one["line"] for one in found["lost"])
+
+
+def test_an_empty_spec_is_in_the_account(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text(
+        "apiVersion: serving.kserve.io/v1alpha2\nkind: LLMInferenceService\nmetadata: {name: s}\nspec: {}\n"
+    )
+    result = command("convert", "--to", "llmkube", str(path))
+    assert result.status == 1
+    assert "lost: LLMInferenceService/s spec: its model is not among the files" in result.err

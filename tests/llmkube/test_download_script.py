@@ -176,7 +176,7 @@ def pod(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pod]:
     handler = type("Handler", (Handler,), {"served": served})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield Pod(tmp_path, server, served, request.param)
     served.released.set()

@@ -1,10 +1,18 @@
-"""A search for a class finds one."""
+"""A search for a class finds one, and what names a class names one that exists."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
+from types import ModuleType
 
+import pytest
+
+from app.cli.kinds import all_kinds
+from app.kube.base import KubeModel
+from app.kube.embedded_types import TYPES
+from tests.e2e.generated import kserve, llmaz, llmkube
 from tests.repository.test_readme import ROOT
 
 
@@ -13,3 +21,21 @@ def test_no_two_classes_have_one_name() -> None:
     classes = Counter(node.name for module in modules for node in ast.walk(module) if isinstance(node, ast.ClassDef))
     assert len(classes) > 500
     assert [name for name, count in classes.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("family", [kserve, llmaz, llmkube])
+def test_generated_manifests_have_rules_and_values_for_fields_that_exist(family: ModuleType) -> None:
+    all_kinds()  # imports the types of all kinds
+    fields: dict[str, set[str]] = {}
+    for model in _subclasses(KubeModel):
+        fields.setdefault(model.__name__, set()).update(info.alias or name for name, info in model.model_fields.items())
+    assert [name for name in family.RULES if name not in fields and name not in TYPES] == []
+    places = [place.partition(".") for place in family.POOLS]
+    unknown = [place for place in places if place[0] not in TYPES and place[2] not in fields.get(place[0], ())]
+    assert unknown == []
+
+
+def _subclasses(model: type[KubeModel]) -> Iterator[type[KubeModel]]:
+    for subclass in model.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)

@@ -51,7 +51,7 @@ POOLS: Mapping[str, Pool] = {
     "ServiceResources.gpuMemory": _SIZES,
     "ServiceResources.ephemeralStorage": _SIZES,
     "ModelCache.claimName": ("weights",),
-    "EndpointGateway.hostname": ("chat.example.com",),
+    "EndpointGateway.modelName": ("chat",),
     "GatewayReference.name": ("public",),
     "GatewayReference.namespace": ("gateways",),
     "InferenceServiceSpec.bindAddress": ("127.0.0.1", "::"),
