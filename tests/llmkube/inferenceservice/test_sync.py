@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import orjson
 import pytest
 
+from app.cli.kinds import find
+from app.hooks.kind import answer_sync
+from app.kube import objects
 from app.kube.base import Json
 from app.settings import Settings
+from tests.bench.payloads import inference_service_sync
 from tests.llmkube.inferenceservice.world import (
     HTTP_SOURCE,
     NOW,
@@ -430,3 +435,12 @@ def test_any_child_that_stays_as_it_was_is_named() -> None:
     assert condition(later, "Ready")["reason"] == "ChangeRefused"
     assert "HorizontalPodAutoscaler" in condition(later, "Ready")["message"]
     assert "Deployment" not in condition(later, "Ready")["message"]
+
+
+def test_a_settled_sync_decodes_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children that equal their records are found by bytes."""
+    body = inference_service_sync()
+    kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
+    assert kind is not None
+    monkeypatch.setattr(objects, "parsed", lambda _: pytest.fail("a record was decoded"))
+    assert len(orjson.loads(answer_sync(kind, body, Settings(), NOW))["children"]) == 2
