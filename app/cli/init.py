@@ -146,7 +146,7 @@ def _manifest(family: str, request: Request) -> str:
     form = "repository"
     if request.is_file:
         form = "file-gpu" if request.gpu else "file-cpu"
-    template = Template(_TEMPLATES.joinpath(f"{family}-{form}.yaml").read_text())
+    template = Template(_TEMPLATES.joinpath(f"{family}-{form}.template").read_text())
     return template.substitute(
         name=request.name,
         model=request.model,
