@@ -30,8 +30,11 @@ def documents(*texts: str) -> list[Json]:
 
 
 @pytest.fixture(scope="session")
-def client() -> TestClient:
-    return client_of(create_app())
+def client(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+    """A client of the application with an empty page, because the real one needs npm."""
+    static = tmp_path_factory.mktemp("static")
+    (static / "index.html").touch()
+    return client_of(create_app(static=static))
 
 
 @pytest.fixture(scope="session")
