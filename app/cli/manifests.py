@@ -127,7 +127,7 @@ class ManifestFiles:
         """Add the objects of a file's text, and pass over what is not a manifest.
 
         ``whole``: every document is meant as an object, such as in an editor, and what is not one is a finding.
-        ``named``: the user named the file, so a syntax error is a finding even if the text is not like a manifest.
+        ``named``: the user named the file, so a syntax error is a finding even if the content is not like a manifest.
         """
         lines = text.splitlines()
         if not (whole or looks_like_manifest(text) or (named and _is_broken(text, file))):
@@ -203,7 +203,7 @@ def _compose(text: str, file: str) -> list[yaml.Node]:
 
 
 def _is_broken(text: str, file: str) -> bool:
-    """Report whether a text has a syntax error."""
+    """Report whether the YAML has a syntax error."""
     try:
         _compose(text, file)
     except ManifestError as error:

@@ -154,21 +154,21 @@ def assumptions(manifests: Sequence[Manifest], world: options.World) -> Iterator
     """Yield a sentence each on what hooks read that no file describes: taken as given, or missing."""
     identities = {manifest: key for manifest in manifests if (key := identity(manifest, world.namespace))}
     cluster = holding(identities, world.namespace, world.without)
-    described, given, absent = set(identities.values()), set(), set()
+    described, assumed, absent = set(identities.values()), set(), set()
     for manifest in identities:
         kind = served(manifest)
         if kind is None:
             continue
         document = in_cluster(manifest, world.namespace)
         absent |= {(reference.kind, reference.name) for reference in missing(kind, document, cluster)}
-        given |= {
+        assumed |= {
             (item["kind"], item["metadata"]["name"])
             for key, group in related(kind, cluster.rules(kind, document), cluster.objects).items()
             for inner, item in group.items()
             if (key, inner) not in described
         }
-    if given and INSTALLATION not in world.without:
-        yield f"taken as given: {_listed(given)} (--without {INSTALLATION} changes that)"
+    if assumed and INSTALLATION not in world.without:
+        yield f"taken as given: {_listed(assumed)} (--without {INSTALLATION} changes that)"
     if absent:
         yield f"not among the files: {_listed(absent)}"
 

@@ -185,7 +185,7 @@ _PATCHES: dict[str, tuple[Callable[[Json, str], Json | None], str]] = {
     "CompositeController": (hooks_patch, "merge"),
     "DecoratorController": (hooks_patch, "merge"),
 }
-"""What an object of each kind lacks, and how that is merged."""
+"""Functions that build the missing part of an object of each kind, and the way to merge it."""
 
 
 def _hosts(spec: Json) -> list[str]:

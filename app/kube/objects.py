@@ -372,7 +372,7 @@ class ObservedConfigMap(RelatedMeta):
 
 
 def _is_written(value: object, text: bytes) -> bool:
-    """Report whether sorted JSON is that of the value; Go also escapes characters of HTML.
+    """Report whether sorted JSON encodes the value; Go also escapes characters of HTML.
 
     A string with an escaped backslash before such an escape becomes invalid, and equals no other.
     """

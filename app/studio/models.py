@@ -154,7 +154,7 @@ class ScenesRequest(Manifests):
 class GraphRequest(ScenesRequest):
     """The graph in which ``scenes`` end."""
 
-    yaml: bool = Field(default=True, description="Includes the YAML of nodes; `POST /api/yaml` has that of one.")
+    yaml: bool = Field(default=True, description="Includes every node's YAML; `POST /api/yaml` returns one of them.")
 
 
 class ObjectRequest(ScenesRequest):

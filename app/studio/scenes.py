@@ -143,7 +143,7 @@ def _downloader(pod: Json) -> tuple[Json, PodPhase] | None:
     jobs=True,
 )
 def _not_found(pod: Json, *_: int) -> Trouble | None:
-    """What downloads the model before the server starts does not find it."""
+    """The container or Job that downloads the model gets a 404."""
     downloader = _downloader(pod)
     return _ended(pod, *downloader, *DOWNLOADERS[downloader[0]["name"]]) if downloader else None
 

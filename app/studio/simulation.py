@@ -191,8 +191,8 @@ def _controllers(playback: Playback) -> Mapping[str, simulated.Controller]:
         return {"phase": "Pending" if unbound or not playback.clock.seconds else "Bound"}
 
     def autoscaler(document: Json) -> Json:
-        kept = {k: v for k, v in (document.get("status") or {}).items() if k == "desiredReplicas"}
-        return {**simulated.CONTROLLERS[document["kind"]](document), **kept}
+        replicas = {k: v for k, v in (document.get("status") or {}).items() if k == "desiredReplicas"}
+        return {**simulated.CONTROLLERS[document["kind"]](document), **replicas}
 
     return {
         **simulated.CONTROLLERS,

@@ -151,7 +151,7 @@ export interface GraphRequest {
   settings?: Record<string, string>;
   /** Names of `GET /api/scenes`. */
   scenes?: readonly string[];
-  /** Includes the YAML of nodes; `POST /api/yaml` has that of one. */
+  /** Includes every node's YAML; `POST /api/yaml` returns one of them. */
   yaml?: boolean;
 }
 
