@@ -102,7 +102,7 @@ class ObservedObject(Observed, dict=True):
         """Report whether the record is the desired child but for metadata, by its bytes, so it need not be decoded."""
         try:
             recorded = _MEMBERS.decode(self.annotations.get(LAST_APPLIED, ""))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return False
         if recorded.keys() != desired.keys():
             return False

@@ -11,6 +11,7 @@ from app.cli.kinds import find
 from app.hooks.kind import answer_sync
 from app.kube import objects
 from app.kube.base import Json
+from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.bench.payloads import inference_service_sync
 from tests.llmkube.inferenceservice.world import (
@@ -444,3 +445,18 @@ def test_a_settled_sync_decodes_no_record(monkeypatch: pytest.MonkeyPatch) -> No
     assert kind is not None
     monkeypatch.setattr(objects, "parsed", lambda _: pytest.fail("a record was decoded"))
     assert len(orjson.loads(answer_sync(kind, body, Settings(), NOW))["children"]) == 2
+
+
+@pytest.mark.parametrize(
+    "record", ['{"kind":' * 5000, '{"spec":' + "[" * 5000 + "]" * 5000 + "}", "5", '{"kind":"\\ud800"}']
+)
+def test_a_record_that_cannot_be_read_changes_no_child(record: str) -> None:
+    """A user who may edit a child may edit its record."""
+    request = orjson.loads(inference_service_sync())
+    kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
+    assert kind is not None
+    expected = orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), NOW))["children"]
+    for group in request["children"].values():
+        for item in group.values():
+            item["metadata"]["annotations"][LAST_APPLIED] = record
+    assert orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), NOW))["children"] == expected
