@@ -197,12 +197,11 @@ def check_envelope(request: SyncBody[Any, Any], kind: str, api_version: str, *, 
     if not parent.metadata.uid or not parent.metadata.name:
         raise ProtocolError("parent.metadata needs a name and a uid")
     for key, group in observed_children(request.children):
-        expected = key.partition(".")[0]
         for inner, child in group.items():
             if "/" not in inner:
                 raise ProtocolError(f"hook version mismatch: {key} has keys without a namespace, v2 is required")
-            if child.kind != expected:
-                raise ProtocolError(f"a child below {key} is of another kind")
+            if f"{child.kind}.{child.api_version}" != key:
+                raise ProtocolError(f"a child below {key} has another kind or API version")
             namespace = child.metadata.namespace
             if inner.rpartition("/")[2] != child.metadata.name or namespace not in ("", parent.metadata.namespace):
                 raise ProtocolError(f"a child below {key} is not the one that its key names, or not the parent's")

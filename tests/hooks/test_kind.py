@@ -78,6 +78,8 @@ def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: l
         {"children": {"Deployment.apps/v1": {"ns/d": None}}},
         {"children": {"Deployment.apps/v1": {"ns/d": {"apiVersion": "apps/v1", "kind": "Deployment"}}}},
         {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "kind": "Service"}}}},
+        {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "apiVersion": ""}}}},
+        {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "apiVersion": "apps/v1beta1"}}}},
         {"finalizing": True},
         {"finalizing": "no"},
     ],
