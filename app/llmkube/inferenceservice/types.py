@@ -220,6 +220,9 @@ class ServiceResources(KubeModel):
     """GPU sharing. Defaults to whole GPUs."""
 
 
+_NO_RESOURCES = ServiceResources()
+
+
 class RopeScaling(KubeModel):
     """Extends the context beyond the length that a model was trained with."""
 
@@ -461,7 +464,7 @@ class InferenceServiceSpec(KubeModel):
     @property
     def requests(self) -> ServiceResources:
         """The resources, with the defaults where none are stated."""
-        return self.resources or ServiceResources()
+        return self.resources or _NO_RESOURCES
 
     @property
     def cache_claim(self) -> str:

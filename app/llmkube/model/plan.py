@@ -81,7 +81,7 @@ def _job(model: str, source: Source, fetched: Download, second_claim: str) -> st
 
 def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
     """Return the resource that a node must have for ``status.acceleratorReady`` (LK-2.8)."""
-    if spec.accelerator in ("cpu", "metal"):
+    if spec.accelerator == "cpu" or spec.on_metal:
         return ""
     if spec.gpu.resource_name or spec.gpu.amd_device:
         return spec.gpu.resource_name or names.DRI_RENDER

@@ -128,6 +128,9 @@ class GPU(KubeModel):
         return self.runtime or "" if self.vendor == "amd" else ""
 
 
+_NO_GPU = GPU()
+
+
 class Hardware(KubeModel):
     """The hardware of a model."""
 
@@ -214,7 +217,7 @@ class ModelSpec(KubeModel):
     @property
     def gpu(self) -> GPU:
         """Return the GPUs of each pod, with the defaults where none are described."""
-        return (self.hardware.gpu if self.hardware else None) or GPU()
+        return (self.hardware.gpu if self.hardware else None) or _NO_GPU
 
 
 class ModelPhase(StrEnum):
