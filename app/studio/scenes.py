@@ -124,9 +124,6 @@ DOWNLOADERS = {
 """Containers that download a model, with the exit code and message for a file that does not exist."""
 
 
-_NO_DOWNLOAD = "no container downloads a model before a server starts"
-
-
 def _downloader(pod: Json) -> tuple[Json, PodPhase] | None:
     """Return the container that downloads, and the phase of the pod in which it runs."""
     for part, phase in (("initContainers", PodPhase.INITIALIZING), ("containers", PodPhase.RUNNING)):
@@ -191,9 +188,7 @@ def _scale(playback: Playback) -> str:
 
 @_event("node-lost", "A node is lost", "no pod serves")
 def _lose_node(playback: Playback) -> str:
-    """Once everything runs, the node of the first pod does not answer any more; after five minutes its pods are
-    created again.
-    """  # noqa: D205 - the page shows it as one sentence
+    """Once everything runs, the first pod's node stops answering; five minutes later its pods are created again."""
     placed = [
         [pod for pod in playback.pods(workload) if "nodeName" in pod["spec"]]
         for workload in playback.workloads()
