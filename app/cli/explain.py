@@ -7,8 +7,6 @@ Reads manifests, or what is on a cluster:
 With Pods, Jobs, claims and Deployments among the files, the causes are read from them as the service reads them.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

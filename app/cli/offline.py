@@ -1,7 +1,5 @@
 """A cluster in memory that holds the objects of files, and the hooks as functions, for all offline commands."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The objects of a cluster as a graph: parents, what they read, what they lead to, and the pods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any

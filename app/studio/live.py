@@ -1,7 +1,5 @@
 """Live mode: the objects of a cluster, read with the rights of the user. Nothing here writes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """The source of each value of a child, as in ``modelhooks explain``, and its place in the documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Between two steps half a minute passes: every pod enters its next phase unless a
 Kubernetes write their statuses, and Metacontroller asks the hooks again until nothing changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
