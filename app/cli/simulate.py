@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 import msgspec
 import orjson
 
-from app.admission.protocol import API_VERSION
+from app.admission.protocol import creation
 from app.cli import apply, world
 from app.cli.kinds import SERVED, find, find_version
 from app.cli.store import Store, owner
@@ -79,17 +79,8 @@ class Cluster:
         self.objects[outer_key(document), inner_key(document)] = document
 
     def _review(self, kind: AnyKind, document: Json) -> Review:
-        resource, metadata = kind.resource, document["metadata"]
-        request = {
-            "uid": metadata["uid"],
-            "operation": "CREATE",
-            "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-            "name": metadata["name"],
-            "namespace": metadata.get("namespace", ""),
-            "object": document,
-        }
-        body = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": request}
-        response = orjson.loads(self.send(resource.admission_path, orjson.dumps(body)))["response"]
+        body = creation(kind.resource, document)
+        response = orjson.loads(self.send(kind.resource.admission_path, body))["response"]
         status = response.get("status", {})
         causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]
         return Review(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
