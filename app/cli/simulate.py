@@ -16,7 +16,7 @@ from app.admission.protocol import creation
 from app.cli import apply, world
 from app.cli.kinds import SERVED, find, find_version
 from app.cli.store import Store, owner
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
@@ -76,7 +76,7 @@ class Cluster:
         return review
 
     def put(self, document: Json) -> None:
-        self.objects[outer_key(document), inner_key(document)] = document
+        self.objects[key_of(document)] = document
 
     def _review(self, kind: AnyKind, document: Json) -> Review:
         body = creation(kind.resource, document)
@@ -105,7 +105,7 @@ class Cluster:
         changed = False
         for kind, parent in list(self.parents()):
             progress(number)
-            key = outer_key(parent), inner_key(parent)
+            key = key_of(parent)
             if key in self.objects:  # another parent may have replaced or removed it meanwhile
                 changed |= self.sync(kind, self.objects[key])
         return self.play() or changed
@@ -169,7 +169,7 @@ class Cluster:
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
-            key = outer_key(new), inner_key(new)
+            key = key_of(new)
             desired_keys.add(key)
             old = self.objects.get(key)
             sent, stored_child = self._requested.get(key, (None, None))
@@ -217,7 +217,7 @@ class Cluster:
                 },
                 "status": {"phase": "Running", "conditions": [_condition("Ready")]},
             }
-            self.objects.setdefault((outer_key(pod), inner_key(pod)), pod)
+            self.objects.setdefault(key_of(pod), pod)
         return len(self.objects) > before
 
 

@@ -15,7 +15,7 @@ from app.cli.pods import is_ready, selected
 from app.cli.references import place
 from app.cli.simulate import Cluster
 from app.cli.store import Key, owner
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.field import Path
@@ -41,11 +41,6 @@ def places(manifests: Iterable[Manifest], namespace: str) -> Places:
     return {
         key_of(in_cluster(manifest, namespace)): (manifest.file, manifest.position(Path())[0]) for manifest in manifests
     }
-
-
-def key_of(document: Json) -> Key:
-    """Return the key of an object in a cluster."""
-    return outer_key(document), inner_key(document)
 
 
 def node_id(document: Json) -> str:
