@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import msgspec
 
 from app.kserve import constants
-from app.kserve.child import child, metadata
 from app.kserve.gatewayapi import ROOT_PATH
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer, is_stopped
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, MemberBackend, RouterMember
-from app.kserve.names import Names, component_labels
+from app.kserve.names import Names, child, component_labels, metadata
 from app.kserve.results import ConditionState
-from app.kserve.spec.complete import replaced_as_a_whole, with_backends
+from app.kserve.spec.route import replaced_as_a_whole, with_backends
 from app.kube.base import Json
 from app.kube.conditions import find, is_true
 

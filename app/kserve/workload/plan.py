@@ -16,8 +16,7 @@ from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
-from app.kserve.workload.inherited import Labels, laid_over, propagated, replicas, selector, with_account
-from app.kserve.workload.topology import Side, topology
+from app.kserve.workload.topology import Labels, Side, laid_over, propagated, replicas, selector, topology, with_account
 from app.kube.base import Json
 from app.kube.objects import ObservedTemplate, ObservedTemplateMeta
 from app.kube.podspec import each_name_once, with_container
