@@ -15,6 +15,6 @@ def changed(document: Any, path: Sequence[str | int], value: Any) -> Any:
         new[step] = changed(document[step], below, value)
     elif value is not ...:
         new[step] = value
-    elif isinstance(new, list) or step in new:
+    elif isinstance(step, int) or step in new:
         del new[step]
     return new
