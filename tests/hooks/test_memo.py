@@ -14,7 +14,7 @@ import pytest
 
 from app.cli.files import read
 from app.cli.kinds import find
-from app.cli.offline import NOW, settled
+from app.cli.offline import NOW, World, settled
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.memo import MEMO, OVERHEAD, Memo, footprint, remembered
@@ -213,7 +213,7 @@ def test_every_input_counts(kind: Kind[Any, Any]) -> None:
 def test_answers_are_the_same_bytes_with_and_without(family: str) -> None:
     """For the shipped examples with all their children."""
     files = [str(f) for f in sorted((ROOT / "examples" / family).glob("*.yaml"))]
-    cluster = settled(read([*files, str(ROOT / "manifests" / "llmaz-runtimes")]), "default")
+    cluster = settled(read([*files, str(ROOT / "manifests" / "llmaz-runtimes")]), World())
     settings = Settings()
     checked = 0
     for document in cluster.objects.values():

@@ -10,6 +10,7 @@ import yaml
 
 from app.admission import review
 from app.cli.files import read
+from app.cli.offline import World
 from app.cli.validate import check_together
 from app.kube.base import Json
 from app.settings import Settings
@@ -127,7 +128,7 @@ TOGETHER: dict[str, tuple[list[Json], str]] = {
 def findings(folder: Path, items: list[Json]) -> list[str]:
     file = folder / "all.yaml"
     file.write_text(yaml.safe_dump_all(items))
-    return [finding.text for finding in check_together(read([str(file)]), Settings())]
+    return [finding.text for finding in check_together(read([str(file)]), World())]
 
 
 @pytest.mark.parametrize(("items", "part"), TOGETHER.values(), ids=TOGETHER.keys())
