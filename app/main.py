@@ -49,8 +49,6 @@ def utc_now() -> datetime:
 
 
 class Application(FastAPI):
-    """The application, and what its routes share."""
-
     def __init__(
         self,
         settings: Settings | None = None,

@@ -36,8 +36,6 @@ Children = Mapping[tuple[str, str], Json]
 
 
 class Effect(StrEnum):
-    """The effect of a change on running pods."""
-
     RESTART = "pods restart"
     START = "pods start"
     STOP = "pods stop"
@@ -249,7 +247,6 @@ def _text(result: list[ChildDifference]) -> str:
 
 
 def summary(result: list[ChildDifference]) -> str:
-    """All differences in one sentence."""
     if not result:
         return "Nothing changes."
     restarts = [d.name for d in result if d.effect is Effect.RESTART]

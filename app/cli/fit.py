@@ -43,7 +43,6 @@ from app.workload.gpumodels import GPU_MODELS, gpu_model
     "--gpu", metavar="NAME", default="", help="The GPU by its name, such as L4 or H100, in place of its memory."
 )
 def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
-    """Print an answer for each object that names a model."""
     memory = _memory_of(gpu, gpu_memory)
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     findings = all_findings(reading, others.manifests, world)

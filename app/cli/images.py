@@ -42,7 +42,6 @@ def command(*, files: tuple[str, ...], output: str, world: World) -> int:
 
 
 def _started(manifests: list[Manifest], world: World) -> Iterator[str]:
-    """Yield the images of all pods that manifests lead to."""
     for members in split(manifests, world.namespace).sets:
         for document in settled(members, world).objects.values():
             if document["kind"] in TEMPLATES:

@@ -25,7 +25,6 @@ from app.kube.base import Json
 @click.command(help=options.doc(__doc__))
 @options.offline
 def command(*, world: World) -> int:
-    """Read the list from standard input and write it to standard output."""
     reading = ManifestFiles()
     try:
         text = sys.stdin.buffer.read().decode()

@@ -156,7 +156,6 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
 
 
 def tell_assumptions(command: str, manifests: Sequence[Manifest], world: World) -> None:
-    """Print the assumptions on standard error."""
     options.warn(command, list(assumptions(manifests, world)))
 
 

@@ -93,8 +93,6 @@ class Offline(Generic[SpecT, StatusT]):
 
 @dataclass(frozen=True)
 class Kind(Generic[SpecT, StatusT]):
-    """A custom resource and its behaviour."""
-
     resource: CustomResource
     hooks: Hooks[SpecT, StatusT]
     admission: Admission[SpecT, StatusT]
@@ -129,7 +127,6 @@ class Kind(Generic[SpecT, StatusT]):
         return cast("StatusT", status)
 
     def read(self, spec: bytes | Raw) -> SpecReading[SpecT]:
-        """Decode a spec of this kind and check it against the schema."""
         return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
 
     def decode(self, parent: Parent) -> tuple[Resource[SpecT, StatusT] | None, list[fields.Error]]:

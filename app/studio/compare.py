@@ -59,7 +59,6 @@ def edits(old: Sequence[Manifest], new: Sequence[Manifest], namespace: str) -> I
 
 
 def comparison_fields(edited: list[FieldEdit], before: Children, after: Children) -> Json:
-    """The fields of a :class:`Comparison`."""
     changes = differences(before, after)
     objects_ = [_object(change, after) for change in changes]
     return {"edits": edited, "objects": objects_, "summary": summary(changes)}

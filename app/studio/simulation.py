@@ -66,7 +66,6 @@ class Playback:
         yield from [d for d in self.cluster.objects.values() if d["kind"] in WORKLOADS]
 
     def pods(self, workload: Json) -> list[Json]:
-        """Return the pods of a workload."""
         return [self.cluster.objects[key] for key in map(key_of, pods_of(workload)) if key in self._phases]
 
     def advance(self) -> str:
