@@ -141,13 +141,8 @@ AnyKind = Kind[Any, Any]
 """A kind whose specification and status types do not matter to the caller."""
 
 
-def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> bytes:
+def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
-    return sync_answer(kind, body, settings, now).body
-
-
-def sync_answer(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
-    """As :func:`answer_sync`, with the facts for metrics and the log."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
@@ -160,7 +155,7 @@ def sync_answer(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None
 
 
-def finalize_answer(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
+def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
     """Answer a finalize hook of a kind that has one. A failure would block the deletion."""
     request = kind.request(body, finalizing=True)
     parent, finalize = request.parent, kind.hooks.finalize
