@@ -24,7 +24,7 @@ from app.cli.offline import desired, direct, identity, in_cluster, served, settl
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.validate import check
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.families import RESOURCES
 from app.hooks.template import INPUTS, KEPT
 from app.kube import field
@@ -200,9 +200,9 @@ def _refuse_several(manifests: list[Manifest], namespace: str) -> None:
 
 def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
     """Bring the objects of the files to their new version, and remove those that are gone with what they own."""
-    documents = {(outer_key(d), inner_key(d)): d for d in (in_cluster(manifest, namespace) for manifest in new)}
+    documents = {key_of(d): d for d in (in_cluster(manifest, namespace) for manifest in new)}
     for document in (in_cluster(manifest, namespace) for manifest in old):
-        key = outer_key(document), inner_key(document)
+        key = key_of(document)
         if key not in documents:
             cluster.delete(key)
     for key, document in documents.items():
@@ -219,7 +219,7 @@ def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest],
 def _children(cluster: Cluster) -> Children:
     """Return the children in the cluster, except those of the kinds served here, which have children themselves."""
     owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
-    return {(outer_key(c), inner_key(c)): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
+    return {key_of(c): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
 
 
 # Recorded answers.
@@ -237,14 +237,9 @@ def _recorded(path: str, namespace: str) -> Children | None:
     if not answers or not all(isinstance(a, dict) and isinstance(a.get("children"), list) for a in answers):
         return None
     try:
-        return {(outer_key(child), _key(child, namespace)): child for answer in answers for child in answer["children"]}
+        return {key_of(child, namespace): child for answer in answers for child in answer["children"]}
     except (KeyError, TypeError, AttributeError):
         raise NotComparable(f"{path}: a child without apiVersion, kind or name") from None
-
-
-def _key(child: Json, namespace: str) -> str:
-    metadata = child["metadata"]
-    return f"{metadata.get('namespace') or namespace}/{metadata['name']}"
 
 
 # Output.

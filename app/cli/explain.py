@@ -7,8 +7,6 @@ Reads manifests, or what is on a cluster:
 With Pods, Jobs, claims and Deployments among the files, the causes are read from them as the service reads them.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys
@@ -35,7 +33,7 @@ from app.cli.simulate import Cluster, created
 from app.cli.status import Row, row_with_cause
 from app.cli.store import Store
 from app.cli.validate import check
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.correction import closest_name
@@ -133,19 +131,14 @@ def _unanswered(row: Row) -> Json:
 def _from_cluster(
     source: ObjectSource, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
 ) -> Json:
-    objects = Store(
-        {
-            (outer_key(item), inner_key(item)): item
-            for item in on_cluster.readable_objects(source, resource, document, namespace)
-        }
-    )
-    objects[outer_key(document), inner_key(document)] = document
+    readable = on_cluster.readable_objects(source, resource, document, namespace)
+    objects = Store({key_of(item): item for item in [*readable, document]})
     everything = {key: _manifest(item) for key, item in objects.items()}
-    target = everything.pop((outer_key(document), inner_key(document)))
+    target = everything.pop(key_of(document))
     owned = descendants(objects, document)
     pods = pods_of(objects, owned)
     events = source.objects("v1", "Event", namespace) or []
-    reference = f"{resource.kind.lower()}.{resource.group}/{target.name}"
+    reference = f"{resource.qualified_name}/{target.name}"
     (explained,) = explain([target], namespace, without, list(everything.values()))
     return {
         **explained,
@@ -182,7 +175,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World)
     observed = bool(present.children(document))
     written = (document.get("status") or {}).get("conditions") or []
     live_conditions = _live_conditions(present, kind, document) if observed else written
-    parent = final.objects[outer_key(document), inner_key(document)]
+    parent = final.objects[key_of(document)]
     eventually = parent["status"].get("conditions") or []
     live = bool(written) or observed
     shown = live_conditions if live else eventually
@@ -221,7 +214,7 @@ def _completed(cluster: Cluster, kind: AnyKind, document: Json) -> Cluster:
     objects = Store(cluster.objects)
     for child in cluster.ask(kind, document)["children"]:
         new = created(child, document)
-        objects.setdefault((outer_key(new), inner_key(new)), new)
+        objects.setdefault(key_of(new), new)
     return replace(cluster, objects=objects)
 
 
@@ -258,8 +251,11 @@ def _desired(kind: AnyKind, parent: Json, cluster: Cluster) -> list[Json]:
 
 
 def _child(child: Json, present: Cluster, namespace: str) -> Json:
-    name, key = child["metadata"]["name"], inner_key({"metadata": {"namespace": namespace, **child["metadata"]}})
-    return {"kind": child["kind"], "name": name, "exists": (outer_key(child), key) in present.objects}
+    return {
+        "kind": child["kind"],
+        "name": child["metadata"]["name"],
+        "exists": key_of(child, namespace) in present.objects,
+    }
 
 
 def _values(kind: AnyKind, parent: Json, world: _World) -> list[Origin]:

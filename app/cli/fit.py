@@ -11,8 +11,6 @@ the GPU is the one that a node selector names:
 The exit status is 1 when something does not fit, 2 when there is nothing to judge.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import asdict

@@ -4,8 +4,6 @@ The words are written for people, in few forms: ``did you mean "x"?``, ``write 2
 What a person would type upon them is what an edit does here; where the words leave a choice, there is one fix for each.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A cluster in memory that holds the objects of files, and the hooks as functions, for all offline commands."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +19,7 @@ from app.cli.kinds import INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.references import missing
 from app.cli.simulate import Cluster, Send
-from app.cli.world import inner_key, outer_key, related, stored
+from app.cli.world import key_of, outer_key, related, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
@@ -78,7 +76,7 @@ def holding(
         cluster.put(in_cluster(manifest, namespace))
     cluster.installed = frozenset(key for manifest in assumed if (key := identity(manifest, namespace)) is not None)
     for document in list(_built_in(cluster)) if INSTALLATION not in without else ():
-        cluster.objects.setdefault((outer_key(document), inner_key(document)), document)
+        cluster.objects.setdefault(key_of(document), document)
     return cluster
 
 
@@ -192,7 +190,7 @@ def identity(manifest: Manifest, namespace: str) -> tuple[str, str] | None:
         document = in_cluster(manifest, namespace)
     except ManifestError:
         return None
-    return outer_key(document), inner_key(document)
+    return key_of(document)
 
 
 def in_cluster(manifest: Manifest, namespace: str) -> Json:

@@ -9,8 +9,6 @@ The exit status is 1 when an object has errors (it changes no child) or can have
 render.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

@@ -76,7 +76,7 @@ def row_with_cause(source: ObjectSource, resource: CustomResource, document: Jso
 
 def row_of(resource: CustomResource, document: Json) -> Row:
     metadata = document["metadata"]
-    name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
+    name = f"{resource.qualified_name}/{metadata['name']}"
     condition = ready(document)
     status, cause = condition.get("status", "Unknown"), "" if condition else "not answered yet"
     if condition and status != "True":

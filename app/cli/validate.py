@@ -10,8 +10,6 @@ A comment takes a finding back, on its line or alone on the line above; an annot
   modelhooks.dev/ignore: ID
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The examples and settings that the page offers."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import itertools

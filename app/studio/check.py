@@ -1,7 +1,5 @@
 """The findings of ``modelhooks validate`` about the editor's documents, with ranges and corrections."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 

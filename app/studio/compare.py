@@ -1,7 +1,5 @@
 """The effect of a change on the children, as in ``modelhooks diff``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.cli import catalogue

@@ -1,7 +1,5 @@
 """Documents of the editor as the command line reads files, and the settings that go with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError

@@ -4,8 +4,6 @@ A page of another site can neither guess the token in the path, nor name us as i
 origin. The browser neither stores nor frames an answer, nor guesses its type.
 """
 
-from __future__ import annotations
-
 import secrets
 
 from starlette.datastructures import Headers, MutableHeaders

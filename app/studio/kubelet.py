@@ -4,8 +4,6 @@ The statuses have Kubernetes' fields and reasons, as far as :mod:`app.workload` 
 from those of a cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The source of each value of a child, as in ``modelhooks explain``, and its place in the documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,10 +11,11 @@ from app.cli.origins import neighbourhood
 from app.cli.origins import written as fields_of
 from app.cli.simulate import Cluster
 from app.cli.store import Key, owner
+from app.cli.world import key_of
 from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.studio.documents import Unknown, settings
-from app.studio.graph import key_in, key_of, node_id
+from app.studio.graph import key_in, node_id
 from app.studio.models import OriginsRequest, ValueOrigin
 from app.studio.simulation import end
 

@@ -1,7 +1,5 @@
 """The FastAPI routes of the studio, the page itself, and the answers for errors."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache

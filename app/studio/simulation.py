@@ -4,8 +4,6 @@ Between two steps half a minute passes: every pod enters its next phase unless a
 Kubernetes write their statuses, and Metacontroller asks the hooks again until nothing changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,11 +14,12 @@ from app.cli.manifests import Manifest
 from app.cli.offline import direct, holding
 from app.cli.simulate import Cluster
 from app.cli.store import Key, owner
+from app.cli.world import key_of
 from app.kube.base import Json
 from app.settings import Settings
 from app.studio import models
 from app.studio.documents import Unknown, objects, settings
-from app.studio.graph import draw, key_in, key_of, node_id, places, troubled, yaml_of
+from app.studio.graph import draw, key_in, node_id, places, troubled, yaml_of
 from app.studio.kubelet import Clock, PodPhase, Trouble, is_up, pods_of, since, status, summary
 from app.studio.scenes import Scene, chosen
 
