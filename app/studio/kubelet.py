@@ -16,8 +16,6 @@ from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
 class PodPhase(IntEnum):
-    """The phases of a pod."""
-
     CREATED = 0
     SCHEDULED = 1
     """It has a node; its images are pulled."""
@@ -35,12 +33,10 @@ class Clock:
     seconds: int = 0
 
     def now(self) -> datetime:
-        """Return the time that hooks get."""
         return NOW + timedelta(seconds=self.seconds)
 
     @property
     def text(self) -> str:
-        """The time as Kubernetes writes it."""
         return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -210,7 +206,6 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
 
 
 def is_up(pod: Json) -> bool:
-    """Report whether a pod counts as ready for its workload."""
     return bool(ready(pod).get("status") == "True")
 
 

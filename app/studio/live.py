@@ -46,14 +46,11 @@ class Watched(ObjectSource, Protocol):
 
 
 class Live:
-    """A cluster, as the page sees it."""
-
     def __init__(self, source: Watched) -> None:
         self.context = source.context
         self._source = source
 
     def router(self) -> APIRouter:
-        """The routes below ``/api/live``."""
         router = APIRouter(tags=["live"])
         router.add_api_route("/objects", self.objects, methods=["GET"])
         router.add_api_route("/graph", self.graph, methods=["GET"])
