@@ -85,8 +85,7 @@ def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list
 
     The text names the place, line and all; the field is left empty, as upstream's webhook does.
     """
-    document = spec.model_dump(by_alias=True, exclude_none=True)
-    place, problem = render_error(document, sample_data(settings))
+    place, problem = render_error(_dump(spec), sample_data(settings))
     return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
 
 

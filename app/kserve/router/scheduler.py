@@ -1,7 +1,5 @@
 """The endpoint picker (EPP): Deployment, Service, account and InferencePool. Source: KS-4.3 to KS-4.5."""
 
-from dataclasses import dataclass
-
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
@@ -31,15 +29,6 @@ _ALWAYS_USED_BEFORE = (0, 9)
 _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerPlan:
-    """Everything that is decided about the endpoint picker."""
-
-    deployment: workload.DeploymentPlan
-    account: workload.AccountPlan
-    """Without a name for the namespace's default account."""
-
-
 def plan_scheduler(
     names: Names,
     spec: SchedulerSpec,
@@ -47,8 +36,8 @@ def plan_scheduler(
     *,
     managed_account: bool,
     observed: ObservedDeployment | None,
-) -> SchedulerPlan:
-    """Decide about the endpoint picker of a spec that has ``template``.
+) -> tuple[workload.DeploymentPlan, workload.AccountPlan]:
+    """Decide about the endpoint picker of a spec that has ``template``; the default account is without a name.
 
     ``managed_account``: whether ServiceAccounts and Roles are declared, so that one can be made.
     """
@@ -70,8 +59,7 @@ def plan_scheduler(
         pod=workload.PodPlan(labels, spec.annotations or {}, pod),
     )
     role, binding = names.scheduler_role, names.scheduler_role_binding
-    rights = workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
-    return SchedulerPlan(deployment, rights)
+    return deployment, workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
 
 
 def _pod(template: Json, account: str, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:

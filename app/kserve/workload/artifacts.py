@@ -112,8 +112,10 @@ def attach(
         pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, constants.MODEL_PATH)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
-    elif source.provider is Provider.IMAGE_VOLUME:
-        pod = _image_volume(pod, source.uri)
+    elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
+        path = constants.MODEL_PATH
+        mount = {"name": constants.IMAGE_VOLUME, "mountPath": path, "readOnly": True, "subPath": "models"}
+        pod = _mounted(pod, {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
     if downloaded(source, adapters):
         pod = _download(pod, source, adapters, operator, extra)
     for adapter in adapters:
@@ -133,12 +135,6 @@ def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = con
     below = {"subPath": uri.key} if uri.key else {}
     mount = {"name": name, "mountPath": directory, "readOnly": True, **below}
     return _mounted(pod, {"persistentVolumeClaim": {"claimName": uri.head}}, mount, reader)
-
-
-def _image_volume(pod: Json, uri: Address) -> Json:
-    """Return the pod with the image mounted, which needs Kubernetes 1.35, or the feature gate ``ImageVolume``."""
-    mount = {"name": constants.IMAGE_VOLUME, "mountPath": constants.MODEL_PATH, "readOnly": True, "subPath": "models"}
-    return _mounted(pod, {"image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
 
 
 def inside(uri: Address) -> str:
