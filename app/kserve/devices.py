@@ -31,9 +31,6 @@ NO_CLAIM = (
 SOURCE = str(_ANNOTATIONS.key(_CLASS))
 
 
-# Rules.
-
-
 def check(metadata: ObservedMeta) -> Iterator[field.Error]:
     annotations = metadata.annotations or {}
     if not _annotation_keys(metadata):
@@ -62,9 +59,6 @@ def device_advice(metadata: ObservedMeta) -> Iterator[Advice]:
 
 def _annotation_keys(metadata: ObservedMeta) -> list[str]:
     return sorted(key for key in metadata.annotations or {} if key.startswith(_PREFIX))
-
-
-# Claims.
 
 
 def device_request(metadata: ObservedMeta) -> Json | None:

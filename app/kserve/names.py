@@ -117,9 +117,6 @@ def workload_selector(service: str) -> dict[str, str]:
     return {**base_labels(service), KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE}
 
 
-# Objects, as plain JSON.
-
-
 def child(api_version: str, kind: str, metadata: Json, **content: object) -> Json:
     """Build an object; ``content`` is ``spec``, or what a kind has in its place."""
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}

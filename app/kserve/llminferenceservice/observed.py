@@ -167,9 +167,6 @@ class Peer(objects.RelatedMeta):
         return frozenset((model.name or self.metadata.name, *lora.adapter_names(model.lora.adapters)))
 
 
-# The hook's view.
-
-
 class LLMChildren(msgspec.Struct):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
@@ -213,8 +210,6 @@ class LLMRelated(msgspec.Struct):
             self.configs = {key: upgrade(config) for key, config in self.older_configs.items()} | (self.configs or {})
             self.older_configs = None
 
-
-# Context of a reconciliation.
 
 Service = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
 Request = SyncRequest[LLMChildren, LLMRelated]
@@ -299,9 +294,6 @@ def reconcile_context(service: Service, request: Request, settings: Settings) ->
     config_map = get(related.config_maps, constants.OPERATOR_CONFIG, system)
     operator = operator_config(None if config_map is None else config_map.data or {}, system)
     return ReconcileContext(service, bytes(request.parent.spec), request.children, related, operator, settings)
-
-
-# The customize hook.
 
 
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

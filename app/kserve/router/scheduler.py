@@ -122,9 +122,6 @@ def _has_files(running: ObservedTemplate | None) -> bool:
     return any(part.name in (constants.STORAGE_INITIALIZER, constants.CLAIM_VOLUME) for part in parts)
 
 
-# Children.
-
-
 def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:
     desired = deployment(plan, namespace)
     return {**desired, "spec": {**desired["spec"], "strategy": {"type": "Recreate"}}}

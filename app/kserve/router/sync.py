@@ -50,9 +50,6 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext) -> RouterResu
     return result
 
 
-# Keeping.
-
-
 Groups = tuple[Mapping[str, ObservedObject] | None, ...]
 
 
@@ -84,9 +81,6 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
         ("Role", names.scheduler_role),
         ("RoleBinding", names.scheduler_role_binding),
     }
-
-
-# Steps.
 
 
 def _schedule(view: RouterView, result: RouterResult) -> None:

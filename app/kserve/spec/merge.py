@@ -18,8 +18,6 @@ from app.kube.modelfields import known_fields
 from app.kube.podspec import MERGE_KEYS, POD, normalised
 from app.kube.stored import without_nulls
 
-# Layers.
-
 Keyed = Sequence[str | tuple[str, Any]]
 """A path whose list items are named by their merge key (:func:`app.kube.merge.find`)."""
 
@@ -74,8 +72,6 @@ def source_of(layers: Sequence[Layer], path: Keyed) -> str:
     """The last layer that has something at ``path``."""
     return next((layer.source for layer in reversed(layers) if find(layer.spec, path) is not None), "")
 
-
-# Documents.
 
 _WORKLOAD_FIELDS = {"template": POD, "worker": POD}
 _PICKER_CONFIG = ("router", "scheduler", "config")

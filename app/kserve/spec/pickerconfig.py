@@ -51,9 +51,6 @@ def picker_version(annotations: Mapping[str, str] | None) -> Version | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-# Documents.
-
-
 def document_of(config: object) -> Json | None:
     """Return an EndpointPickerConfig, which is an object or a string with one; ``None`` for anything else."""
     if isinstance(config, str):
@@ -126,8 +123,6 @@ def compact(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-# The default.
-
 _QUEUE: Json = {"pluginRef": "queue-scorer", "weight": 2}
 _KV_CACHE: Json = {"pluginRef": "kv-cache-utilization-scorer", "weight": 2}
 _ACTIVE: Json = {"pluginRef": "active-request-scorer", "weight": 2}
@@ -168,9 +163,6 @@ def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
         "plugins": [*({"type": type_} for type_ in types), *after, *last],
         "schedulingProfiles": profiles,
     }
-
-
-# Versions.
 
 
 def _for_version(document: Json, picker: Picker) -> Json:
@@ -275,8 +267,6 @@ def _is_default(argument: str) -> bool:
     name, equals, value = argument.lstrip("-").partition("=")
     return bool(equals) and argument.startswith("-") and _METRIC_FLAGS.get(name) == value
 
-
-# The tokenizer.
 
 _TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
 
