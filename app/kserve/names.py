@@ -85,7 +85,6 @@ class Names:
     route = _ChildName("-kserve-route")
 
     def autoscaler(self, kind: AutoscalerKind, *, prefill: bool) -> str:
-        """Return the name of the autoscaler of the main or the prefill workload."""
         return child_name(self.service, f"-kserve-{'prefill-' if prefill else ''}{kind}")
 
     def objective(self, adapter: str = "") -> str:

@@ -278,7 +278,6 @@ class ReconcileContext:
         return get(self.related.service_accounts, name, self.metadata.namespace)
 
     def gateway(self, reference: ObservedParentReference) -> ObservedGateway | None:
-        """Return the Gateway that a route refers to."""
         namespace = self.metadata.namespace if reference.namespace is None else reference.namespace
         return get(self.related.gateways, reference.name, namespace)
 

@@ -58,7 +58,6 @@ _SAMPLE: Json = {
 
 
 def sample_data(settings: Settings) -> ServiceData:
-    """Data of the sample service's templates."""
     return ServiceData(_SAMPLE_METADATA, _SAMPLE, OperatorConfig(settings.kserve_system_namespace), sample=True)
 
 

@@ -116,7 +116,6 @@ def with_tokenizer(
 
 
 def _has_files(running: ObservedTemplate | None) -> bool:
-    """Report whether a running pod has the model's files."""
     spec = running.spec if running is not None else None
     parts = [*((spec.init_containers if spec else None) or ()), *((spec.volumes if spec else None) or ())]
     return any(part.name in (constants.STORAGE_INITIALIZER, constants.CLAIM_VOLUME) for part in parts)

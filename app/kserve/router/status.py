@@ -261,7 +261,6 @@ def router_parts(view: RouterView) -> types.Router | None:
 
 
 def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
-    """Yield each route of the service with each of its parents."""
     if view.children.routes is None:
         return
     if view.managed_spec is not None:

@@ -131,7 +131,6 @@ def _require_account(view: RouterView, plan: AccountPlan) -> None:
 
 
 def _prioritize(view: RouterView, result: RouterResult) -> None:
-    """The objectives of the model and its adapters."""
     for objective in view.objectives:
         result.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
     result.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view)

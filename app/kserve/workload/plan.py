@@ -151,22 +151,17 @@ class _Planner:
         if not self._context.managed_accounts:
             return []
         spec, names, service = self._spec, self._context.names, self._context.metadata.name
-        accounts = []
-        if spec.worker is None and _has_sidecar(spec.template):
-            account = _named_account(spec) or names.main
-            labels = component_labels(service, constants.COMPONENT_WORKLOAD)
-            accounts.append(AccountPlan(account, account == names.main, labels, names.role, names.role_binding))
+        accounts, base = [], base_labels(service)
+        routed = _has_sidecar(spec.template) or _has_sidecar(spec.worker)
         if spec.worker is not None:
-            account = _named_account(spec) or names.multi_node
-            routed = _has_sidecar(spec.template) or _has_sidecar(spec.worker)
-            role = (names.multi_node_role, names.multi_node_role_binding) if routed else ("", "")
-            if account == names.multi_node or routed:
-                accounts.append(AccountPlan(account, account == names.multi_node, base_labels(service), *role))
+            roles = (names.multi_node_role, names.multi_node_role_binding) if routed else ()
+            accounts.append(_account(spec, names.multi_node, base, *roles))
+        elif routed:
+            labels = component_labels(service, constants.COMPONENT_WORKLOAD)
+            accounts.append(_account(spec, names.main, labels, names.role, names.role_binding))
         if spec.prefill is not None and spec.prefill.worker is not None:
-            account = _named_account(spec.prefill) or names.multi_node_prefill
-            if account == names.multi_node_prefill:
-                accounts.append(AccountPlan(account, True, base_labels(service)))
-        return accounts
+            accounts.append(_account(spec.prefill, names.multi_node_prefill, base))
+        return [account for account in accounts if account.managed or account.role]
 
     # Workloads.
 
@@ -320,6 +315,11 @@ def _named_account(workload: WorkloadSpec) -> str:
     """The account that a workload's pods are to run under: the leader's, else the workers'; empty for none (KS-3.6)."""
     pods = (workload.template, workload.worker)
     return next((str(pod["serviceAccountName"]) for pod in pods if pod and pod.get("serviceAccountName")), "")
+
+
+def _account(workload: WorkloadSpec, own: str, labels: Labels, role: str = "", binding: str = "") -> AccountPlan:
+    account = _named_account(workload) or own
+    return AccountPlan(account, account == own, labels, role, binding)
 
 
 def _has_sidecar(pod: Json | None) -> bool:

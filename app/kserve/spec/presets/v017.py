@@ -116,7 +116,6 @@ exec ray start --address="${{LWS_LEADER_ADDRESS}}:{_RAY_PORT}" --disable-usage-s
 
 
 def _continued(arguments: Iterable[str]) -> str:
-    """One command over several lines."""
     return " \\\n  ".join(argument for argument in arguments if argument)
 
 
