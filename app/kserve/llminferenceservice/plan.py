@@ -25,6 +25,7 @@ from app.kserve.spec.merge import CombineError, MissingConfigMapError
 from app.kserve.spec.render import has_template, rendered
 from app.kserve.workload.plan import MissingAccountError, PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
+from app.kserve.workload.topology import propagated
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.merge import find
@@ -88,16 +89,12 @@ def template_inputs(service: Service, request: Request, settings: Settings) -> d
         "operator": _operator_documents(context),
         "schedulerConfig": scheduler_config,
         "accounts": {name: _account(context, name) for name in names["accounts"]},
-        "labels": _beginning(metadata.labels, reach),
-        "annotations": _beginning(metadata.annotations, reach),
+        "labels": propagated(metadata.labels, reach),
+        "annotations": propagated(metadata.annotations, reach),
         "makesAccounts": context.managed_accounts,
         "makesBundles": context.children.config_maps is not None,
         "mountsCommonBundle": context.has_common_bundle,
     }
-
-
-def _beginning(values: dict[str, str] | None, beginnings: tuple[str, ...]) -> dict[str, str]:
-    return {key: value for key, value in (values or {}).items() if key.startswith(beginnings)}
 
 
 def _operator_documents(context: ReconcileContext) -> dict[str, str]:
@@ -111,7 +108,7 @@ def _account(context: ReconcileContext, name: str) -> list[object]:
     account = context.account(name)
     if account is None or get(context.children.service_accounts, name, context.metadata.namespace) is not None:
         return []
-    return [_beginning(account.metadata.annotations, (constants.EKS_ROLE, constants.S3_PREFIX)), account.secrets]
+    return [propagated(account.metadata.annotations, (constants.EKS_ROLE, constants.S3_PREFIX)), account.secrets]
 
 
 # Sources of values, for the command line.

@@ -95,30 +95,19 @@ def with_tokenizer(
     picker = pickerconfig.Picker(version, bool(container_named(pod, constants.TOKENIZER)))
     if not picker.has_tokenizer:
         return pod, picker
-    running = observed.spec.template if observed is not None else None
+    running = observed.spec.template if observed is not None else ObservedTemplate()
     config = scheduler.config.inline if scheduler.config is not None else None
     if picker.is_at_least(*_ALWAYS_USED_BEFORE) and not pickerconfig.may_have_plugin(config, pickerconfig.PRECISE):
         others = [container for container in pod["containers"] if container.get("name") != constants.TOKENIZER]
         pod, picker = {**pod, "containers": others}, pickerconfig.Picker(version)
-        if not _has_files(running):
+        claims = [volume for volume in running.spec.volumes or () if volume.name == constants.CLAIM_VOLUME]
+        if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
     source = workload.model_artifact(spec, context)
     access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), source)
     access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
-    extra = Attachment(
-        access,
-        workload.live_image(running),
-        ca_bundle=context.ca_bundle,
-        reader=constants.TOKENIZER,
-        path=f"{constants.MODEL_PATH}/base",
-    )
+    extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
     return attach_files(pod, source, context.operator, extra), picker
-
-
-def _has_files(running: ObservedTemplate | None) -> bool:
-    spec = running.spec if running is not None else None
-    parts = [*((spec.init_containers if spec else None) or ()), *((spec.volumes if spec else None) or ())]
-    return any(part.name in (constants.STORAGE_INITIALIZER, constants.CLAIM_VOLUME) for part in parts)
 
 
 def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:

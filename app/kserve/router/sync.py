@@ -24,7 +24,7 @@ from app.kserve.spec.pickerconfig import picker_config
 from app.kserve.workload.children import accounts, current, outlived
 from app.kserve.workload.plan import AccountPlan
 from app.kube.base import Json
-from app.kube.objects import ObservedObject
+from app.kube.objects import ObservedObject, ObservedTemplate
 from app.workload.ready import deployment_causes
 
 INSTALL_RBAC = (
@@ -91,7 +91,7 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
     pod, picker = scheduler.with_tokenizer(view.spec, requested, view.context, observed)
-    containers = observed.spec.template.spec.containers if observed is not None else None
+    running = observed.spec.template if observed is not None else ObservedTemplate()
     plan, account = scheduler.plan_scheduler(
         view.names,
         requested.model_copy(update={"template": pod}),
@@ -100,7 +100,7 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
             picker,
             disaggregated=view.spec.prefill is not None,
             adapters=bool(view.adapters),
-            running=next((c.args or () for c in containers or () if c.name == MAIN), ()),
+            running=running.container(MAIN).args or (),
         ),
         managed_account=view.rbac_declared,
         observed=observed,
