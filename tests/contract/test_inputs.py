@@ -156,7 +156,7 @@ def _edit(item: Json) -> Json:
 
 
 def _children(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Json:
-    found: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))["children"]
+    found: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW).body)["children"]
     return found
 
 
@@ -173,7 +173,7 @@ def _requests(family: str, world: World) -> Iterator[tuple[Kind[Any, Any], Json]
 
 def _made(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Made:
     try:
-        answer = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))
+        answer = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW).body)
     except ProtocolError:
         return {}
     found = {}

@@ -10,7 +10,7 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, component_labels
 from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.spec.presets.router import GRPC_PORT
+from app.kserve.spec.presets.parts import GRPC_PORT
 from app.kserve.workload import plan as workload
 from app.kserve.workload.artifacts import Attachment, attach_files
 from app.kserve.workload.children import deployment
