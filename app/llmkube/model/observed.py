@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedRule, objects_of
+from app.hooks.protocol import ByName, RelatedRule, named, objects_of
 from app.kube import objects
 from app.kube.conditions import find, is_true
 from app.llmkube import names
@@ -92,12 +92,10 @@ class ModelRelated(msgspec.Struct):
 
 def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Return the rules of the related objects, from the spec only, because Metacontroller caches them."""
-    namespace, rules = model.metadata.namespace, []
-    default = plan(model.metadata, model.spec, operator_claim=False, settings=settings)
-    candidates = (source_claim(model.spec), operator_claim(model.spec, settings), default.claim)
-    claims = [name for name in candidates if name]
-    if claims:
-        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, names=tuple(claims)))
+    namespace = model.metadata.namespace
+    default = plan(model, operator_claim=False, settings=settings)
+    claims = (source_claim(model.spec), operator_claim(model.spec, settings), default.claim)
+    rules = named("v1", "persistentvolumeclaims", *claims, namespace=namespace)
     if source_claim(model.spec):
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
     elif settings.watch_pods and default.job:
