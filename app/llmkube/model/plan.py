@@ -88,11 +88,6 @@ def operator_claim(spec: ModelSpec, settings: Settings) -> str:
     return settings.llmkube_model_cache_claim if needs else ""
 
 
-def source_claim(spec: ModelSpec) -> str:
-    source = parse(spec.source)
-    return source.claim if source.kind is SourceClass.PVC else ""
-
-
 # Which files of a node a Model may name: those below the directories that the operator lists, none by default. A
 # hostPath volume reads as the kubelet does, so that any user who may create a Model could read any file of any node.
 
