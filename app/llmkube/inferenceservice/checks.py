@@ -29,7 +29,7 @@ from app.llmkube.inferenceservice.gpus import sharing_problem
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.flag import flag_values
+from app.llmkube.runtimes.flag import flag_values, is_set
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag, rejected_options, service_engine
 from app.llmkube.source import SourceClass, source_of
@@ -296,19 +296,15 @@ def warnings(service: Service) -> list[field.Advice]:
 def _unread(server: Runtime, written: Json) -> Iterator[Advice]:
     """Warn of fields that only other runtimes, or a metal agent, read (LK-V-I24 to LK-V-I28, LK-V-I36, LK-V-I63)."""
     for name, value in written.items():
-        if _is_set(value) and (reading := readers(name)) and server.name not in reading:
+        if is_set(value) and (reading := readers(name)) and server.name not in reading:
             message = f"no effect with runtime {server.name}, only with {spelt_out(reading)}"
             yield advice(SPEC.child(name), message, "no-effect")
     for name in _METAL_ONLY:  # LK-V-I63
-        if _is_set(written.get(name)):
+        if is_set(written.get(name)):
             yield advice(SPEC.child(name), "no effect unless the Model's accelerator is metal", "no-effect")
 
 
 _METAL_ONLY = ("evictionProtection", "turboQuantBits", "pagedSSDCacheDir", "pagedSSDCacheMaxSize", "hotCacheMaxSize")
-
-
-def _is_set(value: object) -> bool:
-    return value is not None and value is not False and value not in ("", [])
 
 
 _OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priorityClassName"))
@@ -317,13 +313,13 @@ _OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priori
 def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> Iterator[Advice]:
     """Warn of values that another field, or ``extraArgs``, which come later, override (LK-V-I37 to LK-V-I48)."""
     for loser, winner in (*server.overridden, *_OVERRIDES):
-        if all(_is_set(value_at(written, path.split("."))) for path in (loser, winner)):
+        if all(is_set(value_at(written, path.split("."))) for path in (loser, winner)):
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
     if "extraArgs" not in server.fields:
         return
     for path, option in server.flags.items():
         repeated = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
-        if repeated and _is_set(value_at(written, path.split("."))):
+        if repeated and is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
             yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {repeated} in extraArgs", "no-effect")
     if has_flag(spec.extra_args, "--port"):

@@ -14,17 +14,7 @@ from app.kube.objects import ObservedMeta
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.kube.stored import clean
-from app.llmkube import names
-from app.llmkube.download import (
-    Download,
-    cache_claim,
-    container,
-    default_pod_security,
-    download,
-    is_by_pods,
-    serving_mount,
-    volumes,
-)
+from app.llmkube import download, names
 from app.llmkube.inferenceservice.gpus import gpu_request, pool_selector
 from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, ProbeOverrides, Service
 from app.llmkube.model.types import Model, ModelResources, ModelSpec
@@ -119,7 +109,7 @@ def _pod(
         containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
         init_containers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
-        security_context=_replaced(default_pod_security(settings), spec.pod_security_context),
+        security_context=_replaced(download.default_pod_security(settings), spec.pod_security_context),
         priority_class_name=priority_class(spec),
         runtime_class_name=spec.runtime_class_name or None,
         image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,
@@ -276,9 +266,9 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
     return Storage(
         path=fetched.path,
         directory=fetched.directory if source.files else "",
-        volumes=tuple(_sized(volume, spec) for volume in volumes(fetched, claim, settings)),
-        mounts=(serving_mount(fetched),),
-        init=container(fetched, settings, spec.pod_security_context),
+        volumes=tuple(_sized(volume, spec) for volume in download.volumes(fetched, claim, settings)),
+        mounts=(download.serving_mount(fetched),),
+        init=download.container(fetched, settings, spec.pod_security_context),
     )
 
 
@@ -287,20 +277,20 @@ def _sized(volume: Json, spec: InferenceServiceSpec) -> Json:
     return {**volume, "emptyDir": {"sizeLimit": limit}} if limit and volume["name"] == names.STORAGE_VOLUME else volume
 
 
-def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> Download:
+def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> download.Download:
     """Return the download of a pod, into the directory of the Model's Job where the pod has its claim."""
     namespace, name = model.metadata.namespace, model.metadata.name
-    fetched = download(model.spec, source, namespace, name, settings)
+    fetched = download.download(model.spec, source, namespace, name, settings)
     if not fetched.cached:
         return fetched
-    without_claim = is_by_pods(model.metadata, source) and not own.claim_name
+    without_claim = download.is_by_pods(model.metadata, source) and not own.claim_name
     if not key or own.persistence == "Ephemeral" or without_claim:
         return replace(fetched, cached=False, path=ephemeral_path(source, namespace, name))
     return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, stored_as(source, name)))
 
 
 def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
-    return cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
+    return download.cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
 
 
 def _draft(
@@ -324,11 +314,11 @@ def _draft(
     return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
 
 
-def _downloaded(fetched: Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Storage:
+def _downloaded(fetched: download.Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Storage:
     existing = {volume["name"] for volume in main.volumes}
-    added = tuple(_sized(v, spec) for v in volumes(fetched, "", settings) if v["name"] not in existing)
-    mount = serving_mount(fetched)
-    downloader = container(fetched, settings, spec.pod_security_context)
+    added = tuple(_sized(v, spec) for v in download.volumes(fetched, "", settings) if v["name"] not in existing)
+    mount = download.serving_mount(fetched)
+    downloader = download.container(fetched, settings, spec.pod_security_context)
     init = msgspec.structs.replace(downloader, name=names.DRAFT_DOWNLOADER)
     return Storage(fetched.path, added, () if mount.name in existing else (mount,), init)
 
