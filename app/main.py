@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
@@ -15,10 +16,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_fastapi_instrumentator import Instrumentator
 
 from app import conversion
-from app.admission import protocol, review
+from app.admission import review
 from app.families import CONVERT, DECORATORS, KINDS
-from app.hooks.decorator import Decorator, answer_decorate
-from app.hooks.kind import AnyKind, answer_customize, finalize_answer, sync_answer
+from app.hooks.decorator import answer_decorate
+from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -27,7 +28,7 @@ from app.selftest import check
 from app.server import openapi
 from app.server.body import Load
 from app.server.caller import caller_of
-from app.server.endpoint import Answer, HookEndpoint, HookRoute, Plain
+from app.server.endpoint import Answer, AnsweredT, Handle, HookEndpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
 from app.server.problems import handlers
@@ -48,8 +49,6 @@ def utc_now() -> datetime:
 
 
 class Application(FastAPI):
-    """The application, and what its routes share."""
-
     def __init__(
         self,
         settings: Settings | None = None,
@@ -78,64 +77,48 @@ class Application(FastAPI):
         for kind in KINDS:  # first: routes are tried in their order, twice a request, and most requests are syncs
             self._add_sync(kind)
         for kind in KINDS:
-            self._add_customize(kind)
-            self._add_finalize(kind)
+            self._add_other_hooks(kind)
             for version in (kind, *kind.older):
                 self._add_admission(version)
         for decorator in DECORATORS:
-            self._add_decorator(decorator)
-        self._add_conversion()
+            decorate = partial(answer_decorate, decorator)
+            self._add_hook(f"{decorator.hook_path}/sync", decorate, partial(openapi.decorate, decorator))
+        convert = partial(conversion.answer, CONVERT)
+        endpoint = HookEndpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
+        self._add(CONVERSION_PATH, endpoint, openapi.convert)
         self._add_operations()
 
     def _add_sync(self, kind: AnyKind) -> None:
-        settings, clock = self.settings, self._clock
-
         def sync(body: bytes) -> SyncAnswer:
-            return sync_answer(kind, body, settings, clock())
+            return answer_sync(kind, body, self.settings, self._clock())
 
         resource = kind.resource
-        endpoint = HookEndpoint(sync, settings.max_sync_bytes, RETRY_SYNC, self.load, synced(resource))
-        self._add(f"{resource.hook_path}/sync", endpoint, lambda: openapi.sync(resource))
+        self._add_hook(f"{resource.hook_path}/sync", sync, partial(openapi.sync, resource), synced(resource))
 
-    def _add_customize(self, kind: AnyKind) -> None:
-        def customize(body: bytes) -> Plain:
-            return Plain(answer_customize(kind, body, self.settings))
-
-        if kind.hooks.customize is not None:
-            resource = kind.resource
-            endpoint = HookEndpoint(customize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
-            self._add(f"{resource.hook_path}/customize", endpoint, lambda: openapi.customize(resource))
-
-    def _add_finalize(self, kind: AnyKind) -> None:
+    def _add_other_hooks(self, kind: AnyKind) -> None:
         def finalize(body: bytes) -> SyncAnswer:
-            return finalize_answer(kind, body, self._clock())
+            return answer_finalize(kind, body, self._clock())
 
+        resource = kind.resource
+        if kind.hooks.customize is not None:
+            customize = partial(answer_customize, kind, settings=self.settings)
+            self._add_hook(f"{resource.hook_path}/customize", customize, partial(openapi.customize, resource))
         if kind.hooks.finalize is not None:
-            resource = kind.resource
-            endpoint = HookEndpoint(finalize, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
-            self._add(f"{resource.hook_path}/finalize", endpoint, lambda: openapi.sync(resource, "Finalize"))
+            self._add_hook(f"{resource.hook_path}/finalize", finalize, partial(openapi.sync, resource, "Finalize"))
 
     def _add_admission(self, kind: AnyKind) -> None:
-        def admit(body: bytes) -> protocol.ReviewAnswer:
-            return review.review_answer(kind, body, self.settings)
-
-        resource = kind.resource
+        resource, admit = kind.resource, partial(review.answer, kind, settings=self.settings)
         endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
-        self._add(resource.admission_path, endpoint, lambda: openapi.admit(resource))
+        self._add(resource.admission_path, endpoint, partial(openapi.admit, resource))
 
-    def _add_decorator(self, decorator: Decorator) -> None:
-        def decorate(body: bytes) -> Plain:
-            return Plain(answer_decorate(decorator, body))
-
-        endpoint = HookEndpoint(decorate, self.settings.max_sync_bytes, RETRY_SYNC, self.load)
-        self._add(f"{decorator.hook_path}/sync", endpoint, lambda: openapi.decorate(decorator))
-
-    def _add_conversion(self) -> None:
-        def convert(body: bytes) -> Plain:
-            return Plain(conversion.answer(CONVERT, body))
-
-        endpoint = HookEndpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
-        self._add(CONVERSION_PATH, endpoint, openapi.convert)
+    def _add_hook(
+        self,
+        path: str,
+        handle: Handle[AnsweredT],
+        describe: Callable[[], Json],
+        report: Report[AnsweredT] | None = None,
+    ) -> None:
+        self._add(path, HookEndpoint(handle, self.settings.max_sync_bytes, RETRY_SYNC, self.load, report), describe)
 
     def _add(self, path: str, endpoint: HookEndpoint[Any], describe: Callable[[], Json]) -> None:
         """Add a route, with its description if the OpenAPI document is served."""

@@ -9,8 +9,8 @@ from datetime import datetime
 import orjson
 
 from app.admission import review
+from app.admission.protocol import creation
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
-from app.kube.base import Json
 from app.settings import Settings
 
 UID = "self-test"
@@ -21,22 +21,11 @@ def check(kind: AnyKind, settings: Settings, now: datetime) -> None:
     resource = kind.resource
     metadata = {"name": UID, "uid": UID, "generation": 1} | ({"namespace": UID} if resource.namespaced else {})
     parent = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}}
-    answer = orjson.loads(review.answer(kind, _review(kind, parent), settings))
+    answer = orjson.loads(review.answer(kind, creation(resource, parent), settings).body)
     if answer["response"]["uid"] != UID:
         raise ValueError("a review was not answered by its uid")
     request = {"parent": parent, "children": {}, "related": {}, "finalizing": False}
     if kind.hooks.customize is not None:
         answer_customize(kind, orjson.dumps(request), settings)
-    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now))["children"] is None:
+    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now).body)["children"] is None:
         raise ValueError("a sync has no children")
-
-
-def _review(kind: AnyKind, document: Json) -> bytes:
-    resource = kind.resource
-    request = {
-        "uid": UID,
-        "operation": "CREATE",
-        "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-        "object": document,
-    }
-    return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})

@@ -211,7 +211,6 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def variable_name(field: str) -> str:
-    """Return the environment variable of a setting."""
     return PREFIX + field.upper()
 
 

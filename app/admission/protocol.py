@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+import orjson
 from msgspec import Raw
 
 from app.kube import field
 from app.kube.base import Json
+from app.kube.resource import CustomResource
 from app.kube.review import Envelope
 from app.limits import MAX_SHOWN_ERRORS, MAX_WARNING_CHARACTERS, MAX_WARNINGS
 
@@ -50,6 +52,20 @@ class AdmissionRequest(msgspec.Struct, rename="camel"):
 
 
 _REVIEWS = Envelope(API_VERSION, "AdmissionReview", AdmissionRequest)
+
+
+def creation(resource: CustomResource, document: Json) -> bytes:
+    """Encode the review that an API server sends before it stores a new object."""
+    metadata = document["metadata"]
+    request = {
+        "uid": metadata["uid"],
+        "operation": "CREATE",
+        "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "name": metadata["name"],
+        "namespace": metadata.get("namespace", ""),
+        "object": document,
+    }
+    return orjson.dumps({"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": request})
 
 
 def decode(body: bytes) -> AdmissionRequest:

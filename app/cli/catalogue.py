@@ -1,7 +1,5 @@
 """The manifests of ``examples/``, as the package has them, and the objects of a cluster that they refer to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path

@@ -20,11 +20,11 @@ from app.cli.changes import Change, compare, shown
 from app.cli.files import collect, nothing_served
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestFiles
-from app.cli.offline import desired, direct, identity, in_cluster, served, settled
+from app.cli.offline import World, desired, direct, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.validate import check
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.families import RESOURCES
 from app.hooks.template import INPUTS, KEPT
 from app.kube import field
@@ -36,8 +36,6 @@ Children = Mapping[tuple[str, str], Json]
 
 
 class Effect(StrEnum):
-    """The effect of a change on running pods."""
-
     RESTART = "pods restart"
     START = "pods start"
     STOP = "pods stop"
@@ -66,13 +64,13 @@ class NotComparable(CommandError):
 @click.argument("new", type=click.Path())
 @options.output("text", "json")
 @options.offline
-def command(*, old: str, new: str, output: str, world: options.World) -> int:
+def command(*, old: str, new: str, output: str, world: World) -> int:
     result = differences(*_sides(old, new, world))
     click.echo(_json(result) if output == "json" else _text(result), nl=False)
     return 1 if result else 0
 
 
-def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children]:
+def _sides(old: str, new: str, world: World) -> tuple[Children, Children]:
     """The children on both sides, from recorded answers or from manifests."""
     before, after = _recorded(old, world.namespace), _recorded(new, world.namespace)
     if before is not None and after is not None:
@@ -85,7 +83,7 @@ def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children
         if not any(served(manifest) for manifest in [*reading.manifests, *others]):
             raise NotComparable(f"{path}: {nothing_served(reading)}")
     first, second = ([*reading.manifests, *others] for _, reading in sides)
-    return applied(first, second, world.namespace, world.without)
+    return applied(first, second, world, world.settings)
 
 
 def _readable(paths: Sequence[str], exclude: Sequence[str]) -> ManifestFiles:
@@ -158,22 +156,16 @@ def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
 # Manifests.
 
 
-def applied(
-    old: list[Manifest],
-    new: list[Manifest],
-    namespace: str,
-    without: tuple[str, ...] = (),
-    settings: tuple[Settings, Settings] | None = None,
-) -> tuple[Children, Children]:
-    """The children before and after ``new`` replaces ``old``, and the second settings replace the first."""
-    first, second = settings or (Settings(), Settings())
+def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:
+    """The children before and after ``new`` replaces ``old``, and ``settings`` those of the world."""
+    first, second, namespace = world.settings, settings, world.namespace
     _refuse_invalid([*old, *new] if first == second else old, first)
     if first != second:
         _refuse_invalid(new, second)
     for manifests in (old, new):
         _refuse_several(manifests, namespace)
     old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
-    cluster = settled(old, namespace, without, first)
+    cluster = settled(old, world)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
     if first != second:
@@ -200,9 +192,9 @@ def _refuse_several(manifests: list[Manifest], namespace: str) -> None:
 
 def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
     """Bring the objects of the files to their new version, and remove those that are gone with what they own."""
-    documents = {(outer_key(d), inner_key(d)): d for d in (in_cluster(manifest, namespace) for manifest in new)}
+    documents = {key_of(d): d for d in (in_cluster(manifest, namespace) for manifest in new)}
     for document in (in_cluster(manifest, namespace) for manifest in old):
-        key = outer_key(document), inner_key(document)
+        key = key_of(document)
         if key not in documents:
             cluster.delete(key)
     for key, document in documents.items():
@@ -219,7 +211,7 @@ def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest],
 def _children(cluster: Cluster) -> Children:
     """Return the children in the cluster, except those of the kinds served here, which have children themselves."""
     owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
-    return {(outer_key(c), inner_key(c)): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
+    return {key_of(c): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
 
 
 # Recorded answers.
@@ -237,14 +229,9 @@ def _recorded(path: str, namespace: str) -> Children | None:
     if not answers or not all(isinstance(a, dict) and isinstance(a.get("children"), list) for a in answers):
         return None
     try:
-        return {(outer_key(child), _key(child, namespace)): child for answer in answers for child in answer["children"]}
+        return {key_of(child, namespace): child for answer in answers for child in answer["children"]}
     except (KeyError, TypeError, AttributeError):
         raise NotComparable(f"{path}: a child without apiVersion, kind or name") from None
-
-
-def _key(child: Json, namespace: str) -> str:
-    metadata = child["metadata"]
-    return f"{metadata.get('namespace') or namespace}/{metadata['name']}"
 
 
 # Output.
@@ -260,7 +247,6 @@ def _text(result: list[ChildDifference]) -> str:
 
 
 def summary(result: list[ChildDifference]) -> str:
-    """All differences in one sentence."""
     if not result:
         return "Nothing changes."
     restarts = [d.name for d in result if d.effect is Effect.RESTART]

@@ -7,8 +7,6 @@ Reads manifests, or what is on a cluster:
 With Pods, Jobs, claims and Deployments among the files, the causes are read from them as the service reads them.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys
@@ -26,7 +24,7 @@ from app.cli import live as on_cluster
 from app.cli.files import collect, nothing_served
 from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles, parse
-from app.cli.offline import holding, in_cluster, request_of, served, settle, tell_assumptions
+from app.cli.offline import World, holding, in_cluster, request_of, served, settle, tell_assumptions
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -35,7 +33,7 @@ from app.cli.simulate import Cluster, created
 from app.cli.status import Row, row_with_cause
 from app.cli.store import Store
 from app.cli.validate import check
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.correction import closest_name
@@ -57,7 +55,7 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    world: options.World,
+    world: World,
     everything: bool,
     live: bool,
     context: str | None,
@@ -67,11 +65,11 @@ def command(
     others = collect(world.related, world.exclude)
     if live:
         reading = ManifestFiles()
-        explained = [from_cluster(on_cluster.LiveCluster(context), files, world.namespace, world.without)]
+        explained = [from_cluster(on_cluster.LiveCluster(context), files, world)]
     else:
         reading = collect(files or ("-",), world.exclude)
         options.warn("explain", reading.findings)
-        explained = explain(reading.manifests, world.namespace, world.without, others.manifests)
+        explained = explain(reading.manifests, world, others.manifests)
     if not explained:
         raise CommandError(nothing_served(reading))
     for item in explained:
@@ -84,28 +82,22 @@ def command(
     return 1 if reading.findings else 0
 
 
-def explain(
-    manifests: list[Manifest],
-    namespace: str,
-    without: tuple[str, ...] = (),
-    others: Sequence[Manifest] = (),
-    settings: Settings | None = None,
-) -> list[Json]:
+def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] = ()) -> list[Json]:
     """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
-    settings, result = settings or Settings(), []
+    result: list[Json] = []
     attributions: Attributions = {}
-    waiting = set(manifests)
+    waiting, namespace = set(manifests), world.namespace
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
         if ours:
-            present = holding(members, namespace, without, settings)
-            world = _World(present, settle(present), settings, attributions)
-            result += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
+            present = holding(members, world)
+            clusters = _Clusters(present, settle(present), world.settings, attributions)
+            result += [_explained(m, kind, in_cluster(m, namespace), clusters) for m, kind in ours]
             waiting -= {m for m, _ in ours}
     return result
 
 
-def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, without: tuple[str, ...] = ()) -> Json:
+def from_cluster(source: ObjectSource, names: Sequence[str], world: World) -> Json:
     """One object of a cluster, named as ``KIND NAME``, with its pods, their events, and what to run next."""
     if len(names) != 2:
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
@@ -117,12 +109,12 @@ def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, wit
         hint = f"did you mean {go_quote(near)}?" if near else f"known: {plurals}"
         raise ManifestError(f"unknown resource {go_quote(names[0])}; {hint}")
     for resource in resources:
-        objects = source.objects(resource.api_version, resource.kind, namespace) or []
+        objects = source.objects(resource.api_version, resource.kind, world.namespace) or []
         for item in objects:
             if item["metadata"]["name"] == names[1]:
-                explained = _from_cluster(source, resource, item, namespace, without)
+                explained = _from_cluster(source, resource, item, world)
                 return {**explained, **_unanswered(row_with_cause(source, resource, item, objects))}
-    raise ManifestError(f"{names[0]} {go_quote(names[1])} not found in namespace {namespace}")
+    raise ManifestError(f"{names[0]} {go_quote(names[1])} not found in namespace {world.namespace}")
 
 
 def _unanswered(row: Row) -> Json:
@@ -130,23 +122,16 @@ def _unanswered(row: Row) -> Json:
     return {"state": NOT_KNOWN, "why": [row.cause], "conditions": []} if row.cause and row.ready == "Unknown" else {}
 
 
-def _from_cluster(
-    source: ObjectSource, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
-) -> Json:
-    objects = Store(
-        {
-            (outer_key(item), inner_key(item)): item
-            for item in on_cluster.readable_objects(source, resource, document, namespace)
-        }
-    )
-    objects[outer_key(document), inner_key(document)] = document
+def _from_cluster(source: ObjectSource, resource: CustomResource, document: Json, world: World) -> Json:
+    readable = on_cluster.readable_objects(source, resource, document, world.namespace)
+    objects = Store({key_of(item): item for item in [*readable, document]})
     everything = {key: _manifest(item) for key, item in objects.items()}
-    target = everything.pop((outer_key(document), inner_key(document)))
+    target = everything.pop(key_of(document))
     owned = descendants(objects, document)
     pods = pods_of(objects, owned)
-    events = source.objects("v1", "Event", namespace) or []
-    reference = f"{resource.kind.lower()}.{resource.group}/{target.name}"
-    (explained,) = explain([target], namespace, without, list(everything.values()))
+    events = source.objects("v1", "Event", world.namespace) or []
+    reference = f"{resource.qualified_name}/{target.name}"
+    (explained,) = explain([target], world, list(everything.values()))
     return {
         **explained,
         "pods": [pod_line(pod) for pod in pods],
@@ -163,7 +148,7 @@ def _manifest(document: Json) -> Manifest:
 
 
 @dataclass(frozen=True)
-class _World:
+class _Clusters:
     """The clusters that objects are explained with: as the files have it, and once everything runs."""
 
     present: Cluster
@@ -172,17 +157,17 @@ class _World:
     attributions: Attributions
 
 
-def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World) -> Json:
-    present, final = world.present, world.final
+def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clusters) -> Json:
+    present, final = clusters.present, clusters.final
     name = f"{kind.resource.kind}/{manifest.name}"
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
-    errors = [str(finding) for finding in check(manifest, world.settings) if finding.level == "error"]
+    errors = [str(finding) for finding in check(manifest, clusters.settings) if finding.level == "error"]
     if errors:
         return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
     observed = bool(present.children(document))
     written = (document.get("status") or {}).get("conditions") or []
     live_conditions = _live_conditions(present, kind, document) if observed else written
-    parent = final.objects[outer_key(document), inner_key(document)]
+    parent = final.objects[key_of(document)]
     eventually = parent["status"].get("conditions") or []
     live = bool(written) or observed
     shown = live_conditions if live else eventually
@@ -192,14 +177,14 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World)
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
-        "fit": _fit(kind, parent, world),
-        "values": [_row(origin) for origin in _values(kind, parent, world)],
+        "fit": _fit(kind, parent, clusters),
+        "values": [_row(origin) for origin in _values(kind, parent, clusters)],
     }
 
 
-def _fit(kind: AnyKind, parent: Json, world: _World) -> str:
+def _fit(kind: AnyKind, parent: Json, clusters: _Clusters) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
-    result = fit.answer(kind, parent, world.final, world.settings)
+    result = fit.answer(kind, parent, clusters.final, clusters.settings)
     return f"{result.answer}: {result.why}" if result is not None else ""
 
 
@@ -221,7 +206,7 @@ def _completed(cluster: Cluster, kind: AnyKind, document: Json) -> Cluster:
     objects = Store(cluster.objects)
     for child in cluster.ask(kind, document)["children"]:
         new = created(child, document)
-        objects.setdefault((outer_key(new), inner_key(new)), new)
+        objects.setdefault(key_of(new), new)
     return replace(cluster, objects=objects)
 
 
@@ -258,14 +243,17 @@ def _desired(kind: AnyKind, parent: Json, cluster: Cluster) -> list[Json]:
 
 
 def _child(child: Json, present: Cluster, namespace: str) -> Json:
-    name, key = child["metadata"]["name"], inner_key({"metadata": {"namespace": namespace, **child["metadata"]}})
-    return {"kind": child["kind"], "name": name, "exists": (outer_key(child), key) in present.objects}
+    return {
+        "kind": child["kind"],
+        "name": child["metadata"]["name"],
+        "exists": key_of(child, namespace) in present.objects,
+    }
 
 
-def _values(kind: AnyKind, parent: Json, world: _World) -> list[Origin]:
+def _values(kind: AnyKind, parent: Json, clusters: _Clusters) -> list[Origin]:
     """Return the sources of the pods' values: found by experiment, or else from the kind's own explanation."""
-    cluster, settings = neighbourhood(world.final, kind, parent), world.settings
-    result = origins(cluster, kind, parent, settings, world.attributions)
+    cluster, settings = neighbourhood(clusters.final, kind, parent), clusters.settings
+    result = origins(cluster, kind, parent, settings, clusters.attributions)
     if kind.offline.explain is None:
         return result
     request = request_of(kind, parent, cluster)

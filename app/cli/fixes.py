@@ -4,8 +4,6 @@ The words are written for people, in few forms: ``did you mean "x"?``, ``write 2
 What a person would type upon them is what an edit does here; where the words leave a choice, there is one fix for each.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -89,7 +87,6 @@ def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
 
 
 def _texts(message: str, entry: Entry) -> Iterator[str]:
-    """Return replacements for the value."""
     if not isinstance(entry[1], yaml.ScalarNode) and not (_FIELD.search(message) or _NONE.search(message)):
         return
     if match := next(filter(None, (form.search(message) for form in _VALUES)), None):

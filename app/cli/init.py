@@ -8,8 +8,6 @@ Without --gpus, the smallest usual number of these GPUs is chosen on which the m
 does not tell its size needs --parameters.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from math import ceil
@@ -58,7 +56,6 @@ class Request:
 
     @property
     def question(self) -> Question:
-        """The question whether the model fits on its GPUs."""
         return Question(
             names=(self.model,),
             formats=(self.model,),

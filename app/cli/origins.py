@@ -24,7 +24,7 @@ from app.cli.kinds import find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
 from app.cli.store import Store
-from app.cli.world import inner_key, outer_key
+from app.cli.world import inner_key, key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import Path
@@ -131,21 +131,17 @@ def neighbourhood(cluster: Cluster, kind: AnyKind, parent: Json, *, settling: bo
     What the hooks of related objects read belongs to it only where they run: in a cluster that is ``settling``. A kind
     of which the cluster has objects is judged there, too, although none of them may be read.
     """
-    readable, waiting = {_key(parent): parent}, [(kind, parent)]
+    readable, waiting = {key_of(parent): parent}, [(kind, parent)]
     for reader, document in waiting:  # served children are appended
         related = world.related(reader, cluster.rules(reader, document), cluster.objects)
         children = cluster.children(document)
         for other in [*(d for group in related.values() for d in group.values()), *children]:
             of = find(other["apiVersion"], other["kind"])
-            if of is not None and _key(other) not in readable and (settling or other in children):
+            if of is not None and key_of(other) not in readable and (settling or other in children):
                 waiting.append((of, other))
-            readable[_key(other)] = other
+            readable[key_of(other)] = other
     granted = frozenset(key for key in cluster.granted if not cluster.objects.of_kind(key))
     return replace(cluster, objects=Store(readable), granted=granted)
-
-
-def _key(document: Json) -> tuple[str, str]:
-    return outer_key(document), inner_key(document)
 
 
 Alter = Callable[[Cluster, Sequence["_Experiment"]], Cluster]
@@ -185,7 +181,7 @@ class _Tracer:
         self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }
-        made = {_key(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
+        made = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
         others = {key: document for key, document in self.cluster.objects.items() if key not in made}
         self.empty = replace(self.cluster, objects=Store(others))
 
@@ -205,7 +201,7 @@ class _Tracer:
             self.attribute_group(numbered[middle:], alter)
 
     def _pods_in(self, cluster: Cluster) -> Pods:
-        return pod_templates(cluster, self.kind, cluster.objects.get(_key(self.parent), self.parent))
+        return pod_templates(cluster, self.kind, cluster.objects.get(key_of(self.parent), self.parent))
 
     def attribute(self, number: int, experiment: _Experiment) -> None:
         """Try, and remember by the experiment's number which values it bears on."""
@@ -259,7 +255,7 @@ def pod_templates(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
         reader = find(child["apiVersion"], child["kind"])
         if reader is not None:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
-            held = cluster.objects.get((outer_key(new), inner_key(new)), {})
+            held = cluster.objects.get(key_of(new), {})
             metadata = {**new["metadata"], **held.get("metadata", {}), **child["metadata"]}
             templates |= pod_templates(
                 cluster, reader, {**held, **new, "metadata": metadata, "status": held.get("status", {})}
@@ -313,7 +309,7 @@ def _all_altered(document: Json, cluster: Cluster, experiments: Sequence[_Experi
     changed = document
     for experiment in reversed(experiments):  # the positions of earlier fields stay
         changed = _with(changed, experiment.path.segments, _alternative(experiment.value))
-    return replace(cluster, objects=Store({**cluster.objects, _key(document): changed}))
+    return replace(cluster, objects=Store({**cluster.objects, key_of(document): changed}))
 
 
 def _all_settings(settings: Settings, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
@@ -327,7 +323,7 @@ def _readable(cluster: Cluster, parent: Json) -> Iterator[tuple[Json, str]]:
     yield parent, ""
     for key, document in cluster.objects.items():
         read = document["kind"] == "ConfigMap" or find(document["apiVersion"], document["kind"]) is not None
-        if read and key != _key(parent) and not _is_child(document):
+        if read and key != key_of(parent) and not _is_child(document):
             yield document, f"{document['kind']}/{document['metadata']['name']} "
 
 
@@ -367,7 +363,7 @@ def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
 
 def _altered(cluster: Cluster, document: Json, path: Path, value: object) -> Iterator[Cluster]:
     """A cluster in which the field is absent, then one in which it has another value."""
-    key = outer_key(document), inner_key(document)
+    key = key_of(document)
     absent = [] if path.segments == ("metadata", "name") else [ABSENT]
     for new in dict.fromkeys([*absent, _alternative(value)]):
         changed = _with(document, path.segments, new)

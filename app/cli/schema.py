@@ -44,11 +44,11 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
             raise CommandError("--all needs --out-dir")
         return _write_all(out_dir)
     if kind is None:
-        click.echo("".join(f"{_full_name(resource)}\n" for resource in RESOURCES), nl=False)
+        click.echo("".join(f"{resource.qualified_name}\n" for resource in RESOURCES), nl=False)
         return 0
     matches = [resource for resource in RESOURCES if kind.lower() in resource.names]
     if len(matches) != 1:
-        names = ", ".join(_full_name(resource) for resource in matches or RESOURCES)
+        names = ", ".join(resource.qualified_name for resource in matches or RESOURCES)
         near = closest_name(kind, sorted(name for resource in RESOURCES for name in resource.names))
         if matches:
             problem = f"several kinds have that name; add the group: {names}"
@@ -69,8 +69,8 @@ def _write_all(directory: Path) -> int:
         nested.parent.mkdir(parents=True, exist_ok=True)
         nested.write_text(_text(resource))
     for resource in RESOURCES:
-        (directory / f"{_full_name(resource)}.json").write_text(_text(resource))
-    any_kind = {"$schema": DIALECT, "oneOf": [{"$ref": f"{_full_name(resource)}.json"} for resource in RESOURCES]}
+        (directory / f"{resource.qualified_name}.json").write_text(_text(resource))
+    any_kind = {"$schema": DIALECT, "oneOf": [{"$ref": f"{resource.qualified_name}.json"} for resource in RESOURCES]}
     (directory / "all.json").write_bytes(orjson.dumps(any_kind, option=orjson.OPT_INDENT_2))
     return 0
 
@@ -157,7 +157,3 @@ def _translated(node: Schema) -> Schema:
     if "items" in node:
         translated["items"] = _translated(node["items"])
     return translated
-
-
-def _full_name(resource: CustomResource) -> str:
-    return f"{resource.kind.lower()}.{resource.group}"

@@ -12,11 +12,11 @@ from typing import Self, TypeVar
 import msgspec
 import orjson
 
-from app.admission.protocol import API_VERSION
+from app.admission.protocol import creation
 from app.cli import apply, world
 from app.cli.kinds import SERVED, find, find_version
 from app.cli.store import Store, owner
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
@@ -76,20 +76,11 @@ class Cluster:
         return review
 
     def put(self, document: Json) -> None:
-        self.objects[outer_key(document), inner_key(document)] = document
+        self.objects[key_of(document)] = document
 
     def _review(self, kind: AnyKind, document: Json) -> Review:
-        resource, metadata = kind.resource, document["metadata"]
-        request = {
-            "uid": metadata["uid"],
-            "operation": "CREATE",
-            "kind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-            "name": metadata["name"],
-            "namespace": metadata.get("namespace", ""),
-            "object": document,
-        }
-        body = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "request": request}
-        response = orjson.loads(self.send(resource.admission_path, orjson.dumps(body)))["response"]
+        body = creation(kind.resource, document)
+        response = orjson.loads(self.send(kind.resource.admission_path, body))["response"]
         status = response.get("status", {})
         causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]
         return Review(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
@@ -114,7 +105,7 @@ class Cluster:
         changed = False
         for kind, parent in list(self.parents()):
             progress(number)
-            key = outer_key(parent), inner_key(parent)
+            key = key_of(parent)
             if key in self.objects:  # another parent may have replaced or removed it meanwhile
                 changed |= self.sync(kind, self.objects[key])
         return self.play() or changed
@@ -178,7 +169,7 @@ class Cluster:
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
-            key = outer_key(new), inner_key(new)
+            key = key_of(new)
             desired_keys.add(key)
             old = self.objects.get(key)
             sent, stored_child = self._requested.get(key, (None, None))
@@ -226,7 +217,7 @@ class Cluster:
                 },
                 "status": {"phase": "Running", "conditions": [_condition("Ready")]},
             }
-            self.objects.setdefault((outer_key(pod), inner_key(pod)), pod)
+            self.objects.setdefault(key_of(pod), pod)
         return len(self.objects) > before
 
 

@@ -49,7 +49,6 @@ class Row:
 
 
 def list_rows(source: ObjectSource, namespace: str | None) -> list[Row]:
-    """Return the row of every served object, as :func:`rows_with_objects` has them."""
     return [row for _, _, row in rows_with_objects(source, namespace)]
 
 
@@ -76,7 +75,7 @@ def row_with_cause(source: ObjectSource, resource: CustomResource, document: Jso
 
 def row_of(resource: CustomResource, document: Json) -> Row:
     metadata = document["metadata"]
-    name = f"{resource.kind.lower()}.{resource.group}/{metadata['name']}"
+    name = f"{resource.qualified_name}/{metadata['name']}"
     condition = ready(document)
     status, cause = condition.get("status", "Unknown"), "" if condition else "not answered yet"
     if condition and status != "True":
@@ -93,7 +92,6 @@ def first_cause(condition: Json) -> str:
 
 
 def _unanswered(source: ObjectSource, resource: CustomResource, *, anyone: bool) -> str:
-    """Return why the object has no status yet."""
     if anyone:
         return "not answered yet"
     controllers = source.objects(METACONTROLLER_API, "CompositeController", None)

@@ -4,8 +4,6 @@ Every leaf of the source objects is in the account. A value that no table of :mo
 lost, and so is one that the target family's rules refuse, which is taken out again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -30,8 +30,6 @@ SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 @dataclass(frozen=True, slots=True)
 class SecretName:
-    """The Secret that holds the certificates."""
-
     namespace: str
     name: str
 

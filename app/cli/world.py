@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from app.cli.kinds import as_stored, find
-from app.cli.store import Store
+from app.cli.store import Key, Store
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.resource import ChildKind
@@ -30,11 +30,18 @@ def outer_key(document: Json) -> str:
     return f"{document['kind']}.{document['apiVersion']}"
 
 
-def inner_key(document: Json) -> str:
-    """Metacontroller's key of an object, hook version v2: ``namespace/name``, or the name of a cluster-scoped one."""
+def inner_key(document: Json, namespace: str = "") -> str:
+    """Metacontroller's key of an object, hook version v2: ``namespace/name``, or the name of a cluster-scoped one.
+
+    ``namespace`` is for an object that names none.
+    """
     metadata = document["metadata"]
-    namespace = metadata.get("namespace", "")
+    namespace = metadata.get("namespace") or namespace
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def key_of(document: Json, namespace: str = "") -> Key:
+    return outer_key(document), inner_key(document, namespace)
 
 
 CLUSTER_SCOPED = frozenset(

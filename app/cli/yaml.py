@@ -1,7 +1,5 @@
 """JSON data as YAML: block style, the order given, and nothing that two YAML readers could understand differently."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

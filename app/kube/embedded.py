@@ -19,7 +19,6 @@ _NO_MEMBERS = Members()
 
 @cache
 def members(type_name: str) -> Members:
-    """Return the fields of one of Kubernetes' types."""
     declared = TYPES[type_name]
     return Members(tuple(declared), tuple(key for key, part in declared.items() if part.required))
 

@@ -136,6 +136,11 @@ class CustomResource:
         return bare | {f"{name}.{self.group}" for name in bare}
 
     @property
+    def qualified_name(self) -> str:
+        """``inferenceservice.inference.llmkube.dev``, as kubectl prints it."""
+        return f"{self.kind.lower()}.{self.group}"
+
+    @property
     def plural(self) -> str:
         return f"{self.kind.lower()}s"
 

@@ -7,7 +7,6 @@ Nothing between the socket and the decoder of a hook looks at a body.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from fastapi import Request, Response
@@ -23,13 +22,14 @@ Header = tuple[bytes, bytes]
 
 
 class Answered(Protocol):
-    """The answer of a hook, with further attributes for its report."""
+    """The answer of a hook, with further attributes for its report. One without a report is only its bytes."""
 
     @property
     def body(self) -> bytes: ...
 
 
-AnsweredT = TypeVar("AnsweredT", bound=Answered)
+AnsweredT = TypeVar("AnsweredT", bound=Answered | bytes)
+Handle = Callable[[bytes], AnsweredT]
 Report = Callable[[AnsweredT], dict[str, str] | None]
 
 
@@ -118,13 +118,6 @@ class UnhandledError(Exception):
         self.body = body
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """An answer without a report."""
-
-    body: bytes
-
-
 class HookEndpoint(Generic[AnsweredT]):
     """Answers one path.
 
@@ -135,7 +128,7 @@ class HookEndpoint(Generic[AnsweredT]):
 
     def __init__(
         self,
-        handle: Callable[[bytes], AnsweredT],
+        handle: Handle[AnsweredT],
         max_bytes: int,
         retry_after: int,
         load: Load,
@@ -171,7 +164,7 @@ class HookEndpoint(Generic[AnsweredT]):
         state["bytes"] = len(body)
         if self._report is not None:
             state["report"] = self._report(answer)
-        return Answer(load, answer.body)
+        return Answer(load, answer if isinstance(answer, bytes) else answer.body)
 
 
 async def _discard(receive: Receive) -> None:

@@ -4,8 +4,6 @@ The page is served on the loopback interface of this machine, at an address with
 loaded from elsewhere, and nothing is written to a cluster. FILE is a manifest or a directory of them, to begin with.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -1,7 +1,6 @@
 """The objects of a cluster as a graph: parents, what they read, what they lead to, and the pods."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -17,7 +16,7 @@ from app.cli.pods import is_ready, selected
 from app.cli.references import place
 from app.cli.simulate import Cluster
 from app.cli.store import Key, owner
-from app.cli.world import inner_key, outer_key
+from app.cli.world import key_of
 from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.field import Path
@@ -39,15 +38,9 @@ POD = "Pod.v1"
 
 
 def places(manifests: Iterable[Manifest], namespace: str) -> Places:
-    """Return the place of each object in the files."""
     return {
         key_of(in_cluster(manifest, namespace)): (manifest.file, manifest.position(Path())[0]) for manifest in manifests
     }
-
-
-def key_of(document: Json) -> Key:
-    """Return the key of an object in a cluster."""
-    return outer_key(document), inner_key(document)
 
 
 def node_id(document: Json) -> str:
@@ -56,7 +49,6 @@ def node_id(document: Json) -> str:
 
 
 def key_in(node: str) -> Key:
-    """Return the key of the object with this node ID."""
     outer, _, inner = node.partition(" ")
     return outer, inner
 
@@ -78,23 +70,9 @@ def draw(
     ``looked_for`` reports whether an object would be here if it were on the cluster: else it cannot be called absent.
     """
     drawing = _Drawing(cluster, written, looked_for, yaml=yaml)
-    shown = _connected(drawing.edges, key_of(about)) if about is not None else drawing.connected()
+    shown = drawing.reached(node_id(about)) if about is not None else drawing.connected()
     nodes = [node for node in drawing.nodes() if node.id in shown]
     return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in shown and e.target in shown])
-
-
-def _connected(edges: Sequence[Edge], about: Key) -> set[str]:
-    """Return the part of the graph that an object reaches, without the readers of those nodes."""
-    below: dict[str, list[str]] = {}
-    for edge in edges:
-        below.setdefault(edge.source, []).append(edge.target)
-    reached, waiting = set(), [_id(about)]
-    while waiting:
-        node = waiting.pop()
-        if node not in reached:
-            reached.add(node)
-            waiting += below.get(node, [])
-    return reached
 
 
 _MADE_BY_OTHERS = frozenset({"EndpointSlice.discovery.k8s.io/v1"})
@@ -116,6 +94,19 @@ class _Drawing:
         self._pods: dict[Key, list[Json]] = {}
         self._roles: dict[Key, Role] = {}
         self.edges = list({(e.source, e.target): e for e in self._edges()}.values())
+        self._below: dict[str, list[str]] = defaultdict(list)
+        for edge in self.edges:
+            self._below[edge.source].append(edge.target)
+
+    def reached(self, start: str) -> set[str]:
+        """Return the part of the graph that an object reaches, without the readers of those nodes."""
+        reached, waiting = set(), [start]
+        while waiting:
+            node = waiting.pop()
+            if node not in reached:
+                reached.add(node)
+                waiting += self._below.get(node, ())
+        return reached
 
     def connected(self) -> set[str]:
         """Return the IDs of objects that are in the files, created, or named by one that is."""
@@ -184,9 +175,6 @@ class _Drawing:
 
     def nodes(self) -> Iterator[Node]:
         """Yield every object, and the absent ones that are named."""
-        below: dict[str, list[str]] = {}
-        for edge in self.edges:
-            below.setdefault(edge.source, []).append(edge.target)
         states: dict[str, tuple[State, str]] = {_id(key): ("absent", "not found") for key in self._absent}
         ours = []
         for key, document in self._objects.items():
@@ -195,7 +183,7 @@ class _Drawing:
             else:
                 ours.append(key)
         for key in ours:
-            states[_id(key)] = self._own_state(self._objects[key], below, states)
+            states[_id(key)] = self._own_state(self._objects[key], states)
         for key, document in self._objects.items():
             yield self._node(key, document, *states[_id(key)])
         for key in self._absent:
@@ -204,10 +192,11 @@ class _Drawing:
             head = {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}
             yield self._node(key, head, "absent", "not found")
 
-    def _own_state(
-        self, document: Json, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]]
-    ) -> tuple[State, str]:
-        """Return the state of a served object: its condition Ready, and whether waiting can help."""
+    def _own_state(self, document: Json, states: Mapping[str, tuple[State, str]]) -> tuple[State, str]:
+        """Return the state of a served object: its condition Ready, and whether waiting can help.
+
+        It cannot where something that the object reaches fails or is absent, or where nothing there waits.
+        """
         condition = ready(document)
         if condition.get("status") == "True":
             return "ready", ""
@@ -215,25 +204,11 @@ class _Drawing:
             reported = bool((document.get("status") or {}).get("conditions"))
             return ("ready", "") if reported else ("waiting", "not answered yet")
         message = str(condition.get("message") or condition.get("reason") or "")
-        rests = condition.get("reason") in _AT_REST
-        return ("failing" if self._fails(node_id(document), below, states, rests=rests) else "waiting"), message
-
-    def _fails(
-        self, start: str, below: Mapping[str, list[str]], states: Mapping[str, tuple[Any, str]], *, rests: bool
-    ) -> bool:
-        """Report whether something that an object reaches fails or is absent, or cannot become ready by waiting."""
-        visited, waiting, patient = {start}, list(below.get(start, ())), rests
-        while waiting:
-            node = waiting.pop()
-            if node in visited:
-                continue
-            visited.add(node)
-            state = states.get(node, ("", ""))[0]
-            if state == "failing" or node in self._needed:
-                return True
-            patient |= state == "waiting"
-            waiting += below.get(node, ())
-        return not patient
+        others = self.reached(node_id(document)) - {node_id(document)}
+        held_up = {states[node][0] for node in others & states.keys()}
+        waits = "waiting" in held_up or condition.get("reason") in _AT_REST
+        fails = "failing" in held_up or not others.isdisjoint(self._needed) or not waits
+        return ("failing" if fails else "waiting"), message
 
     def _node(self, key: Key, document: Json, state: State, cause: str) -> Node:
         metadata = document["metadata"]
@@ -276,7 +251,6 @@ def _kind_of(keys: Iterable[str], rule: Json) -> str:
 
 
 def scaled(document: Json) -> Key | None:
-    """Return the workload that an autoscaler scales."""
     target = (document.get("spec") or {}).get("scaleTargetRef")
     if not target:
         return None

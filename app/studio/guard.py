@@ -4,8 +4,6 @@ A page of another site can neither guess the token in the path, nor name us as i
 origin. The browser neither stores nor frames an answer, nor guesses its type.
 """
 
-from __future__ import annotations
-
 import secrets
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -30,7 +28,6 @@ WELCOME = "Open the address that `modelhooks studio` printed; it has a token tha
 
 
 def new_token() -> str:
-    """Return an unguessable token for the path."""
     return secrets.token_urlsafe(24)
 
 

@@ -4,8 +4,6 @@ The statuses have Kubernetes' fields and reasons, as far as :mod:`app.workload` 
 from those of a cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,8 +16,6 @@ from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
 class PodPhase(IntEnum):
-    """The phases of a pod."""
-
     CREATED = 0
     SCHEDULED = 1
     """It has a node; its images are pulled."""
@@ -37,12 +33,10 @@ class Clock:
     seconds: int = 0
 
     def now(self) -> datetime:
-        """Return the time that hooks get."""
         return NOW + timedelta(seconds=self.seconds)
 
     @property
     def text(self) -> str:
-        """The time as Kubernetes writes it."""
         return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -212,7 +206,6 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
 
 
 def is_up(pod: Json) -> bool:
-    """Report whether a pod counts as ready for its workload."""
     return bool(ready(pod).get("status") == "True")
 
 

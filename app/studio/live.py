@@ -1,7 +1,5 @@
 """Live mode: the objects of a cluster, read with the rights of the user. Nothing here writes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
@@ -19,7 +17,7 @@ from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
 from app.cli.status import Row, row_of, rows_with_objects
 from app.cli.store import Store
-from app.cli.world import outer_key
+from app.cli.world import key_of
 from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
@@ -29,7 +27,7 @@ from app.studio import models
 from app.studio.check import check
 from app.studio.compare import comparison_fields, edits
 from app.studio.documents import Unknown
-from app.studio.graph import Places, draw, key_in, key_of, node_id
+from app.studio.graph import Places, draw, key_in, node_id
 
 _READY: Mapping[str, models.Ready] = {"True": "True", "False": "False"}
 _ACTIONS: Mapping[str, models.Action] = {"ADDED": "added", "MODIFIED": "modified", "DELETED": "deleted"}
@@ -48,14 +46,11 @@ class Watched(ObjectSource, Protocol):
 
 
 class Live:
-    """A cluster, as the page sees it."""
-
     def __init__(self, source: Watched) -> None:
         self.context = source.context
         self._source = source
 
     def router(self) -> APIRouter:
-        """The routes below ``/api/live``."""
         router = APIRouter(tags=["live"])
         router.add_api_route("/objects", self.objects, methods=["GET"])
         router.add_api_route("/graph", self.graph, methods=["GET"])
@@ -113,10 +108,7 @@ class Live:
         held = self._find(kind.resource, namespace, name)
         cluster = self._simulated_cluster(kind.resource, held, namespace)
         after = {**new, "metadata": {**held["metadata"], **_labels(new)}, "status": held.get("status", {})}
-        sides = [
-            {(outer_key(c), _inner(c, namespace)): c for c in cluster.ask(kind, parent)["children"]}
-            for parent in (held, after)
-        ]
+        sides = [{key_of(c, namespace): c for c in cluster.ask(kind, parent)["children"]} for parent in (held, after)]
         return models.LiveComparison(
             **comparison_fields(list(edits([_single(_manifest(held).text)], [edited], namespace)), *sides),
             command=_command(request.text),
@@ -148,21 +140,16 @@ def _labels(document: Json) -> Json:
     return {key: document["metadata"].get(key) or {} for key in ("labels", "annotations")}
 
 
-def _inner(child: Json, namespace: str) -> str:
-    return f"{child['metadata'].get('namespace') or namespace}/{child['metadata']['name']}"
-
-
 def _resource(name: str) -> CustomResource:
     matching = [
-        resource for resource in clusters.served() if name in (_name(resource), resource.kind.lower(), resource.plural)
+        resource
+        for resource in clusters.served()
+        if name in (resource.qualified_name, resource.kind.lower(), resource.plural)
     ]
     if len(matching) != 1:
-        raise Unknown(f"{name} is not supported; must be one of {', '.join(map(_name, clusters.served()))}")
+        names = ", ".join(resource.qualified_name for resource in clusters.served())
+        raise Unknown(f"{name} is not supported; must be one of {names}")
     return matching[0]
-
-
-def _name(resource: CustomResource) -> str:
-    return f"{resource.kind.lower()}.{resource.group}"
 
 
 def _words(listed: models.LiveObject) -> str:
@@ -173,7 +160,7 @@ def _object(resource: CustomResource, document: Json, row: Row) -> models.LiveOb
     return models.LiveObject(
         family=resource.family,
         kind=resource.kind,
-        resource=_name(resource),
+        resource=resource.qualified_name,
         namespace=row.namespace,
         name=document["metadata"]["name"],
         ready=_READY.get(row.ready, "Unknown"),

@@ -3,8 +3,6 @@
 An end is behind the last character, as editors have it: a range whose ends are equal is empty.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """The source of each value of a child, as in ``modelhooks explain``, and its place in the documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,10 +11,11 @@ from app.cli.origins import neighbourhood
 from app.cli.origins import written as fields_of
 from app.cli.simulate import Cluster
 from app.cli.store import Key, owner
+from app.cli.world import key_of
 from app.hooks.kind import Kind
 from app.kube.base import Json
-from app.studio.documents import Unknown, settings
-from app.studio.graph import key_in, key_of, node_id
+from app.studio.documents import Unknown, world
+from app.studio.graph import key_in, node_id
 from app.studio.models import OriginsRequest, ValueOrigin
 from app.studio.simulation import end
 
@@ -32,7 +31,7 @@ def origins(request: OriginsRequest) -> list[ValueOrigin]:
     related = neighbourhood(cluster, kind, parent, settling=True).objects
     target = written[key_of(parent)]
     rest = [manifest for key, manifest in written.items() if key in related and manifest is not target]
-    (explained,) = explain([target], request.namespace, others=rest, settings=settings(request.settings))
+    (explained,) = explain([target], world(request), rest)
     child = "" if node_id(parent) == request.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
     places = dict(_places(target, [manifest for manifest in rest if manifest in manifests]))
     return [

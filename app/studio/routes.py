@@ -1,11 +1,8 @@
 """The FastAPI routes of the studio, the page itself, and the answers for errors."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from app.cli import NAME
+from app.cli import NAME, version
 from app.cli.diff import NotComparable
 from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
@@ -38,7 +35,7 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
     """Return the application, to be wrapped in :class:`app.studio.guard.Guard`; ``live`` is a cluster."""
     app = FastAPI(
         title=f"{NAME} studio",
-        version=_version(),
+        version=version(),
         description="What manifests become, and why they are not ready.",
         docs_url=None,
         redoc_url=None,
@@ -59,29 +56,20 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
 def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRouter:
     router = APIRouter()
     session = models.Session(
-        version=_version(), live=live is not None, context=live.context if live else "", documents=[*documents]
+        version=version(), live=live is not None, context=live.context if live else "", documents=[*documents]
     )
 
     @router.get("/session")
     def _session() -> models.Session:
         return session
 
-    @router.get("/examples")
-    def _examples() -> list[models.Example]:
-        return catalogue.examples()
-
-    @router.get("/settings")
-    def _settings() -> list[models.Setting]:
-        return catalogue.settings()
-
     @router.get("/schemas", response_model=dict[str, dict[str, Any]])
     def _schemas() -> Response:
         return Response(schemas(), media_type="application/json")
 
-    @router.get("/scenes")
-    def _scenes() -> list[models.SceneOption]:
-        return scenes.listed()
-
+    router.add_api_route("/examples", catalogue.examples, methods=["GET"])
+    router.add_api_route("/settings", catalogue.settings, methods=["GET"])
+    router.add_api_route("/scenes", scenes.listed, methods=["GET"])
     router.add_api_route("/check", check, methods=["POST"])
     router.add_api_route("/assumptions", assumptions, methods=["POST"])
     turn = [Depends(Turn())]
@@ -116,13 +104,6 @@ def schemas() -> bytes:
     """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
     resources = [resource.resource for kind in KINDS for resource in (kind, *kind.older)]
     return orjson.dumps({f"{resource.api_version}/{resource.kind}": json_schema(resource) for resource in resources})
-
-
-def _version() -> str:
-    try:
-        return version(NAME)
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        return "unknown"
 
 
 def _page(static: Path) -> Callable[[], Response]:

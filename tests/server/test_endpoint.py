@@ -17,7 +17,7 @@ from app.kube import field
 from app.limits import LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES, WRITE_BUFFER_BYTES
 from app.server.body import Load, Reader, Refusal
 from app.server.caller import Caller, Disconnected
-from app.server.endpoint import Answer, HookEndpoint, HookRoute, Plain, Report
+from app.server.endpoint import Answer, HookEndpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed
 from app.server.problems import CLIENT_GONE, handlers
@@ -25,8 +25,8 @@ from app.server.problems import CLIENT_GONE, handlers
 LIMIT = 2 * 1024 * 1024
 
 
-def echo(body: bytes) -> Plain:
-    return Plain(body or b"{}")
+def echo(body: bytes) -> bytes:
+    return body or b"{}"
 
 
 def ask(

@@ -20,14 +20,6 @@ _Segments = tuple[str | int, ...]
 _HINT = "; write braces that are not a template as {{ `{{` }}"
 
 
-class _BrokenTemplateError(Exception):
-    def __init__(self, error: TemplateError, text: str, path: _Segments) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.text = text
-        self.path = path
-
-
 def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[Json, bool]:
     """Render every string of the merged spec, and report whether one of them is not from a preset.
 
@@ -36,30 +28,18 @@ def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[
     renderer = _Renderer(data)
     try:
         return renderer.object(merged), renderer.foreign
-    except _BrokenTemplateError as broken:
-        source = source_of(layers, keyed(merged, broken.path))
-        raise CombineError(f"{source}: {_position(broken)}") from None
+    except TemplateError as error:
+        source = source_of(layers, keyed(merged, error.path))
+        raise CombineError(f"{source}: {_position(error)}") from None
 
 
 def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
     """Return where and why a spec does not render (``spec.template.nodeName, line 1: …``); empty if it does."""
     try:
         _Renderer(data).object(spec)
-    except _BrokenTemplateError as broken:
-        return _full_path(broken.path), _position(broken)
+    except TemplateError as error:
+        return _full_path(error.path), _position(error)
     return field.Path(), ""
-
-
-def decided(spec: Json, data: ServiceData) -> tuple[Json, list[field.Error]]:
-    """Render the strings of a spec that do not depend on other layers, before it is merged.
-
-    Also return an error for each string that cannot be rendered with any other layer.
-    """
-    renderer = _Decided(data)
-    try:
-        return renderer.object(spec), renderer.errors
-    except _BrokenTemplateError as broken:
-        return spec, [*renderer.errors, _error(broken)]
 
 
 class _Renderer:
@@ -76,7 +56,7 @@ class _Renderer:
             below = (*path, key)
             name = self._text(key, below) if OPEN in key else key
             if name != key and (name in value or name in result):
-                raise _BrokenTemplateError(RefusedError(f"renders to {name!r}, a key that exists already"), key, below)
+                raise _at(RefusedError(f"renders to {name!r}, a key that exists already"), key, below)
             result[name] = self._item(item, below)
         return result
 
@@ -93,7 +73,7 @@ class _Renderer:
         try:
             return self._rendered(text.template, Meter()) if isinstance(text, PresetText) else self._foreign(text)
         except TemplateError as error:
-            raise _BrokenTemplateError(error, text, path) from None
+            raise _at(error, text, path) from None
 
     def _foreign(self, text: str) -> str:
         """A text that is not ours: it counts against the bounds of the spec."""
@@ -121,25 +101,29 @@ class _Decided(_Renderer):
         try:
             result = self._foreign(text)
         except TemplateError as error:
-            broken = _BrokenTemplateError(error, text, path)
+            _at(error, text, path)
             if isinstance(error, SpentError) or len(self.errors) >= MAX_ERRORS:
-                raise broken from None
+                raise
             if not self._data.guessed or isinstance(error, (ReadError, RefusedError, UnknownFieldError)):
-                self.errors.append(_error(broken))
+                self.errors.append(_invalid(error))
             return text
         return text if self._data.guessed else result
 
 
-def _error(broken: _BrokenTemplateError) -> field.Error:
-    hint = "" if isinstance(broken.error, RefusedError) else _HINT
-    path = broken.path[:-1] if broken.path[-1] == broken.text else broken.path
-    problem = f"line {max(broken.error.line, 1)}: {broken.error}{hint}"
-    return field.invalid(_full_path(path), broken.text, problem)
+def _at(error: TemplateError, text: str, path: _Segments) -> TemplateError:
+    error.text, error.path = text, path
+    return error
 
 
-def _position(broken: _BrokenTemplateError) -> str:
+def _invalid(error: TemplateError) -> field.Error:
+    hint = "" if isinstance(error, RefusedError) else _HINT
+    path = error.path[:-1] if error.path[-1] == error.text else error.path
+    return field.invalid(_full_path(path), error.text, f"line {max(error.line, 1)}: {error}{hint}")
+
+
+def _position(error: TemplateError) -> str:
     """``spec.template.containers[0].args[1], line 2: function x is not defined``."""
-    return f"{_full_path(broken.path)}, line {max(broken.error.line, 1)}: {broken.error}"
+    return f"{_full_path(error.path)}, line {max(error.line, 1)}: {error}"
 
 
 def _full_path(segments: Sequence[str | int]) -> field.Path:
@@ -164,7 +148,12 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
     if not has_template(spec):
         return spec, []
     document = spec.model_dump(by_alias=True, exclude_none=True)
-    rendered, errors = decided(document, data_of(document))
+    renderer = _Decided(data_of(document))
+    errors = renderer.errors
+    try:
+        rendered = renderer.object(document)
+    except TemplateError as error:
+        return spec, [*errors, _invalid(error)]
     if rendered == document:
         return spec, errors
     typed, wrong = decode_document(rendered, type(spec))

@@ -1,9 +1,8 @@
-"""Parts of pods that the presets of every edition share."""
-
-from __future__ import annotations
+"""Parts of pods and of the route that the presets of every edition share."""
 
 from pathlib import Path
 
+from app.kserve import constants
 from app.kserve.constants import PUBLIC_PORT, ROUTING_SIDECAR
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
@@ -12,7 +11,7 @@ DECODE_PORT = 8001
 """Port of the server in a decode pod: the routing sidecar has the public port."""
 ROCE = "\n" + Path(__file__).with_name("roce.sh").read_text(encoding="ascii")
 """The part of start scripts that finds RDMA adapters, where ``KSERVE_INFER_ROCE`` asks for it (KS-2.7.2)."""
-RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
+_RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
 """Capabilities of servers that use RDMA."""
 POOL_NAME = "{{ ChildName .ObjectMeta.Name `-inference-pool` }}"
 SERVICE_NAME = "{{ ChildName .ObjectMeta.Name `-kserve-workload-svc` }}"
@@ -24,7 +23,7 @@ CERTIFICATES_MOUNT: Json = {"name": _CERTIFICATES, "mountPath": CERTIFICATES_PAT
 
 
 def certificates_volume() -> Json:
-    """Build the volume of KServe's certificates, where they exist (:func:`app.kserve.spec.complete`)."""
+    """Build the volume of KServe's certificates, where they exist (:mod:`app.kserve.spec.effective`)."""
     return {
         "name": _CERTIFICATES,
         "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
@@ -65,7 +64,11 @@ def security(*, read_only: bool, non_root: bool, **capabilities: list[str]) -> J
     }
 
 
-# Servers.
+def http_probe(path: str, port: int, **numbers: int) -> Json:
+    return {"httpGet": {"path": path, "port": port}, **numbers}
+
+
+# Model servers.
 
 SERVER_ENV: list[Json] = [
     {"name": "HOME", "value": "/home"},
@@ -75,26 +78,48 @@ SERVER_ENV: list[Json] = [
 _HOME, _SHARED_MEMORY, _CACHE = "home", "dshm", "model-cache"
 
 
-def server_mounts(*more: Json) -> list[Json]:
-    """Return the mounts of a model server; ``more`` come after its home."""
-    return [
+def server(
+    image: str, command: list[str], port: int, *mounts: Json, rdma: bool, non_root: bool, **fields: Json
+) -> Json:
+    """Build the container of a model server; ``mounts`` come after that of its home."""
+    capabilities = {"add": _RDMA} if rdma else {}
+    own_mounts = [
         {"name": _HOME, "mountPath": "/home"},
-        *more,
+        *mounts,
         {"name": _SHARED_MEMORY, "mountPath": "/dev/shm"},  # noqa: S108 - in the pod
         {"name": _CACHE, "mountPath": "/models"},
         CERTIFICATES_MOUNT,
     ]
+    return container(
+        constants.MAIN,
+        image,
+        command=command,
+        ports=[{"containerPort": port, "protocol": "TCP"}],
+        env=SERVER_ENV,
+        securityContext=security(read_only=False, non_root=non_root, **capabilities),
+        **fields,
+        volumeMounts=own_mounts,
+    )
 
 
-def server_volumes(*more: Json, shared_memory: str = "1Gi") -> list[Json]:
-    """Return the volumes of :func:`server_mounts`."""
-    return [
+def server_pod(
+    main: Json, sidecar: Json | None, *volumes: Json, grace_seconds: int, shared_memory: str = "1Gi"
+) -> Json:
+    """Build the pod of a model server; ``volumes`` come after that of its home."""
+    own_volumes = [
         {"name": _HOME, "emptyDir": {}},
-        *more,
+        *volumes,
         {"name": _SHARED_MEMORY, "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory}},
         {"name": _CACHE, "emptyDir": {}},
         certificates_volume(),
     ]
+    pod: Json = {"containers": [main], "terminationGracePeriodSeconds": grace_seconds, "volumes": own_volumes}
+    return pod if sidecar is None else {**pod, "initContainers": [sidecar]}
+
+
+def bash(script: str) -> list[str]:
+    """Return the command that runs a script; ``--`` makes a container's ``args`` arrive as the script's."""
+    return ["/bin/bash", "-c", script, "--"]
 
 
 def health(port: int, **numbers: int) -> Json:
@@ -114,4 +139,96 @@ def routing_sidecar(image: str, security_context: Json, *variables: Json, **star
         "livenessProbe": health(PUBLIC_PORT, **times, timeoutSeconds=10, failureThreshold=3),
         "readinessProbe": health(PUBLIC_PORT, **times, timeoutSeconds=5, failureThreshold=10),
         "volumeMounts": [CERTIFICATES_MOUNT],
+    }
+
+
+# The route and the endpoint picker.
+
+GRPC_PORT = 9002
+_HEALTH_PORT = 9003
+_PORTS = {"grpc": GRPC_PORT, "grpc-health": _HEALTH_PORT, "metrics": 9090, "zmq": 5557}
+"""Ports of the endpoint picker; by ZeroMQ model servers report their caches."""
+PICKER_ARGUMENTS = [
+    *("--pool-name", POOL_NAME),
+    *("--pool-namespace", "{{ .ObjectMeta.Namespace }}"),
+    *("--zap-encoder", "json"),
+    *("--grpc-port", str(GRPC_PORT)),
+    *("--grpc-health-port", str(_HEALTH_PORT)),
+]
+POOL: Json = {"group": constants.POOL_GROUP, "kind": "InferencePool", "name": POOL_NAME}
+SERVICE: Json = {"group": "", "kind": "Service", "name": SERVICE_NAME}
+GATEWAY: Json = {
+    "group": constants.GATEWAY_GROUP,
+    "kind": "Gateway",
+    "name": "{{ .GlobalConfig.IngressGatewayName }}",
+    "namespace": "{{ .GlobalConfig.IngressGatewayNamespace }}",
+}
+POOL_SPEC: Json = {
+    "endpointPickerRef": {
+        "group": "",
+        "kind": "Service",
+        "name": "{{ ChildName .ObjectMeta.Name `-epp-service` }}",
+        "port": {"number": GRPC_PORT},
+        "failureMode": "FailOpen",
+    },
+    "selector": {
+        "matchLabels": {
+            constants.NAME: "{{ .ObjectMeta.Name }}",
+            constants.PART_OF: constants.PART_OF_VALUE,
+            constants.KSERVE_COMPONENT: constants.KSERVE_COMPONENT_VALUE,
+        }
+    },
+    "targetPorts": [{"number": PUBLIC_PORT}],
+}
+
+
+def to(backend: Json) -> Json:
+    """Build the part of a rule that sends its requests to a backend, for as long as they take."""
+    return {
+        "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
+        "timeouts": {"request": "0s", "backendRequest": "0s"},
+    }
+
+
+def prefix(path: str) -> list[Json]:
+    return [{"path": {"type": "PathPrefix", "value": path}}]
+
+
+def rewrite(path: str) -> list[Json]:
+    """Build the filters of a rule whose backend sees ``path`` in place of the matched prefix."""
+    modifier = {"type": "ReplacePrefixMatch", "replacePrefixMatch": path}
+    return [{"type": "URLRewrite", "urlRewrite": {"path": modifier}}]
+
+
+def picker_pod(picker: Json, *others: Json, volumes: list[Json], grace_seconds: int) -> Json:
+    """Build the pod of the endpoint picker; ``volumes`` follow the volume of the certificates."""
+    return {
+        "containers": [picker, *others],
+        "volumes": [certificates_volume(), *volumes],
+        "dnsPolicy": "ClusterFirst",
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": grace_seconds,
+    }
+
+
+def picker(image: str, *mounts: Json, **fields: object) -> Json:
+    """Build the container of the endpoint picker; ``mounts`` follow the mount of the certificates."""
+    return {
+        **container(constants.MAIN, image, **fields),
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in _PORTS.items()],
+        "livenessProbe": _health("liveness", initial_delay=5),
+        "readinessProbe": _health("readiness", initial_delay=30),
+        "securityContext": security(read_only=True, non_root=True),
+        "volumeMounts": [CERTIFICATES_MOUNT, *mounts],
+    }
+
+
+def _health(service: str, initial_delay: int) -> Json:
+    return {
+        "grpc": {"port": _HEALTH_PORT, "service": service},
+        "initialDelaySeconds": initial_delay,
+        "periodSeconds": 10,
+        "timeoutSeconds": 1,
+        "successThreshold": 1,
+        "failureThreshold": 3,
     }

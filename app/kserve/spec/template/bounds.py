@@ -13,6 +13,10 @@ STEP = 16
 class TemplateError(Exception):
     """A template cannot be read or evaluated; ``line`` counts from 1 within its string."""
 
+    text: str
+    path: tuple[str | int, ...]
+    """The string, and its place in the spec that is rendered."""
+
     def __init__(self, message: str, line: int = 0) -> None:
         limit = MAX_TEMPLATE_MESSAGE_CHARACTERS
         super().__init__(message if len(message) <= limit else f"{message[:limit]}…")
@@ -45,26 +49,22 @@ class Meter:
         """A text with so many actions was read."""
         self.actions += actions
         if self.actions > MAX_SPEC_ACTIONS:
-            raise SpentError(
-                f"the spec has more than {MAX_SPEC_ACTIONS} actions; write out values that are always the same"
-            )
+            limit = f"{MAX_SPEC_ACTIONS} actions"
+            raise SpentError(f"the spec has more than {limit}; write out values that are always the same")
 
     def spend(self, amount: int) -> None:
         """So many bytes are about to be printed, compared or searched."""
         self.steps += 1 + amount // STEP
         if self.steps > MAX_STEPS:
-            raise SpentError(
-                f"the templates of the spec take more than {MAX_STEPS} steps; print single fields, not whole maps"
-            )
+            limit = f"{MAX_STEPS} steps"
+            raise SpentError(f"the templates of the spec take more than {limit}; print single fields, not whole maps")
 
     def render(self, amount: int) -> None:
         """A text was rendered to so many bytes."""
         self.rendered += amount
         if self.rendered > MAX_RENDERED_SPEC_BYTES:
-            raise SpentError(
-                f"the strings of the spec render to more than {MAX_RENDERED_SPEC_BYTES} bytes; "
-                "print fewer or shorter fields"
-            )
+            limit = f"{MAX_RENDERED_SPEC_BYTES} bytes"
+            raise SpentError(f"the strings of the spec render to more than {limit}; print fewer or shorter fields")
 
 
 def size(text: str) -> int:

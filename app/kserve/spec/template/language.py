@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from app import limits
 from app.kserve.constants import OPEN
@@ -54,42 +54,32 @@ class Template:
 
     def render(self, data: Data, meter: Meter) -> str:
         """The string with every action evaluated. Raises :class:`TemplateError`."""
-        out = _Output()
-        _render(self._nodes, Scope(data, meter), out)
-        meter.render(out.size)
-        return "".join(out.pieces)
+        pieces, rendered = [], 0
+        for text, line in _rendered(self._nodes, Scope(data, meter)):
+            rendered += size(text)
+            if rendered > limits.MAX_RENDERED_STRING_BYTES:
+                limit = f"{limits.MAX_RENDERED_STRING_BYTES} bytes"
+                raise RefusedError(f"renders to more than {limit}; print fewer or shorter fields", line)
+            pieces.append(text)
+        meter.render(rendered)
+        return "".join(pieces)
 
 
-class _Output:
-    __slots__ = ("pieces", "size")
-
-    def __init__(self) -> None:
-        self.pieces: list[str] = []
-        self.size = 0
-
-    def put(self, text: str, line: int) -> None:
-        self.size += size(text)
-        if self.size > limits.MAX_RENDERED_STRING_BYTES:
-            raise RefusedError(
-                f"renders to more than {limits.MAX_RENDERED_STRING_BYTES} bytes; print fewer or shorter fields", line
-            )
-        self.pieces.append(text)
-
-
-def _render(nodes: Sequence[Node], scope: Scope, out: _Output) -> None:
+def _rendered(nodes: Sequence[Node], scope: Scope) -> Iterator[tuple[str, int]]:
+    """Yield the parts of the output, each with the line of the action before it."""
     line = 0
     for node in nodes:
         if isinstance(node, str):
-            out.put(node, line)
+            yield node, line
         elif isinstance(node, Branch):
             line = node.line
             for condition, part in node.parts:
                 if condition is None or is_true(_evaluate(condition, scope, line)):
-                    _render(part, scope, out)
+                    yield from _rendered(part, scope)
                     break
         else:
             line, expression = node
-            out.put(_evaluate(expression, scope, line, show=True), line)
+            yield _evaluate(expression, scope, line, show=True), line
 
 
 def _evaluate(expression: Expression, scope: Scope, line: int, *, show: bool = False) -> Any:
@@ -109,29 +99,20 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<raw>`[^`]*`)|(?P<quoted>"(?:\\.|[^"\\\n])*")|(?P<number>[-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?![\w.]))"""
     r"""|(?P<field>(?:\.[A-Za-z_]\w*)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>[()|]))"""
 )
-_STOP = re.compile(r"[`\"]|\}\}")
-_RAW = re.compile(r"`[^`]*`")
-_QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_ACTION = re.compile(r"""(?:[^`"}]++|`[^`]*+`|"(?:\\.|[^"\\\n])*"|\}(?!\}))*+\}\}""")
+"""An action after its opening braces; braces in strings do not end it."""
 _COMMENT = re.compile(r"-?\s*/\*")
-_AFTER_COMMENT = re.compile(r"\s*-?\}\}")
+_WHOLE_COMMENT = re.compile(r"-?\s*/\*(?>.*?\*/)\s*-?\}\}", re.DOTALL)
 _TRIM_BEFORE = re.compile(r"-\s")
 _TRIMMED = " "
 """Characters that trim markers remove. Upstream renders a spec as JSON, where a newline is two letters, and is kept."""
 _BLOCKS = ("range", "with", "define", "template", "block", "break", "continue")
 
 
-class _Action(NamedTuple):
-    """An action and the literal before it; the last one has no source and line 0."""
-
-    literal: str
-    source: str
-    line: int
-
-
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._actions = self._split(text)
+        self._actions = self._split()
         self._depth = 0
         self.actions = 0
 
@@ -141,8 +122,9 @@ class _Parser:
             raise ReadError(f"unexpected {{{{ {ended_by} }}}}", line)
         return nodes
 
-    def _split(self, text: str) -> Iterator[_Action]:
-        position, trim, line = 0, False, 1
+    def _split(self) -> Iterator[tuple[str, str, int]]:
+        """Yield each literal with the action behind it and that action's line; the last one has no action."""
+        text, position, trim, line = self._text, 0, False, 1
         while True:
             start = text.find(OPEN, position)
             literal = text[position:] if start < 0 else text[position:start]
@@ -150,7 +132,7 @@ class _Parser:
             if trim:
                 literal = literal.lstrip(_TRIMMED)
             if start < 0:
-                yield _Action(literal, "", 0)
+                yield literal, "", 0
                 return
             self.actions += 1
             if self.actions > limits.MAX_ACTIONS:
@@ -160,7 +142,7 @@ class _Parser:
             if _TRIM_BEFORE.match(action):
                 literal, action = literal.rstrip(_TRIMMED), action[1:]
             trim = len(action) > 1 and action[-1] == "-" and action[-2].isspace()
-            yield _Action(literal, (action[:-1] if trim else action).strip() or " ", line)
+            yield literal, (action[:-1] if trim else action).strip() or " ", line
             line += text.count("\n", start, position)
 
     def _block(self, *, top: bool = False) -> tuple[tuple[Node, ...], str, int, str]:
@@ -206,24 +188,13 @@ class _Parser:
 
 
 def _end_of_action(text: str, start: int, line: int) -> int:
-    """Return the end of the action, after its closing braces; braces in strings and comments do not end it."""
-    comment = _COMMENT.match(text, start)
-    if comment is not None:
-        close = text.find("*/", comment.end())
-        end = _AFTER_COMMENT.match(text, close + 2) if close >= 0 else None
-        if end is None:
-            raise ReadError("unclosed comment: must end with */}}", line)
-        return end.end()
-    position = start
-    while (match := _STOP.search(text, position)) is not None:
-        mark = match.group()
-        if mark == "}}":
-            return match.end()
-        string = (_RAW if mark == "`" else _QUOTED).match(text, match.start())
-        if string is None:
-            break
-        position = string.end()
-    raise ReadError("unclosed action: }} is missing", line)
+    """Return the end of the action, after its closing braces."""
+    is_comment = _COMMENT.match(text, start) is not None
+    action = (_WHOLE_COMMENT if is_comment else _ACTION).match(text, start)
+    if action is None:
+        problem = "comment: must end with */}}" if is_comment else "action: }} is missing"
+        raise ReadError(f"unclosed {problem}", line)
+    return action.end()
 
 
 class _Expression:
@@ -233,21 +204,15 @@ class _Expression:
         self._line = line
         self._tokens: list[tuple[str, str]] = []
         self._next = 0
-        for token in self._tokenise(source):
-            self._tokens.append(token)
-            if len(self._tokens) > limits.MAX_TOKENS:
-                raise RefusedError(f"more than {limits.MAX_TOKENS} words and signs in one action; divide it", line)
-
-    def _tokenise(self, source: str) -> Iterator[tuple[str, str]]:
-        position = 0
-        source = source.rstrip()
+        source, position = source.rstrip(), 0
         while position < len(source):
             match = _TOKEN.match(source, position)
             if match is None:
-                raise ReadError(f"unexpected {source[position:].strip()[:20]!r}", self._line)
-            position = match.end()
-            kind = match.lastgroup or ""
-            yield kind, match.group(kind)
+                raise ReadError(f"unexpected {source[position:].strip()[:20]!r}", line)
+            position, kind = match.end(), match.lastgroup or ""
+            self._tokens.append((kind, match[kind]))
+            if len(self._tokens) > limits.MAX_TOKENS:
+                raise RefusedError(f"more than {limits.MAX_TOKENS} words and signs in one action; divide it", line)
 
     def parse(self) -> Expression:
         expression = self._pipeline()

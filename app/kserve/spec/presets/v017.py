@@ -1,0 +1,157 @@
+"""The presets of KServe v0.17. Source: KS-2.7.1 to KS-2.7.5.
+
+Scripts start the servers that spread one replica over the pods of a LeaderWorkerSet (KS-2.7.2, forms B and C).
+Environment variables, order of arguments and decisions are their interface; they are written for this project. Each
+value of a service is inserted once, as a quoted shell word.
+"""
+
+from collections.abc import Iterable
+
+from app import images
+from app.kserve.constants import MODEL_PATH, PUBLIC_PORT
+from app.kserve.spec.presets import edition as names
+from app.kserve.spec.presets import parts
+from app.kserve.spec.presets.edition import Target
+from app.kserve.spec.presets.parts import ROCE, spread
+from app.kube.base import Json
+from app.workload.parts import STARTUP_PERIOD
+
+# Model servers.
+
+
+def _server(port: int, command: list[str], grouped: bool) -> Json:
+    return parts.server(images.LLM_D_V017, command, port, rdma=grouped, non_root=False)
+
+
+def _probes(port: int, grouped: bool) -> Json:
+    readiness = {"periodSeconds": 30 if grouped else 10, "timeoutSeconds": 5}
+    return {
+        "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
+        "readinessProbe": parts.health(port, **readiness, failureThreshold=60),
+        "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
+    }
+
+
+def _pod(server: Json, sidecar: Json | None, grouped: bool) -> Json:
+    return parts.server_pod(server, sidecar, grace_seconds=30)
+
+
+def _sidecar(grouped: bool) -> Json:
+    context = parts.security(read_only=grouped, non_root=False)
+    if not grouped:
+        del context["seccompProfile"]
+    ports = [f"--port={PUBLIC_PORT}", f"--vllm-port={parts.DECODE_PORT}"]
+    args = [*ports, "--connector=nixlv2", "--secure-proxy=false"]
+    return parts.routing_sidecar(images.ROUTING_SIDECAR_V017, context, args=args)
+
+
+# Scripts.
+
+
+def _command(target: Target, form: str, leader: bool) -> list[str]:
+    """The other pods of a pipeline accept only the leader's connections."""
+    if form == names.SINGLE_NODE:
+        served = ["--served-model-name", "{{ .Spec.Model.Name }}", "--port", str(target.port)]
+        return ["vllm", "serve", MODEL_PATH, *served]
+    if form == names.DATA_PARALLEL:
+        return parts.bash(start_script(target.port, leader=leader, parallelism=target.parallelism))
+    return parts.bash(pipeline_script(target.port, target.parallelism) if leader else join_script())
+
+
+_RAY_PORT = 6379
+
+
+def start_script(port: int, *, leader: bool, parallelism: str) -> str:
+    """The script as a template. ``parallelism`` is the path of its numbers: ``.Spec.Parallelism`` or prefill's."""
+    rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
+    arguments = [
+        "vllm serve /mnt/models",
+        r"--served-model-name \"\${MODEL_NAME}\"",
+        f"--port {port}",
+        "--api-server-count ${VLLM_API_SERVER_COUNT:-8}" if leader else "",
+        *spread(parallelism),
+        f"--data-parallel-size {{{{ or {parallelism}.Data 1 }}}}",
+        f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
+        "--data-parallel-address $(LWS_LEADER_ADDRESS)",
+        f"--data-parallel-rpc-port {{{{ or {parallelism}.DataRPCPort 5555 }}}}",
+        # vLLM 0.33 takes it on the leader for a load balancer outside of the group; rank 0 is the default.
+        "" if leader else "--data-parallel-start-rank ${START_RANK}",
+        "${VLLM_ADDITIONAL_ARGS}",
+        "$*",
+        "--trust-remote-code",
+        "" if leader else "--headless",
+    ]
+    command = _continued(arguments)
+    start = "" if leader else f"START_RANK={rank}\n"
+    return f'{ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\n{start}eval "{command}"\n'
+
+
+def pipeline_script(port: int, parallelism: str) -> str:
+    """The script of a pipeline's leader as a template: once every pod of the group has joined its Ray, vLLM starts."""
+    arguments = [
+        "exec vllm serve /mnt/models",
+        "--served-model-name {{ ShellQuote .Spec.Model.Name }}",
+        f"--port {port}",
+        *spread(parallelism),
+        f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
+        "--distributed-executor-backend ray",
+        "${VLLM_ADDITIONAL_ARGS}",
+        '"$@"',
+    ]
+    return f"""{ROCE}
+ray start --head --port={_RAY_PORT} --disable-usage-stats || exit 1
+count='import ray; ray.init(address="auto", logging_level="ERROR"); print(sum(n["Alive"] for n in ray.nodes()))'
+until joined=$(python3 -c "${{count}}") && [ "${{joined}}" -ge "${{LWS_GROUP_SIZE:-1}}" ]; do
+  echo "waiting for the pods of the group: ${{joined:-0}} of ${{LWS_GROUP_SIZE:-1}} have joined"
+  sleep 5
+done
+{_continued(arguments)}
+"""
+
+
+def join_script() -> str:
+    """The script of a pipeline's other pods. It ends with the leader, upon which the group is made anew."""
+    return f"""{ROCE}
+until (exec 3<>"/dev/tcp/${{LWS_LEADER_ADDRESS}}/{_RAY_PORT}") 2>/dev/null; do
+  echo "waiting for the leader, ${{LWS_LEADER_ADDRESS}}"
+  sleep 5
+done
+exec ray start --address="${{LWS_LEADER_ADDRESS}}:{_RAY_PORT}" --disable-usage-stats --block
+"""
+
+
+def _continued(arguments: Iterable[str]) -> str:
+    """One command over several lines."""
+    return " \\\n  ".join(argument for argument in arguments if argument)
+
+
+# The router.
+
+
+def _route() -> Json:
+    """The API goes through the endpoint picker's pool, everything else straight to the workload Service."""
+    return {
+        "parentRefs": [parts.GATEWAY],
+        "rules": [
+            _rule("/v1/completions", "/v1/completions", parts.POOL),
+            _rule("/v1/chat/completions", "/v1/chat/completions", parts.POOL),
+            _rule("", "/", parts.SERVICE),
+        ],
+    }
+
+
+def _rule(path: str, rewritten: str, backend: Json) -> Json:
+    matches = parts.prefix(f"{parts.SERVICE_PATH}{path}")
+    return {"matches": matches, "filters": parts.rewrite(rewritten), **parts.to(backend)}
+
+
+def _scheduler() -> Json:
+    picker = parts.picker(
+        images.ENDPOINT_PICKER_V017,
+        args=[*parts.PICKER_ARGUMENTS, "--kv-cache-usage-percentage-metric", "vllm:kv_cache_usage_perc"],
+        resources={"requests": {"cpu": "256m", "memory": "500Mi"}},
+    )
+    return {"pool": {"spec": parts.POOL_SPEC}, "template": parts.picker_pod(picker, volumes=[], grace_seconds=30)}
+
+
+PRESETS = names.edition(names.Builders(_command, _server, _probes, _sidecar, _pod), _scheduler(), _route(), {})

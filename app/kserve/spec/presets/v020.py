@@ -1,0 +1,261 @@
+"""The presets of KServe v0.20: its values, with scripts and templates written here.
+
+The arguments equal those of KServe's presets. Values of a service are inserted in the scripts as quoted shell words.
+The shell expands a user's arguments and ``VLLM_ADDITIONAL_ARGS``, as there. JSON without quotes is passed unchanged, as
+in earlier presets.
+"""
+
+from collections.abc import Sequence
+
+from app import images
+from app.kserve.constants import MODEL_PATH, MODEL_ROUTING, PICKER_VERSION, POOL_GROUP, PUBLIC_PORT, TOKENIZER
+from app.kserve.spec.presets import edition as names
+from app.kserve.spec.presets import parts
+from app.kserve.spec.presets.edition import Target
+from app.kserve.spec.presets.parts import ROCE, spread
+from app.kube.base import Json
+from app.workload.parts import STARTUP_PERIOD
+
+_GRACE_SECONDS = 60
+_PRE_STOP_SECONDS = 15
+"""Seconds that a terminating pod waits before it refuses requests."""
+_CERTIFICATE_DIRECTORIES: Json = {
+    "name": "SSL_CERT_DIR",
+    "value": f"{parts.CERTIFICATES_PATH}:/var/run/secrets/kubernetes.io/serviceaccount:/etc/pki/tls/certs",
+}
+_WAIT_BEFORE_STOP: Json = {"preStop": {"exec": {"command": ["/bin/sleep", str(_PRE_STOP_SECONDS)]}}}
+"""Lets a pod that ends finish the requests that still reach it."""
+_BY_MODEL: Json = {"annotations": {MODEL_ROUTING: "true"}}
+
+# Model servers.
+
+
+def _server(port: int, command: list[str], grouped: bool) -> Json:
+    temporary, fields = {"name": "tmp-dir", "mountPath": "/tmp"}, {"lifecycle": _WAIT_BEFORE_STOP}  # noqa: S108 - in the pod
+    return parts.server(images.LLM_D, command, port, temporary, rdma=grouped, non_root=True, **fields)
+
+
+def _probes(port: int, grouped: bool) -> Json:
+    return {
+        "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=1, failureThreshold=10),
+        "readinessProbe": parts.health(port, periodSeconds=1, timeoutSeconds=1, failureThreshold=2),
+        "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=600 // STARTUP_PERIOD),
+    }
+
+
+def _pod(server: Json, sidecar: Json | None, grouped: bool) -> Json:
+    temporary, memory = {"name": "tmp-dir", "emptyDir": {}}, "8Gi" if grouped else "1Gi"
+    return parts.server_pod(server, sidecar, temporary, grace_seconds=_GRACE_SECONDS, shared_memory=memory)
+
+
+def _sidecar(grouped: bool) -> Json:
+    command = [
+        "/app/pd-sidecar",
+        f"--port={PUBLIC_PORT}",
+        f"--vllm-port={parts.DECODE_PORT}",
+        "--kv-connector=nixlv2",
+        "--enable-ssrf-protection=true",
+        f"--pool-group={POOL_GROUP}",
+        "--inference-pool={{ .GlobalConfig.InferencePoolNamespacedName }}",
+        "--secure-proxy=false",
+    ]
+    context = parts.security(read_only=False, non_root=True)
+    if not grouped:
+        del context["seccompProfile"]
+    return parts.routing_sidecar(images.ROUTING_SIDECAR, context, _CERTIFICATE_DIRECTORIES, command=command)
+
+
+# Scripts.
+
+_VERSION = r"""
+version="$(vllm --version 2>/dev/null | awk 'END { print $NF }')"
+since() {
+  [[ "${version}" =~ ^[0-9]+\.[0-9]+ ]] && [ "$(printf '%s\n' "$1" "${version}" | sort -V | head -n 1)" = "$1" ]
+}
+"""
+_LOGS = """
+if since 0.16; then
+  server+=(--disable-access-log-for-endpoints /health,/metrics,/ping)
+else
+  server+=(--disable-uvicorn-access-log)
+fi
+"""
+_START = """
+eval "server+=(${VLLM_ADDITIONAL_ARGS})"
+for argument in "$@"; do
+  case "${argument}" in
+    [{[]* | --*=[{[]*) server+=("${argument}") ;;
+    *) eval "server+=(${argument})" ;;
+  esac
+done
+exec "${server[@]}"
+"""
+_LEADER_ADDRESS = """
+address="${LWS_LEADER_ADDRESS}"
+for attempt in $(seq "${DP_ADDRESS_RESOLVE_ATTEMPTS:-30}"); do
+  resolved="$(getent hosts "${LWS_LEADER_ADDRESS}" | awk 'NR == 1 { print $1 }')"
+  if [ -n "${resolved}" ]; then
+    address="${resolved}"
+    break
+  fi
+  echo "attempt ${attempt}: ${LWS_LEADER_ADDRESS} has no address yet"
+  sleep 1
+done
+"""
+
+
+def _command(target: Target, form: str, leader: bool) -> list[str]:
+    pod = f"{target.path}.{'Template' if leader else 'Worker'}"
+    if form == names.SINGLE_NODE:
+        return parts.bash(single_node_script(target.port, pod))
+    script = data_parallel_script if form == names.DATA_PARALLEL else pipeline_script
+    return parts.bash(script(target.port, pod, target.parallelism, leader=leader))
+
+
+def single_node_script(port: int, pod: str) -> str:
+    """Build the script of a server that fits one pod. ``pod``: path of its template, such as ``.Spec.Template``."""
+    return _script(pod, _serve(port))
+
+
+def data_parallel_script(port: int, pod: str, parallelism: str, *, leader: bool) -> str:
+    """Build the script of the leader or of the workers of a data-parallel group."""
+    rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
+    role = (
+        ['--api-server-count "${VLLM_API_SERVER_COUNT:-8}"']
+        if leader
+        # vLLM 0.33 takes it on the leader for a load balancer outside of the group; rank 0 is the default.
+        else [f'--data-parallel-start-rank "{rank}"', "--headless"]
+    )
+    arguments = [
+        *_serve(port),
+        *spread(parallelism),
+        f"--data-parallel-size {{{{ or {parallelism}.Data 1 }}}}",
+        f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
+        '--data-parallel-address "${address}"',
+        f"--data-parallel-rpc-port {{{{ or {parallelism}.DataRPCPort 5555 }}}}",
+        *role,
+    ]
+    return _script(pod, arguments, _LEADER_ADDRESS)
+
+
+def pipeline_script(port: int, pod: str, parallelism: str, *, leader: bool) -> str:
+    """Build the script of the leader or of the workers of a pipeline, which vLLM connects itself."""
+    arguments = [
+        *_serve(port),
+        *spread(parallelism),
+        f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
+        '--nnodes "${LWS_GROUP_SIZE:-1}"',
+        '--node-rank "${LWS_WORKER_INDEX:-0}"',
+        '--master-addr "${address}"',
+        "" if leader else "--headless",
+    ]
+    return _script(pod, arguments, _LEADER_ADDRESS)
+
+
+def _serve(port: int) -> list[str]:
+    qualified = '(printf "publishers/%s/models/%s" .ObjectMeta.Namespace .Spec.Model.Name)'
+    return [
+        "vllm serve /mnt/models",
+        f"--served-model-name {{{{ ShellQuote .Spec.Model.Name }}}} {{{{ ShellQuote {qualified} }}}}",
+        f"--port {port}",
+    ]
+
+
+def _script(pod: str, arguments: Sequence[str], before: str = "") -> str:
+    server = "\n  ".join(argument for argument in arguments if argument)
+    timeout = f"{{{{ shutdownTimeout {pod} {_PRE_STOP_SECONDS} }}}}"
+    graceful = f"if since 0.18; then\n  server+=(--shutdown-timeout {timeout})\nfi\n"
+    caches = f"{pod.rpartition('.')[0]}.KVCacheOffloading"
+    offload = f'if since 0.22; then\n  eval "server+=({{{{ kvTransferConfig {caches} }}}})"\nfi\n'
+    offload = f"{{{{ if {caches} }}}}{offload}{{{{ end }}}}"
+    return f"{ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"
+
+
+# The route.
+
+_MODEL = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
+_APIS = {
+    "v1-completions": "/v1/completions",
+    "v1-chat-completions": "/v1/chat/completions",
+    "v1-responses": "/v1/responses",
+    "v1-messages": "/v1/messages",
+}
+"""Paths that use the endpoint picker, by the first part of their rules' names."""
+_OF_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
+
+
+def _route() -> Json:
+    """Build the route: by the service's own path, by the model in a header, and by the model in the path."""
+    prefix, pool, service = parts.SERVICE_PATH, parts.POOL, parts.SERVICE
+    by_model = [
+        {"path": {"type": "Exact", "value": path}, "headers": [_OF_MODEL]}
+        for api in _APIS.values()
+        for path in (api, f"{api}/")
+    ]
+    rules = [_prefixed(f"{name}-path", f"{prefix}{api}", api, pool) for name, api in _APIS.items()]
+    rules.append(_rule("v1-model-routing", by_model, pool))
+    rules += [_prefixed(f"{name}-publisher-path", f"/{_MODEL}{api}", api, pool) for name, api in _APIS.items()]
+    rules.append(_prefixed("v1-publisher-path-catch-all", f"/{_MODEL}", "/", service))
+    rules.append(_prefixed("v1-catch-all-path", prefix, "/", service))
+    everything = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [_OF_MODEL]}
+    rules.append(_rule("v1-catch-all-model-routing", [everything], service))
+    return {"parentRefs": [parts.GATEWAY], "rules": rules}
+
+
+def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
+    """Build a rule for a path, which the backend sees as ``rewritten``."""
+    return {**_rule(name, parts.prefix(path), backend), "filters": parts.rewrite(rewritten)}
+
+
+def _rule(name: str, matches: list[Json], backend: Json) -> Json:
+    return {"name": name, "matches": matches, **parts.to(backend)}
+
+
+# The endpoint picker.
+
+_SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
+
+
+def _scheduler() -> Json:
+    picker = parts.picker(
+        images.ENDPOINT_PICKER,
+        _SOCKET,
+        command=["/app/epp", *parts.PICKER_ARGUMENTS],
+        env=[_CERTIFICATE_DIRECTORIES],
+        lifecycle=_WAIT_BEFORE_STOP,
+        resources={"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}},
+    )
+    volumes: list[Json] = [
+        {"name": name, "emptyDir": {}} for name in (_SOCKET["name"], "tokenizer-tmp", "tokenizer-cache")
+    ]
+    version = {PICKER_VERSION: images.ENDPOINT_PICKER.rpartition(":v")[2]}
+    pod = parts.picker_pod(picker, _tokenizer(), volumes=volumes, grace_seconds=_GRACE_SECONDS)
+    return {"pool": {"spec": parts.POOL_SPEC}, "annotations": version, "template": pod}
+
+
+def _tokenizer() -> Json:
+    """Build the container that splits prompts into tokens; it stays where a plugin of the picker asks for it."""
+
+    def probe(**numbers: int) -> Json:
+        return {"httpGet": {"path": "/healthz", "port": 8082}, "timeoutSeconds": 5, **numbers}
+
+    return parts.container(
+        TOKENIZER,
+        images.TOKENIZER,
+        workingDir=MODEL_PATH,
+        env=[{"name": "TOKENIZERS_DIR", "value": MODEL_PATH}],
+        ports=[{"name": "health", "containerPort": 8082, "protocol": "TCP"}],
+        livenessProbe=probe(periodSeconds=15, failureThreshold=3),
+        readinessProbe=probe(periodSeconds=10, failureThreshold=3),
+        startupProbe=probe(initialDelaySeconds=5, periodSeconds=10, failureThreshold=60),
+        resources={"requests": {"cpu": "256m", "memory": "500Mi"}},
+        securityContext=parts.security(read_only=True, non_root=True),
+        volumeMounts=[
+            {"name": "tokenizer-tmp", "mountPath": "/tmp"},  # noqa: S108 - in the pod
+            {"name": "tokenizer-cache", "mountPath": "/.cache"},
+            _SOCKET,
+        ],
+    )
+
+
+PRESETS = names.edition(names.Builders(_command, _server, _probes, _sidecar, _pod), _scheduler(), _route(), _BY_MODEL)
