@@ -54,7 +54,7 @@ def command(
 ) -> int:
     domain = Settings().cluster_domain if cluster_domain is None else cluster_domain
     names = [*authority.service_names(service, namespace, domain), *san]
-    secret = trust.SecretName(namespace, secret_name)
+    secret = trust.ObjectName("v1", "Secret", secret_name, namespace)
     if through_api:
         try:
             client = _client(kube_api, kube_ca_file, kube_token_file)
@@ -70,7 +70,7 @@ def command(
     return 0
 
 
-def apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: datetime) -> int:
+def apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: datetime) -> int:
     """Bring the Secret and everything that has to trust it to the certificates of now.
 
     Another run may be faster to write the Secret: then its CA is the one to trust, and all starts again. A Job may run
@@ -86,7 +86,7 @@ def apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: d
     return _apply(client, secret, names, now)
 
 
-def _apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: datetime) -> int:
+def _apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: datetime) -> int:
     """Write the trust before the certificate that needs it: a new CA is known everywhere when it is first seen."""
     held = client.get(secret.path)
     if held is None:

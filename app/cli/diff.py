@@ -153,9 +153,6 @@ def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
     return Effect.SCALE if _template(kind) and "spec.replicas" in paths else Effect.NONE
 
 
-# Manifests.
-
-
 def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:
     """The children before and after ``new`` replaces ``old``, and ``settings`` those of the world."""
     first, second, namespace = world.settings, settings, world.namespace
@@ -214,9 +211,6 @@ def _children(cluster: Cluster) -> Children:
     return {key_of(c): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
 
 
-# Recorded answers.
-
-
 def _recorded(path: str, namespace: str) -> Children | None:
     file = Path(path)
     if file.suffix != ".json" or not file.is_file():
@@ -232,9 +226,6 @@ def _recorded(path: str, namespace: str) -> Children | None:
         return {key_of(child, namespace): child for answer in answers for child in answer["children"]}
     except (KeyError, TypeError, AttributeError):
         raise NotComparable(f"{path}: a child without apiVersion, kind or name") from None
-
-
-# Output.
 
 
 def _text(result: list[ChildDifference]) -> str:

@@ -97,9 +97,6 @@ def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}, "status": {}}
 
 
-# One pod.
-
-
 def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
     """A pod's status in a phase; ``trouble`` is what holds it there. ``ends`` is True for a Job's pod."""
     held = trouble if trouble is not None and trouble.phase == phase else None
@@ -200,9 +197,6 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
         "state": state,
         "lastState": {},
     }
-
-
-# Workloads.
 
 
 def is_up(pod: Json) -> bool:
