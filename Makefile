@@ -18,6 +18,8 @@ PAGE := app/studio/page
 PYTEST_ARGS ?=
 # Each process of the tests on a control plane has a control plane of its own, of about 2 GiB.
 E2E_PROCESSES ?= -n 2 --dist loadfile
+# The folders, because it takes a quarter of a minute to import all tests.
+E2E := tests/e2e tests/world
 # They replay what Metacontroller did within seconds, so nothing runs beside them.
 TRACES := tests/e2e/test_traces.py
 
@@ -34,7 +36,7 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 
 test: unit browser ## all tests; those that need Go, npm or Chromium where they are at hand
 	$(BIN)/python -m tests.e2e.binaries
-	$(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) --ignore=$(TRACES) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) --ignore=$(TRACES) $(E2E) $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -m e2e $(TRACES) $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
@@ -43,11 +45,11 @@ unit: $(STAMP) ## the tests that need no cluster
 
 # MODELHOOKS_BROWSER=required makes what is missing a failure.
 browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chromium
-	$(BIN)/python -m pytest -m 'browser and not e2e' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m browser tests/studio/browser $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
-	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m 'e2e and not world' $(E2E_PROCESSES) --ignore=$(TRACES) $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m 'e2e and not world' $(E2E_PROCESSES) --ignore=$(TRACES) $(E2E) $(PYTEST_ARGS)
 	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(TRACES) $(PYTEST_ARGS)
 
 node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as root on Linux, or it says why not
@@ -55,7 +57,7 @@ node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as
 
 world-test: $(STAMP) ## the tests beside real controllers and gateways of other projects; they must run
 	$(BIN)/python -m tests.world.programs
-	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m 'e2e and world' $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m 'e2e and world' tests/world $(PYTEST_ARGS)
 	MODELHOOKS_WORLD=required $(BIN)/python -m tests.node -m world $(PYTEST_ARGS)
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date

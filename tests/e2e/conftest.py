@@ -12,7 +12,7 @@ import yaml
 from app.families import DECORATORS, RESOURCES
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, clear
 
 _HERE = Path(__file__).parent
 READER = "reader"
@@ -55,10 +55,10 @@ def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A new namespace on the shared control plane."""
+    """A new namespace on the shared control plane; what runs in it is deleted afterwards."""
     name = control_plane.create_namespace()
     yield name
-    control_plane.kubectl("delete", "namespace", name, "--wait=false")
+    clear(control_plane, name)
 
 
 @pytest.fixture

@@ -31,6 +31,14 @@ COMPONENTS = ROOT / "metacontroller" / "components"
 SYSTEM = "modelhooks-system"
 _CERTS_TRIES = 3
 """Fewer than the Job's. On a busy machine the API server may not respond in time to a request about a large CRD."""
+_RUNNING = [
+    *((f"apis/{resource.api_version}", resource.plural) for resource in RESOURCES if resource.namespaced),
+    ("apis/autoscaling/v2", "horizontalpodautoscalers"),
+    ("apis/apps/v1", "deployments"),
+    ("apis/batch/v1", "jobs"),
+    ("api/v1", "pods"),
+]
+"""Kinds whose objects keep controllers and nodes busy, owners first."""
 _IN_CLUSTER = "https://modelhooks.modelhooks-system:443"
 
 
@@ -168,6 +176,17 @@ class Installation:
     def _has_account(self) -> bool:
         found = self.cluster.kubectl("get", "serviceaccount", "modelhooks-certs", "-n", SYSTEM, check=False)
         return found.returncode == 0
+
+
+def clear(cluster: ControlPlane, *namespaces: str) -> None:
+    """Delete everything that runs in some namespaces, without waiting.
+
+    It costs a tenth of deleting a namespace, for which the control plane makes two requests for each kind.
+    """
+    for namespace in namespaces:
+        for api, plural in _RUNNING:
+            path = f"/{api}/namespaces/{namespace}/{plural}"
+            cluster.client.delete(path, params={"propagationPolicy": "Background"})
 
 
 def quiet(cluster: ControlPlane, namespace: str, kinds: str, seconds: float) -> tuple[list[str], list[str]]:

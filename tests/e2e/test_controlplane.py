@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane, KubectlError, _write_pki
+from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
 from tools import embedded_types
 
@@ -164,11 +164,9 @@ def test_pod_can_be_deleted(control_plane: ControlPlane, namespace: str) -> None
     control_plane.kubectl("delete", "pod", "broken", "-n", namespace, "--timeout=30s")
 
 
-def test_optional_crds(control_plane: ControlPlane) -> None:
+def test_optional_crds(installation: Installation) -> None:
     """The optional children's CRDs are served."""
-    control_plane.install_crds(*binaries.optional_crds())
-    for plural in ("leaderworkersets", "httproutes", "gateways", "inferencepools", "podmonitors"):
-        control_plane.kubectl("get", plural)
+    installation.cluster.kubectl("get", "leaderworkersets,httproutes,gateways,inferencepools,podmonitors")
 
 
 def test_webhooks_on_loopback_are_called(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
@@ -242,51 +240,23 @@ def test_kubectl_failure_says_why(control_plane: ControlPlane) -> None:
         control_plane.kubectl("get", "pod", "nobody")
 
 
-def test_few_controllers_and_audit(tmp_path: Path) -> None:
-    """A control plane with only the garbage collector works, and its audit log shows each write's user."""
-    with ControlPlane(
-        tmp_path,
-        controllers=("garbage-collector", "namespace"),
-        scheduler=False,
-        kwok=False,
-        audit=True,
-        users={"alice": ["writers"]},
-    ) as cluster:
-        namespace = cluster.create_namespace()
-        cluster.kubectl("create", "configmap", "a", "-n", namespace, "--from-literal=x=1", user="metacontroller")
-        cluster.kubectl("get", "configmap", "a", "-n", namespace, user="metacontroller")
-        assert "forbidden" in cluster.kubectl("get", "configmaps", check=False, user="alice").stderr
-        owner = cluster.get("configmap", "a", "-n", namespace)["metadata"]
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": owner["uid"]}
-        child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "ownerReferences": [reference]}}
-        _apply(cluster, namespace, child)
-        cluster.kubectl("delete", "configmap", "a", "-n", namespace)
-        _wait(cluster, namespace, "delete", "configmap/b")
-
-        events = [event for event in cluster.audit_events("metacontroller") if event["objectRef"].get("name") == "a"]
-        assert [event["verb"] for event in events] == ["create", "get"]
-        assert events[0]["requestObject"]["data"] == {"x": "1"}
-        assert "responseObject" not in events[1]
-
-
 def test_nothing_outlives_us(tmp_path: Path) -> None:
-    """The processes of a control plane end with the process that started it, even if that is killed."""
+    """A process ends with the process that started it, even if that is killed."""
     source = (
         "import pathlib, sys, time\n"
-        "from tests.e2e.controlplane import ControlPlane\n"
-        "cluster = ControlPlane(pathlib.Path(sys.argv[1]), controllers=False, scheduler=False, kwok=False)\n"
-        "cluster.start()\n"
-        "print(*(process.pid for process in cluster._processes), flush=True)\n"
+        "from tests.e2e.processes import Process\n"
+        "process = Process('sleeper', ['/bin/sleep', '600'], pathlib.Path(sys.argv[1]))\n"
+        "print(process.pid, flush=True)\n"
         "time.sleep(600)\n"
     )
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", source, str(tmp_path)]
+    command = [sys.executable, "-c", source, str(tmp_path / "log")]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
-        pids = [int(pid) for pid in starter.stdout.readline().split()]
+        pid = int(starter.stdout.readline())
+        assert _is_alive(pid)
         starter.kill()
-    assert len(pids) == 2
-    wait_until(lambda: not any(_is_alive(pid) for pid in pids), "the end of the control plane", 20)
+    wait_until(lambda: not _is_alive(pid), "the end of the process", 20)
 
 
 def _is_alive(pid: int) -> bool:

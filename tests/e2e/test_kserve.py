@@ -36,7 +36,7 @@ def gateway(installation: Installation) -> Iterator[Installation]:
     }
     _write_status(cluster, "gateway", "kserve-ingress-gateway", "kserve", status)
     yield installation
-    cluster.kubectl("delete", "namespace", "kserve")
+    cluster.kubectl("delete", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
 
 
 def _true(type_: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -16,13 +16,6 @@ pytestmark = pytest.mark.e2e
 
 CONFIG = "llminferenceserviceconfigs/base"
 SERVICE = "llminferenceservices/demo"
-
-
-@pytest.fixture(name="namespace")
-def _namespace(installation: Installation) -> Iterator[str]:
-    name = installation.cluster.create_namespace()
-    yield name
-    installation.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def write(cluster: ControlPlane, namespace: str, kind: str, name: str, **spec: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -19,10 +18,8 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module", name="namespace")
-def _namespace(control_plane: ControlPlane) -> Iterator[str]:
-    name = control_plane.create_namespace()
-    yield name
-    control_plane.kubectl("delete", "namespace", name, "--wait=false")
+def _namespace(control_plane: ControlPlane) -> str:
+    return control_plane.create_namespace()
 
 
 def refusal(cluster: ControlPlane, namespace: str, pod: Json) -> str:

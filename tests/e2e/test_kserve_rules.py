@@ -6,7 +6,6 @@ Every rule between fields exists twice: as CEL for the API server and as code fo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -103,11 +102,9 @@ CASES: dict[str, tuple[Json, bool]] = {
 
 
 @pytest.fixture(scope="module", name="namespace")
-def _namespace(installation: Installation) -> Iterator[str]:
+def _namespace(installation: Installation) -> str:
     """A namespace. The API server checks the schema and its rules before it calls a webhook."""
-    name = installation.cluster.create_namespace()
-    yield name
-    installation.cluster.kubectl("delete", "namespace", name, "--wait=false")
+    return installation.cluster.create_namespace()
 
 
 def refusal(cluster: ControlPlane, document: Json) -> str:

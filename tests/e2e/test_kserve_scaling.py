@@ -27,7 +27,7 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
     cluster.create_namespace("kserve")
     cluster.kubectl("apply", "-f", str(SYSTEM))
     yield cluster
-    cluster.kubectl("delete", "namespace", "kserve")
+    cluster.kubectl("delete", "-f", str(SYSTEM))
 
 
 def condition(cluster: ControlPlane, namespace: str, name: str, type_: str) -> dict[str, Any]:

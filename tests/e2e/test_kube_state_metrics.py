@@ -17,7 +17,7 @@ from prometheus_client.samples import Sample
 
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT, Installation
+from tests.e2e.installation import ROOT, Installation, clear
 from tests.e2e.processes import Process, free_ports, wait_until
 from tests.e2e.test_model_monitoring import COMPONENT, RULES, STATE, document
 from tests.e2e.test_monitoring import asked
@@ -139,7 +139,7 @@ def metrics(installation: Installation, address: str) -> Iterator[tuple[str, str
 
     wait_until(complete, "the metrics of every kind", 60, 1)
     yield read(address), namespace
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    clear(cluster, namespace)
 
 
 def test_a_condition_has_its_reason_and_its_time(metrics: tuple[str, str]) -> None:

@@ -15,7 +15,7 @@ import yaml
 
 from tests.contract.recordings import samples
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.installation import ROOT, Installation, clear, quiet
 from tests.e2e.processes import wait_until
 from tests.llmkube.gguf import gguf, llama
 
@@ -48,7 +48,7 @@ def autoscaled(installation: Installation) -> Iterator[str]:
     apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
     wait_ready(cluster, namespace, "inferenceservice/assistant")
     yield namespace
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    clear(cluster, namespace)
 
 
 def test_a_model_and_its_service_become_ready(installation: Installation, namespace: str) -> None:

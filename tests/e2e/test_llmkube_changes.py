@@ -11,7 +11,7 @@ import yaml
 
 from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, clear
 from tests.e2e.processes import wait_until
 from tests.e2e.test_llmkube import EXAMPLES, QUICKSTART, apply, condition, wait_ready
 
@@ -214,7 +214,7 @@ def test_what_the_go_operator_made_goes_on_running(installation: Installation, n
     assert revision(cluster, namespace, "chat") == "1"
     status = cluster.get(f"inferenceservice.{GROUP}", "chat", "-n", namespace)
     assert condition(status, "Ready")["status"] == "True"
-    cluster.kubectl("delete", "namespace", elsewhere, "--wait=false")
+    clear(cluster, elsewhere)
 
 
 def bare(item: Json) -> Json:

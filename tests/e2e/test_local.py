@@ -11,10 +11,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.families import RESOURCES
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, SYSTEM
-from tests.e2e.metacontroller import start_metacontroller
+from tests.e2e.metacontroller import CRDS, Metacontroller
 from tests.e2e.processes import Process, free_port, wait_until
+from tests.e2e.test_status import modelhooks
 
 pytestmark = pytest.mark.e2e
 
@@ -49,20 +51,36 @@ def _tree(folder: Path, address: str) -> Path:
     return overlay
 
 
-def test_metacontroller_calls_the_service_on_this_machine(tmp_path: Path, address: str) -> None:
-    """Metacontroller calls hooks at the overlay's address, and the cluster runs no copy of the service."""
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ControlPlane]:
+    """A control plane without any of our kinds; no pods run."""
+    with ControlPlane(tmp_path / "control-plane", controllers=False, scheduler=False, kwok=False) as cluster:
+        yield cluster
+
+
+def test_metacontroller_calls_the_service_on_this_machine(tmp_path: Path, cluster: ControlPlane, address: str) -> None:
+    """Metacontroller calls hooks at the overlay's address, and the cluster runs no copy of the service.
+
+    ``modelhooks status`` reports first that no kind is installed, and then that nothing calls the hooks.
+    """
+    status, out = modelhooks(cluster, "status")
+    assert status == 2
+    assert "none of the eight kinds is installed" in out
     overlay = _tree(tmp_path / "tree", address)
-    with ControlPlane(tmp_path / "control-plane") as cluster:
-        metacontroller = start_metacontroller(cluster, tmp_path / "metacontroller")
-        try:
-            cluster.kubectl("apply", "--server-side", "-k", str(overlay))
-            cluster.wait_established(f"crd/{MODEL}")
-            cluster.kubectl("apply", "-f", str(ROOT / "examples/llmkube/quickstart.yaml"))
-            wait_until(lambda: _has_condition(cluster), "a condition of the Model", 60)
-            (deployment,) = cluster.get("deployments", "-n", SYSTEM)["items"]
-            assert deployment["spec"]["replicas"] == 0
-        finally:
-            metacontroller.stop()
+    cluster.install_crds(CRDS)
+    cluster.kubectl("apply", "--server-side", "-k", str(overlay))
+    cluster.wait_established(f"crd/{MODEL}")
+    cluster.kubectl("apply", "-f", str(ROOT / "examples/llmkube/quickstart.yaml"))
+    for resource in RESOURCES:  # a kind's storage may still be starting, and the API server then returns an error
+        path = f"/apis/{resource.api_version}/{resource.plural}"
+        wait_until(lambda path=path: cluster.client.get(path).is_success, path)  # type: ignore[misc]  # a default
+    status, out = modelhooks(cluster, "status")
+    assert status == 1
+    assert "discovery-interval" in out
+    with Metacontroller(cluster, tmp_path / "metacontroller"):
+        wait_until(lambda: _has_condition(cluster), "a condition of the Model", 60)
+    (deployment,) = cluster.get("deployments", "-n", SYSTEM)["items"]
+    assert deployment["spec"]["replicas"] == 0
 
 
 def _has_condition(cluster: ControlPlane) -> bool:

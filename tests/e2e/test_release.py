@@ -13,7 +13,7 @@ import yaml
 from app.kube.base import Json
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, clear
 from tests.e2e.processes import Process, wait_until
 from tests.e2e.test_broken_update import UPDATES, Update
 
@@ -54,7 +54,7 @@ def namespaces(control_plane: ControlPlane) -> Iterator[list[str]]:
     """A new namespace for each family."""
     names = [control_plane.create_namespace() for _ in UPDATES]
     yield names
-    control_plane.kubectl("delete", "namespace", *names, "--wait=false")
+    clear(control_plane, *names)
 
 
 def _upgrade(installation: Installation, program: tuple[str, str]) -> None:

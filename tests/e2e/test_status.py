@@ -66,17 +66,3 @@ def test_an_object_is_explained_from_the_cluster(installation: Installation, nam
     (pod,) = [line for line in out.splitlines() if line.strip().startswith("smollm-chat-")]
     assert pod.endswith(": Running, ready")
     assert "  next: kubectl describe inferenceservice.inference.llmkube.dev/smollm-chat" in out
-
-
-def test_without_any_of_the_kinds_it_says_so(tmp_path: Path) -> None:
-    """The command reports that no kind is installed; once CRDs are installed, it works."""
-    with ControlPlane(tmp_path / "empty", controllers=False, scheduler=False, kwok=False) as cluster:
-        status, out = modelhooks(cluster, "status")
-        assert status == 2
-        assert "none of the eight kinds is installed" in out
-        cluster.install_crds(*sorted((ROOT / "crds").glob("*.io.yaml")), *sorted((ROOT / "crds").glob("*.dev.yaml")))
-        cluster.kubectl("apply", "-f", str(QUICKSTART))
-        # A kind's storage may still be starting, and the API server then returns an error.
-        wait_until(lambda: modelhooks(cluster, "status")[0] == 1, "a status of the new kinds")
-        _, out = modelhooks(cluster, "status")
-        assert "discovery-interval" in out
