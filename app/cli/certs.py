@@ -57,7 +57,7 @@ def command(
     secret = trust.ObjectName("v1", "Secret", secret_name, namespace)
     if through_api:
         try:
-            client = _client(kube_api, kube_ca_file, kube_token_file)
+            client = Client(kube_api, _text(kube_ca_file), _text(kube_token_file)) if kube_api else Client.in_cluster()
             return apply(client, secret, names, datetime.now(UTC))
         except ApiError as error:
             print(f"modelhooks certs: {error}", file=sys.stderr)
@@ -115,10 +115,6 @@ def keep_in_directory(directory: Path, names: Sequence[str], now: datetime) -> i
             files[key].touch(mode=0o600 if key.endswith(".key") else 0o644)
             files[key].write_text(text)
     return 0
-
-
-def _client(api: str | None, ca_file: Path | None, token_file: Path | None) -> Client:
-    return Client(api, _text(ca_file), _text(token_file)) if api else Client.in_cluster()
 
 
 def _text(file: Path | None) -> str:

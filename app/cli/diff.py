@@ -159,8 +159,8 @@ def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Se
     _refuse_invalid([*old, *new] if first == second else old, first)
     if first != second:
         _refuse_invalid(new, second)
-    for manifests in (old, new):
-        _refuse_several(manifests, namespace)
+    if any(len(split(manifests, namespace).sets) > 1 for manifests in (old, new)):
+        raise NotComparable("the same object is described in several ways; compare one folder at a time")
     old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
     cluster = settled(old, world)
     before = _children(cluster)
@@ -178,13 +178,6 @@ def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
-
-
-def _refuse_several(manifests: list[Manifest], namespace: str) -> None:
-    """Two objects of one name are of two clusters, of which one has to be chosen."""
-    result = split(manifests, namespace).sets
-    if len(result) > 1:
-        raise NotComparable("the same object is described in several ways; compare one folder at a time")
 
 
 def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:

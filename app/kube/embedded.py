@@ -149,17 +149,13 @@ def _quantity(value: object) -> str:
     return ""
 
 
-def _int_or_string(value: object) -> str:
-    return "" if type(value) is str else _integer(value, 32)
-
-
 _SCALARS = {
     "string": lambda value: "" if type(value) is str else "string",
     "boolean": lambda value: "" if type(value) is bool else "boolean",
     "int32": lambda value: _integer(value, 32),
     "int64": lambda value: _integer(value, 64),
     "quantity": _quantity,
-    "int-or-string": _int_or_string,
+    "int-or-string": lambda value: "" if type(value) is str else _integer(value, 32),
 }
 """Checks that return the required JSON type, another problem, or an empty string."""
 _PLAIN = frozenset({*_SCALARS, "any"})

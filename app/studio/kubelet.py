@@ -115,19 +115,16 @@ def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *,
         _condition("ContainersReady", ready, clock, why),
         _condition("Ready", ready, clock, why),
     ]
+    word = "Pending" if phase < PodPhase.RUNNING else "Succeeded" if ends and phase is PodPhase.READY else "Running"
     broken = ends and held is not None and bool(held.exit_code)
     fields: Json = {
-        "phase": "Failed" if broken else _phase_word(phase, ends=ends),
+        "phase": "Failed" if broken else word,
         "conditions": conditions,
         "containerStatuses": [_container(container, main, phase, held, clock, ends=ends) for container in main],
     }
     if init:
         fields["initContainerStatuses"] = [_init(container, init, phase, held, clock) for container in init]
     return fields
-
-
-def _phase_word(phase: PodPhase, *, ends: bool) -> str:
-    return "Pending" if phase < PodPhase.RUNNING else "Succeeded" if ends and phase is PodPhase.READY else "Running"
 
 
 def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: str = "") -> Json:
