@@ -140,7 +140,9 @@ class Cluster:
 
     def request(self, kind: AnyKind, parent: Json) -> bytes:
         """Build the body that Metacontroller would post to the sync hook."""
-        return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without, self.granted)
+        owned = self.objects.owned_by(parent["metadata"]["uid"]).values()
+        related = world.related(kind, self.rules(kind, parent), self.objects, self.granted)
+        return orjson.dumps(world.sync_body(kind, parent, owned, related, self.without))
 
     def rules(self, kind: AnyKind, parent: Json) -> list[Json]:
         """The customize hook's answer."""

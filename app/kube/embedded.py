@@ -5,7 +5,7 @@ required field is an error, and an unknown field is a warning with the nearest n
 the rules beyond types.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cache
 
 from app.kube import field, quantity
@@ -149,7 +149,7 @@ def _quantity(value: object) -> str:
     return ""
 
 
-_SCALARS = {
+_SCALARS: dict[str, Callable[[object], str]] = {
     "string": lambda value: "" if type(value) is str else "string",
     "boolean": lambda value: "" if type(value) is bool else "boolean",
     "int32": lambda value: _integer(value, 32),
