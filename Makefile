@@ -23,6 +23,8 @@ E2E_PROCESSES ?= -n 3 --dist loadgroup --no-loadscope-reorder
 E2E := tests/e2e tests/world
 # They replay what Metacontroller did within seconds, so nothing runs beside them.
 TRACES := tests/e2e/test_traces.py
+# Tests start a hundred processes; without bytecode each of them compiles everything that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test unit browser e2e node-test world-test lint types studio format generate generated docs bench \
@@ -42,7 +44,7 @@ test: unit browser ## all tests; those that need Go, npm or Chromium where they 
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
 unit: $(STAMP) ## the tests that need no cluster
-	$(BIN)/python -m pytest -m 'not e2e and not browser and not node' -n auto --dist loadfile $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m 'not e2e and not browser and not node' -n auto --dist worksteal $(if $(COVERAGE),--cov=app --cov-report=) $(PYTEST_ARGS)
 
 # MODELHOOKS_BROWSER=required makes what is missing a failure.
 browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chromium

@@ -19,7 +19,7 @@ from app import conversion
 from app.admission import review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import answer_decorate
-from app.hooks.kind import AnyKind, answer_customize, finalize_answer, sync_answer
+from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -49,8 +49,6 @@ def utc_now() -> datetime:
 
 
 class Application(FastAPI):
-    """The application, and what its routes share."""
-
     def __init__(
         self,
         settings: Settings | None = None,
@@ -92,14 +90,14 @@ class Application(FastAPI):
 
     def _add_sync(self, kind: AnyKind) -> None:
         def sync(body: bytes) -> SyncAnswer:
-            return sync_answer(kind, body, self.settings, self._clock())
+            return answer_sync(kind, body, self.settings, self._clock())
 
         resource = kind.resource
         self._add_hook(f"{resource.hook_path}/sync", sync, partial(openapi.sync, resource), synced(resource))
 
     def _add_other_hooks(self, kind: AnyKind) -> None:
         def finalize(body: bytes) -> SyncAnswer:
-            return finalize_answer(kind, body, self._clock())
+            return answer_finalize(kind, body, self._clock())
 
         resource = kind.resource
         if kind.hooks.customize is not None:
@@ -109,7 +107,7 @@ class Application(FastAPI):
             self._add_hook(f"{resource.hook_path}/finalize", finalize, partial(openapi.sync, resource, "Finalize"))
 
     def _add_admission(self, kind: AnyKind) -> None:
-        resource, admit = kind.resource, partial(review.review_answer, kind, settings=self.settings)
+        resource, admit = kind.resource, partial(review.answer, kind, settings=self.settings)
         endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
         self._add(resource.admission_path, endpoint, partial(openapi.admit, resource))
 

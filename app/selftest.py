@@ -21,11 +21,11 @@ def check(kind: AnyKind, settings: Settings, now: datetime) -> None:
     resource = kind.resource
     metadata = {"name": UID, "uid": UID, "generation": 1} | ({"namespace": UID} if resource.namespaced else {})
     parent = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}}
-    answer = orjson.loads(review.answer(kind, creation(resource, parent), settings))
+    answer = orjson.loads(review.answer(kind, creation(resource, parent), settings).body)
     if answer["response"]["uid"] != UID:
         raise ValueError("a review was not answered by its uid")
     request = {"parent": parent, "children": {}, "related": {}, "finalizing": False}
     if kind.hooks.customize is not None:
         answer_customize(kind, orjson.dumps(request), settings)
-    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now))["children"] is None:
+    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now).body)["children"] is None:
         raise ValueError("a sync has no children")

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -33,13 +32,8 @@ class Verdict:
     warnings: list[field.Advice]
 
 
-def answer(kind: AnyKind, body: bytes, settings: Settings) -> bytes:
+def answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.ReviewAnswer:
     """Answer a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
-    return review_answer(kind, body, settings).body
-
-
-def review_answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.ReviewAnswer:
-    """As :func:`answer`, with the facts for metrics and the log."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
         return _answer_other(kind, request, settings)
@@ -104,12 +98,11 @@ def judge(
     settings: Settings,
 ) -> Verdict:
     """Judge an object's spec; on an update, errors that the old object has too become warnings."""
-    before = _Old(kind, old) if old is not None else None
-    changes = before.resource if before is not None and kind.admission.judges_changes else None
+    changes = _old_resource(kind, old) if old is not None and kind.admission.judges_changes else None
     verdict = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
-    if before is None or not verdict.errors:
+    if old is None or not verdict.errors:
         return verdict
-    old_errors = set(_judge(kind, before.metadata, before.reading, None, settings).errors)
+    old_errors = set(_judge(kind, _metadata(old)[0], _read(kind, old), None, settings).errors)
     stale = [
         field.advice(error.path, f"{error.body} (unchanged from before; accepted)")
         for error in verdict.errors
@@ -118,27 +111,10 @@ def judge(
     return Verdict([error for error in verdict.errors if error not in old_errors], [*stale, *verdict.warnings])
 
 
-class _Old:
-    """The object before an update, read on first use."""
-
-    def __init__(self, kind: AnyKind, document: protocol.ReviewedObject) -> None:
-        self._kind = kind
-        self._document = document
-
-    @cached_property
-    def metadata(self) -> ObservedMeta:
-        return _metadata(self._document)[0]
-
-    @cached_property
-    def reading(self) -> SpecReading[Any]:
-        return _read(self._kind, self._document)
-
-    @property
-    def resource(self) -> AnyResource | None:
-        """The typed object, for rules about changes; ``None`` if the current schema refuses it."""
-        if self.reading.spec is None:
-            return None
-        return Resource(self.metadata, self.reading.spec, self._kind.resource.status())
+def _old_resource(kind: AnyKind, old: protocol.ReviewedObject) -> AnyResource | None:
+    """Return the object before an update, for rules about changes; ``None`` if the current schema refuses it."""
+    spec = _read(kind, old).spec
+    return None if spec is None else Resource(_metadata(old)[0], spec, kind.resource.status())
 
 
 def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> SpecReading[Any]:

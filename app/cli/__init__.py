@@ -42,7 +42,6 @@ _ELSEWHERE = {"studio": "app.studio.command"}
 
 
 def module_of(command: str) -> str:
-    """The module of a subcommand."""
     return _ELSEWHERE.get(command, f"app.cli.{command}")
 
 
@@ -85,25 +84,28 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
 
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if not wanted or ctx.resilient_parsing:
-        return
-    from importlib.metadata import PackageNotFoundError, version  # costs 30 ms, and only --version needs it
-
-    from app.upstream import table
+def version() -> str:
+    """The installed version; ``unknown`` in a source tree that is not installed."""
+    from importlib import metadata  # costs 30 ms, and few commands need it
 
     try:
-        number = version(NAME)
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        number = "unknown"
-    click.echo(f"{NAME} {number}\n\n{table()}")
-    ctx.exit()
+        return metadata.version(NAME)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from app.upstream import table
+
+        click.echo(f"{NAME} {version()}\n\n{table()}")
+        ctx.exit()
 
 
 group = _Lazy(
     NAME,
     help="Hooks, admission and a command line for LLM serving resources.",
-    params=[click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version)],
+    params=[click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version)],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -70,7 +70,6 @@ def new_ca(now: datetime) -> KeyPair:
 
 
 def new_leaf(ca: KeyPair, names: Sequence[str], now: datetime) -> KeyPair:
-    """A server's certificate for DNS names and addresses."""
     authority = x509.load_pem_x509_certificate(ca.certificate.encode())
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (

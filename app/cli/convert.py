@@ -13,12 +13,12 @@ import orjson
 from app.cli import CommandError, options, printing
 from app.cli.counterparts import FAMILIES
 from app.cli.files import collect
+from app.cli.offline import World
 from app.cli.printing import counted
 from app.cli.translate import Entry, Translation, family_of, translate
 from app.cli.validate import check
 from app.cli.yaml import dump_all
 from app.kube.base import Json
-from app.settings import Settings
 
 
 @click.command(help=options.doc(__doc__))
@@ -26,11 +26,10 @@ from app.settings import Settings
 @click.option("--to", required=True, type=click.Choice(list(FAMILIES)), help="The family to convert to.")
 @options.output("yaml", "json")
 @options.offline
-def command(*, files: tuple[str, ...], to: str, output: str, world: options.World) -> int:
+def command(*, files: tuple[str, ...], to: str, output: str, world: World) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
-    settings = Settings()
-    findings = (finding for item in (*selected, *others.manifests) for finding in check(item, settings))
+    findings = (finding for item in (*selected, *others.manifests) for finding in check(item, world.settings))
     problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
         raise CommandError("\n".join(["what has errors is not converted:", *map(str, problems)]))

@@ -21,6 +21,7 @@ import click
 
 from app.cli import catalogue, options
 from app.cli.files import read
+from app.cli.live import ready
 from app.cli.manifests import Manifest, parse
 from app.cli.simulate import MAX_ROUNDS, Cluster, Send
 from app.kube.base import Json
@@ -151,9 +152,7 @@ def _show(cluster: Cluster) -> list[str]:
 
 
 def _ready(parent: Json) -> Json:
-    conditions = parent.get("status", {}).get("conditions", [])
-    condition = next((c for c in conditions if c["type"] == "Ready"), {"status": "-"})
-    return {"reason": "-", "message": "", **condition}
+    return {"status": "-", "reason": "-", "message": "", **ready(parent)}
 
 
 def _may_be_unready(parent: Json) -> bool:

@@ -20,7 +20,7 @@ from app.cli.changes import Change, compare, shown
 from app.cli.files import collect, nothing_served
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestFiles
-from app.cli.offline import desired, direct, identity, in_cluster, served, settled
+from app.cli.offline import World, desired, direct, identity, in_cluster, served, settled
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.validate import check
@@ -36,8 +36,6 @@ Children = Mapping[tuple[str, str], Json]
 
 
 class Effect(StrEnum):
-    """The effect of a change on running pods."""
-
     RESTART = "pods restart"
     START = "pods start"
     STOP = "pods stop"
@@ -66,13 +64,13 @@ class NotComparable(CommandError):
 @click.argument("new", type=click.Path())
 @options.output("text", "json")
 @options.offline
-def command(*, old: str, new: str, output: str, world: options.World) -> int:
+def command(*, old: str, new: str, output: str, world: World) -> int:
     result = differences(*_sides(old, new, world))
     click.echo(_json(result) if output == "json" else _text(result), nl=False)
     return 1 if result else 0
 
 
-def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children]:
+def _sides(old: str, new: str, world: World) -> tuple[Children, Children]:
     """The children on both sides, from recorded answers or from manifests."""
     before, after = _recorded(old, world.namespace), _recorded(new, world.namespace)
     if before is not None and after is not None:
@@ -85,7 +83,7 @@ def _sides(old: str, new: str, world: options.World) -> tuple[Children, Children
         if not any(served(manifest) for manifest in [*reading.manifests, *others]):
             raise NotComparable(f"{path}: {nothing_served(reading)}")
     first, second = ([*reading.manifests, *others] for _, reading in sides)
-    return applied(first, second, world.namespace, world.without)
+    return applied(first, second, world, world.settings)
 
 
 def _readable(paths: Sequence[str], exclude: Sequence[str]) -> ManifestFiles:
@@ -155,25 +153,16 @@ def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
     return Effect.SCALE if _template(kind) and "spec.replicas" in paths else Effect.NONE
 
 
-# Manifests.
-
-
-def applied(
-    old: list[Manifest],
-    new: list[Manifest],
-    namespace: str,
-    without: tuple[str, ...] = (),
-    settings: tuple[Settings, Settings] | None = None,
-) -> tuple[Children, Children]:
-    """The children before and after ``new`` replaces ``old``, and the second settings replace the first."""
-    first, second = settings or (Settings(), Settings())
+def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:
+    """The children before and after ``new`` replaces ``old``, and ``settings`` those of the world."""
+    first, second, namespace = world.settings, settings, world.namespace
     _refuse_invalid([*old, *new] if first == second else old, first)
     if first != second:
         _refuse_invalid(new, second)
-    for manifests in (old, new):
-        _refuse_several(manifests, namespace)
+    if any(len(split(manifests, namespace).sets) > 1 for manifests in (old, new)):
+        raise NotComparable("the same object is described in several ways; compare one folder at a time")
     old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
-    cluster = settled(old, namespace, without, first)
+    cluster = settled(old, world)
     before = _children(cluster)
     _replace(cluster, old, new, namespace)
     if first != second:
@@ -189,13 +178,6 @@ def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
-
-
-def _refuse_several(manifests: list[Manifest], namespace: str) -> None:
-    """Two objects of one name are of two clusters, of which one has to be chosen."""
-    result = split(manifests, namespace).sets
-    if len(result) > 1:
-        raise NotComparable("the same object is described in several ways; compare one folder at a time")
 
 
 def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
@@ -222,9 +204,6 @@ def _children(cluster: Cluster) -> Children:
     return {key_of(c): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
 
 
-# Recorded answers.
-
-
 def _recorded(path: str, namespace: str) -> Children | None:
     file = Path(path)
     if file.suffix != ".json" or not file.is_file():
@@ -242,9 +221,6 @@ def _recorded(path: str, namespace: str) -> Children | None:
         raise NotComparable(f"{path}: a child without apiVersion, kind or name") from None
 
 
-# Output.
-
-
 def _text(result: list[ChildDifference]) -> str:
     lines = []
     for difference in result:
@@ -255,7 +231,6 @@ def _text(result: list[ChildDifference]) -> str:
 
 
 def summary(result: list[ChildDifference]) -> str:
-    """All differences in one sentence."""
     if not result:
         return "Nothing changes."
     restarts = [d.name for d in result if d.effect is Effect.RESTART]

@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from shutil import get_terminal_size
 
 import click
@@ -24,7 +24,7 @@ from app.cli import live as on_cluster
 from app.cli.files import collect, nothing_served
 from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles, parse
-from app.cli.offline import holding, in_cluster, request_of, served, settle, tell_assumptions
+from app.cli.offline import World, holding, in_cluster, request_of, served, settle, tell_assumptions
 from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -55,7 +55,7 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    world: options.World,
+    world: World,
     everything: bool,
     live: bool,
     context: str | None,
@@ -65,11 +65,11 @@ def command(
     others = collect(world.related, world.exclude)
     if live:
         reading = ManifestFiles()
-        explained = [from_cluster(on_cluster.LiveCluster(context), files, world.namespace, world.without)]
+        explained = [from_cluster(on_cluster.LiveCluster(context), files, world)]
     else:
         reading = collect(files or ("-",), world.exclude)
         options.warn("explain", reading.findings)
-        explained = explain(reading.manifests, world.namespace, world.without, others.manifests)
+        explained = explain(reading.manifests, world, others.manifests)
     if not explained:
         raise CommandError(nothing_served(reading))
     for item in explained:
@@ -82,28 +82,22 @@ def command(
     return 1 if reading.findings else 0
 
 
-def explain(
-    manifests: list[Manifest],
-    namespace: str,
-    without: tuple[str, ...] = (),
-    others: Sequence[Manifest] = (),
-    settings: Settings | None = None,
-) -> list[Json]:
+def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] = ()) -> list[Json]:
     """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
-    settings, result = settings or Settings(), []
+    result: list[Json] = []
     attributions: Attributions = {}
-    waiting = set(manifests)
+    waiting, namespace = set(manifests), world.namespace
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
         if ours:
-            present = holding(members, namespace, without, settings)
-            world = _World(present, settle(present), settings, attributions)
-            result += [_explained(m, kind, in_cluster(m, namespace), world) for m, kind in ours]
+            present = holding(members, world)
+            clusters = _Clusters(present, settle(present), world.settings, attributions)
+            result += [_explained(m, kind, in_cluster(m, namespace), clusters) for m, kind in ours]
             waiting -= {m for m, _ in ours}
     return result
 
 
-def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, without: tuple[str, ...] = ()) -> Json:
+def from_cluster(source: ObjectSource, names: Sequence[str], world: World) -> Json:
     """One object of a cluster, named as ``KIND NAME``, with its pods, their events, and what to run next."""
     if len(names) != 2:
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
@@ -115,12 +109,12 @@ def from_cluster(source: ObjectSource, names: Sequence[str], namespace: str, wit
         hint = f"did you mean {go_quote(near)}?" if near else f"known: {plurals}"
         raise ManifestError(f"unknown resource {go_quote(names[0])}; {hint}")
     for resource in resources:
-        objects = source.objects(resource.api_version, resource.kind, namespace) or []
+        objects = source.objects(resource.api_version, resource.kind, world.namespace) or []
         for item in objects:
             if item["metadata"]["name"] == names[1]:
-                explained = _from_cluster(source, resource, item, namespace, without)
+                explained = _from_cluster(source, resource, item, world)
                 return {**explained, **_unanswered(row_with_cause(source, resource, item, objects))}
-    raise ManifestError(f"{names[0]} {go_quote(names[1])} not found in namespace {namespace}")
+    raise ManifestError(f"{names[0]} {go_quote(names[1])} not found in namespace {world.namespace}")
 
 
 def _unanswered(row: Row) -> Json:
@@ -128,18 +122,16 @@ def _unanswered(row: Row) -> Json:
     return {"state": NOT_KNOWN, "why": [row.cause], "conditions": []} if row.cause and row.ready == "Unknown" else {}
 
 
-def _from_cluster(
-    source: ObjectSource, resource: CustomResource, document: Json, namespace: str, without: tuple[str, ...]
-) -> Json:
-    readable = on_cluster.readable_objects(source, resource, document, namespace)
+def _from_cluster(source: ObjectSource, resource: CustomResource, document: Json, world: World) -> Json:
+    readable = on_cluster.readable_objects(source, resource, document, world.namespace)
     objects = Store({key_of(item): item for item in [*readable, document]})
     everything = {key: _manifest(item) for key, item in objects.items()}
     target = everything.pop(key_of(document))
     owned = descendants(objects, document)
     pods = pods_of(objects, owned)
-    events = source.objects("v1", "Event", namespace) or []
+    events = source.objects("v1", "Event", world.namespace) or []
     reference = f"{resource.qualified_name}/{target.name}"
-    (explained,) = explain([target], namespace, without, list(everything.values()))
+    (explained,) = explain([target], world, list(everything.values()))
     return {
         **explained,
         "pods": [pod_line(pod) for pod in pods],
@@ -156,7 +148,7 @@ def _manifest(document: Json) -> Manifest:
 
 
 @dataclass(frozen=True)
-class _World:
+class _Clusters:
     """The clusters that objects are explained with: as the files have it, and once everything runs."""
 
     present: Cluster
@@ -165,11 +157,11 @@ class _World:
     attributions: Attributions
 
 
-def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World) -> Json:
-    present, final = world.present, world.final
+def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clusters) -> Json:
+    present, final = clusters.present, clusters.final
     name = f"{kind.resource.kind}/{manifest.name}"
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
-    errors = [str(finding) for finding in check(manifest, world.settings) if finding.level == "error"]
+    errors = [str(finding) for finding in check(manifest, clusters.settings) if finding.level == "error"]
     if errors:
         return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
     observed = bool(present.children(document))
@@ -184,15 +176,15 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, world: _World)
         "state": _state(shown, live=live),
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
-        "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
-        "fit": _fit(kind, parent, world),
-        "values": [_row(origin) for origin in _values(kind, parent, world)],
+        "children": [_child(child, present, head["namespace"]) for child in final.ask(kind, parent)["children"]],
+        "fit": _fit(kind, parent, clusters),
+        "values": [asdict(origin) for origin in _values(kind, parent, clusters)],
     }
 
 
-def _fit(kind: AnyKind, parent: Json, world: _World) -> str:
+def _fit(kind: AnyKind, parent: Json, clusters: _Clusters) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
-    result = fit.answer(kind, parent, world.final, world.settings)
+    result = fit.answer(kind, parent, clusters.final, clusters.settings)
     return f"{result.answer}: {result.why}" if result is not None else ""
 
 
@@ -245,11 +237,6 @@ def _why(conditions: list[Json]) -> list[str]:
 # Children and values.
 
 
-def _desired(kind: AnyKind, parent: Json, cluster: Cluster) -> list[Json]:
-    children: list[Json] = cluster.ask(kind, parent)["children"]
-    return children
-
-
 def _child(child: Json, present: Cluster, namespace: str) -> Json:
     return {
         "kind": child["kind"],
@@ -258,20 +245,16 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
     }
 
 
-def _values(kind: AnyKind, parent: Json, world: _World) -> list[Origin]:
+def _values(kind: AnyKind, parent: Json, clusters: _Clusters) -> list[Origin]:
     """Return the sources of the pods' values: found by experiment, or else from the kind's own explanation."""
-    cluster, settings = neighbourhood(world.final, kind, parent), world.settings
-    result = origins(cluster, kind, parent, settings, world.attributions)
+    cluster, settings = neighbourhood(clusters.final, kind, parent), clusters.settings
+    result = origins(cluster, kind, parent, settings, clusters.attributions)
     if kind.offline.explain is None:
         return result
     request = request_of(kind, parent, cluster)
     resource, _ = kind.decode(request.parent)
     sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
     return [Origin(o.path, o.value, sources[o.path]) if o.path in sources and o.source in VAGUE else o for o in result]
-
-
-def _row(origin: Origin) -> Json:
-    return {"path": origin.path, "value": origin.value, "source": origin.source}
 
 
 # Output.

@@ -83,7 +83,6 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = False, named: bool = False) -> None:
-    """Decode a file and add its objects."""
     content = stream.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         reading.findings.append(ManifestError(f"must not be larger than {MAX_FILE_BYTES >> 20} MiB").finding(file))
@@ -100,9 +99,6 @@ def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = 
                 reading.findings.append(ManifestError(problem, line=line).finding(file))
             else:
                 reading.pass_over(file, NOT_AN_OBJECT)
-
-
-# What is left out.
 
 
 def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Counter[str]) -> Iterator[Path]:

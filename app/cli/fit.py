@@ -20,7 +20,7 @@ import click
 from app.cli import CommandError, options, printing
 from app.cli.files import collect
 from app.cli.manifests import Manifest, ManifestError
-from app.cli.offline import holding, in_cluster, request_of, served, tell_assumptions
+from app.cli.offline import World, holding, in_cluster, request_of, served, tell_assumptions
 from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -42,11 +42,10 @@ from app.workload.gpumodels import GPU_MODELS, gpu_model
 @click.option(
     "--gpu", metavar="NAME", default="", help="The GPU by its name, such as L4 or H100, in place of its memory."
 )
-def command(*, files: tuple[str, ...], output: str, world: options.World, gpu_memory: str, gpu: str) -> int:
-    """Print an answer for each object that names a model."""
+def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
     memory = _memory_of(gpu, gpu_memory)
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    findings = all_findings(reading, others.manifests, world.namespace, world.without)
+    findings = all_findings(reading, others.manifests, world)
     options.warn("fit", [finding for finding in findings if finding.level == "error"])
     answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", [*reading.manifests, *others.manifests], world)
@@ -81,17 +80,17 @@ def _memory_of(gpu: str, quantity: str) -> str:
 
 
 def _answers(
-    manifests: list[Manifest], others: list[Manifest], world: options.World, gpu_memory: str
+    manifests: list[Manifest], others: list[Manifest], world: World, gpu_memory: str
 ) -> Iterator[tuple[Json, Fit]]:
-    selected, settings = set(manifests), Settings()
+    selected = set(manifests)
     for members in split([*manifests, *others], world.namespace).sets:
-        cluster = holding(members, world.namespace, world.without, settings)
+        cluster = holding(members, world)
         for manifest in members:
             kind = served(manifest)
             if kind is None or manifest not in selected:
                 continue
             document = in_cluster(manifest, world.namespace)
-            fit = answer(kind, document, cluster, settings, gpu_memory)
+            fit = answer(kind, document, cluster, world.settings, gpu_memory)
             if fit is not None:
                 name, namespace = f"{kind.resource.kind}/{manifest.name}", document["metadata"]["namespace"]
                 yield {"object": name, "namespace": namespace}, fit

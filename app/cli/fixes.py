@@ -87,7 +87,6 @@ def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
 
 
 def _texts(message: str, entry: Entry) -> Iterator[str]:
-    """Return replacements for the value."""
     if not isinstance(entry[1], yaml.ScalarNode) and not (_FIELD.search(message) or _NONE.search(message)):
         return
     if match := next(filter(None, (form.search(message) for form in _VALUES)), None):

@@ -17,7 +17,7 @@ from app import images
 from app.cli import options, printing
 from app.cli.files import collect
 from app.cli.manifests import Manifest
-from app.cli.offline import settled
+from app.cli.offline import World, settled
 from app.cli.origins import TEMPLATES
 from app.cli.sets import split
 from app.kube.base import Json
@@ -27,7 +27,7 @@ from app.kube.base import Json
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(allow_dash=True))
 @options.output("text", "json")
 @options.offline
-def command(*, files: tuple[str, ...], output: str, world: options.World) -> int:
+def command(*, files: tuple[str, ...], output: str, world: World) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     options.warn("images", reading.findings)
     started = list(_started([*reading.manifests, *others.manifests], world)) if files else images.default_images()
@@ -41,10 +41,9 @@ def command(*, files: tuple[str, ...], output: str, world: options.World) -> int
     return 1 if loose or reading.findings else 0
 
 
-def _started(manifests: list[Manifest], world: options.World) -> Iterator[str]:
-    """Yield the images of all pods that manifests lead to."""
+def _started(manifests: list[Manifest], world: World) -> Iterator[str]:
     for members in split(manifests, world.namespace).sets:
-        for document in settled(members, world.namespace, world.without).objects.values():
+        for document in settled(members, world).objects.values():
             if document["kind"] in TEMPLATES:
                 yield from images_of(document.get("spec") or {})
 

@@ -56,7 +56,6 @@ class Request:
 
     @property
     def question(self) -> Question:
-        """The question whether the model fits on its GPUs."""
         return Question(
             names=(self.model,),
             formats=(self.model,),

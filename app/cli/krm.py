@@ -14,7 +14,7 @@ from app.cli import CommandError, options
 from app.cli.files import collect
 from app.cli.findings import Finding
 from app.cli.manifests import ManifestFiles
-from app.cli.offline import served
+from app.cli.offline import World, served
 from app.cli.render import answers_of
 from app.cli.validate import all_findings
 from app.cli.world import outer_key
@@ -24,16 +24,15 @@ from app.kube.base import Json
 
 @click.command(help=options.doc(__doc__))
 @options.offline
-def command(*, world: options.World) -> int:
-    """Read the list from standard input and write it to standard output."""
+def command(*, world: World) -> int:
     reading = ManifestFiles()
     try:
         text = sys.stdin.buffer.read().decode()
         reading.add(text, "<stdin>", whole=True)
         others = collect(world.related, world.exclude).manifests
-        findings = all_findings(reading, others, world.namespace, world.without)
+        findings = all_findings(reading, others, world)
         ours = [manifest for manifest in reading.manifests if served(manifest)]
-        answers = answers_of([*reading.manifests, *others], ours, world.namespace, world.without)
+        answers = answers_of([*reading.manifests, *others], ours, world)
     except UnicodeDecodeError as error:
         raise CommandError(str(error)) from None
     items = [manifest.document for manifest in reading.manifests]

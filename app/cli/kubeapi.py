@@ -37,8 +37,6 @@ def trusting(ca: str) -> ssl.SSLContext:
 
 
 class Client:
-    """A client of one API server, with a bearer token."""
-
     def __init__(self, url: str, ca: str, token: str) -> None:
         self._address = urlsplit(url)
         if self._address.scheme != "https":

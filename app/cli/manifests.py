@@ -143,7 +143,6 @@ class ManifestFiles:
                 self.pass_over(file, NOT_AN_OBJECT)
 
     def pass_over(self, file: str, reason: str) -> None:
-        """Count a file or document that is left out."""
         self.passed_over[reason] += 1
         if reason == NOT_AN_OBJECT:
             self.others[file] = None
@@ -203,7 +202,6 @@ def _compose(text: str, file: str) -> list[yaml.Node]:
 
 
 def _is_broken(text: str, file: str) -> bool:
-    """Report whether the YAML has a syntax error."""
     try:
         _compose(text, file)
     except ManifestError as error:

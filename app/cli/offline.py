@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Self
@@ -23,7 +24,7 @@ from app.cli.world import key_of, outer_key, related, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
-from app.kube import field
+from app.kube import field as fields
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
 from app.kube.names import CONTROLLER_UID, LAST_APPLIED, is_dns1123_subdomain
@@ -63,19 +64,32 @@ class ProgressMeter:
             sys.stderr.write("\r\x1b[K")
 
 
-def holding(
-    manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
-) -> Cluster:
+@dataclass(frozen=True)
+class World:
+    """The cluster that manifests are for, and options for reading files."""
+
+    namespace: str = options.DEFAULT_NAMESPACE
+    """That of objects that name none."""
+    without: tuple[str, ...] = ()
+    """Components that are not installed."""
+    settings: Settings = field(default_factory=Settings)
+    related: tuple[str, ...] = ()
+    """More files, which are read but not reported on."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of files that are left out of a directory."""
+
+
+def holding(manifests: Iterable[Manifest], world: World) -> Cluster:
     """Build a cluster in memory with the objects of files as they are, and with what is taken as given."""
-    manifests = list(manifests)
-    assumed = installed(manifests) if INSTALLATION not in without else []
-    cluster = Cluster(direct(settings or Settings()), without)
+    manifests, namespace = list(manifests), world.namespace
+    assumed = installed(manifests) if INSTALLATION not in world.without else []
+    cluster = Cluster(direct(world.settings), world.without)
     for manifest in [*assumed, *manifests]:
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
             continue  # a kustomization, the values of a chart, or what validate has a finding about
         cluster.put(in_cluster(manifest, namespace))
     cluster.installed = frozenset(key for manifest in assumed if (key := identity(manifest, namespace)) is not None)
-    for document in list(_built_in(cluster)) if INSTALLATION not in without else ():
+    for document in list(_built_in(cluster)) if INSTALLATION not in world.without else ():
         cluster.objects.setdefault(key_of(document), document)
     return cluster
 
@@ -100,11 +114,9 @@ def _built_in(cluster: Cluster) -> Iterator[Json]:
         yield stored({**head, "metadata": {"name": name}, "value": value}, "")
 
 
-def settled(
-    manifests: Iterable[Manifest], namespace: str, without: tuple[str, ...] = (), settings: Settings | None = None
-) -> Cluster:
+def settled(manifests: Iterable[Manifest], world: World) -> Cluster:
     """A cluster in memory that holds the objects of files and everything they lead to."""
-    return settle(holding(manifests, namespace, without, settings))
+    return settle(holding(manifests, world))
 
 
 def settle(cluster: Cluster) -> Cluster:
@@ -128,7 +140,7 @@ def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> S
         try:
             if action == "customize":
                 return customize(hook, body)
-            return answer_sync(kind, body, settings, clock())
+            return answer_sync(kind, body, settings, clock()).body
         except ProtocolError as error:
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
@@ -143,15 +155,14 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
         raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
 
-def tell_assumptions(command: str, manifests: Sequence[Manifest], world: options.World) -> None:
-    """Print the assumptions on standard error."""
+def tell_assumptions(command: str, manifests: Sequence[Manifest], world: World) -> None:
     options.warn(command, list(assumptions(manifests, world)))
 
 
-def assumptions(manifests: Sequence[Manifest], world: options.World) -> Iterator[str]:
+def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:
     """Yield a sentence each on what hooks read that no file describes: taken as given, or missing."""
     identities = {manifest: key for manifest in manifests if (key := identity(manifest, world.namespace))}
-    cluster = holding(identities, world.namespace, world.without)
+    cluster = holding(identities, world)
     described, assumed, absent = set(identities.values()), set(), set()
     for manifest in identities:
         kind = served(manifest)
@@ -224,11 +235,11 @@ def desired(child: Json) -> Json:
     return {**head, **{k: v for k, v in child.items() if k not in (*head, "status")}}
 
 
-def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[field.Error], list[field.Advice]]:
+def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[fields.Error], list[fields.Advice]]:
     """Errors and warnings of one object, by the functions that answer admission."""
     metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
     if metadata.name and not is_dns1123_subdomain(metadata.name):
-        errors.append(field.invalid(METADATA.child("name"), metadata.name, _NAME))
+        errors.append(fields.invalid(METADATA.child("name"), metadata.name, _NAME))
     reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
     verdict = judge(kind, metadata, reviewed, None, settings)
     return [*errors, *verdict.errors], verdict.warnings

@@ -1,7 +1,6 @@
 """The options that all offline commands share, each written once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -17,27 +16,16 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 
 
-@dataclass(frozen=True)
-class World:
-    """The other objects of the cluster in memory, and options for reading files."""
-
-    related: tuple[str, ...] = ()
-    """More files, which are read but not reported on."""
-    namespace: str = DEFAULT_NAMESPACE
-    without: tuple[str, ...] = ()
-    """Components that are not installed."""
-    exclude: tuple[str, ...] = ()
-    """Patterns of files that are left out of a directory."""
-
-
 def offline(function: Callable[..., int]) -> Callable[..., int]:
-    """The options that are a :class:`World`, which the command takes as ``world``."""
+    """The options that are an :class:`app.cli.offline.World`, which the command takes as ``world``."""
 
     @wraps(function)
     def command(
         *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **others: Any
     ) -> int:
-        return function(world=World(related, namespace, without, exclude), **others)
+        from app.cli.offline import World
+
+        return function(world=World(namespace, without, related=related, exclude=exclude), **others)
 
     decorated: Callable[..., int] = command
     for option in _OFFLINE:

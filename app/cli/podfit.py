@@ -150,7 +150,6 @@ def _with(spec: Json, path: Sequence[str], value: object) -> Json:
 
 
 def _gpus(container: Json) -> int:
-    """Return the number of a container's GPUs."""
     limits: Mapping[str, object] = (container.get("resources") or {}).get("limits") or {}
     counts = [str(value) for name, value in limits.items() if name.endswith("/gpu") and is_quantity(str(value))]
     return int(sum(parse(count) for count in counts))

@@ -12,7 +12,6 @@ EVENTS_SHOWN = 5
 
 
 def descendants(objects: Store, parent: Json) -> list[Json]:
-    """Return all direct and indirect children of an object."""
     results: list[Json] = []
     waiting = [parent]
     while waiting:

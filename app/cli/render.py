@@ -18,7 +18,7 @@ from app.cli.files import collect, nothing_served
 from app.cli.kinds import find
 from app.cli.live import ready
 from app.cli.manifests import Manifest
-from app.cli.offline import desired, identity, served, settled, tell_assumptions
+from app.cli.offline import World, desired, identity, served, settled, tell_assumptions
 from app.cli.printing import escaped
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -33,15 +33,15 @@ from app.kube.base import Json
 @options.output("yaml", "json")
 @options.offline
 @click.option("--status", is_flag=True, help="Also the status of each object, once everything runs.")
-def command(*, files: tuple[str, ...], output: str, world: options.World, status: bool) -> int:
+def command(*, files: tuple[str, ...], output: str, world: World, status: bool) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
-    findings = all_findings(reading, others.manifests, world.namespace, world.without)
+    findings = all_findings(reading, others.manifests, world)
     errors = [finding for finding in findings if finding.level == "error"]
     options.warn("render", errors)
     if not selected:
         raise CommandError(nothing_served(reading))
-    answers = answers_of([*reading.manifests, *others.manifests], selected, world.namespace, world.without)
+    answers = answers_of([*reading.manifests, *others.manifests], selected, world)
     tell_assumptions("render", [*reading.manifests, *others.manifests], world)
     unmade = [] if errors else list(_without_children(answers))
     options.warn("render", unmade)
@@ -57,19 +57,15 @@ def _without_children(answers: list[Json]) -> Iterator[str]:
             yield f"{answer['file']}: {answer['parent']} has no children: {first_cause(condition)}"
 
 
-def answers_of(
-    manifests: list[Manifest], selected: list[Manifest], namespace: str, without: tuple[str, ...]
-) -> list[Json]:
+def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World) -> list[Json]:
     """One per object, of every version of it that there is."""
-    waiting = set(selected)
+    waiting, namespace = set(selected), world.namespace
     answers = []
     for members in split(manifests, namespace).sets:
         present = [manifest for manifest in members if manifest in waiting]
         if not present:
             continue
-        cluster = settled(
-            [m for m in members if identity(m, namespace) is not None or not served(m)], namespace, without
-        )
+        cluster = settled([m for m in members if identity(m, namespace) is not None or not served(m)], world)
         for manifest in present:
             waiting.remove(manifest)
             key = identity(manifest, namespace)

@@ -49,7 +49,6 @@ class Row:
 
 
 def list_rows(source: ObjectSource, namespace: str | None) -> list[Row]:
-    """Return the row of every served object, as :func:`rows_with_objects` has them."""
     return [row for _, _, row in rows_with_objects(source, namespace)]
 
 
@@ -93,7 +92,6 @@ def first_cause(condition: Json) -> str:
 
 
 def _unanswered(source: ObjectSource, resource: CustomResource, *, anyone: bool) -> str:
-    """Return why the object has no status yet."""
     if anyone:
         return "not answered yet"
     controllers = source.objects(METACONTROLLER_API, "CompositeController", None)

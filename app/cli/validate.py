@@ -24,8 +24,7 @@ from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmut
 from app.cli.fixes import Fix, applied, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles
-from app.cli.offline import findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
-from app.cli.options import DEFAULT_NAMESPACE
+from app.cli.offline import World, findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
 from app.cli.podfit import pods_fit
 from app.cli.printing import counted
 from app.cli.references import dangling
@@ -54,7 +53,7 @@ def command(
     *,
     files: tuple[str, ...],
     output: str,
-    world: options.World,
+    world: World,
     strict: bool,
     fail_on: str,
     allow_empty: bool,
@@ -65,7 +64,7 @@ def command(
         raise CommandError("--fix writes files, and cannot write standard input")
     others = collect(world.related, world.exclude)
     reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
-    result = all_findings(reading, others.manifests, world.namespace, world.without)
+    result = all_findings(reading, others.manifests, world)
     if strict:
         result = [replace(f, level="error") if f.id == "dangling-reference" else f for f in result]
     errors = sum(finding.level == "error" for finding in result)
@@ -80,12 +79,12 @@ def command(
     return 0
 
 
-def _corrected(files: Sequence[str], related: list[Manifest], world: options.World) -> ManifestFiles:
+def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> ManifestFiles:
     """Write the corrections of errors into the files until none leaves no choice; return the files as they are then."""
     reading = collect(files, world.exclude)
     previous: dict[Finding, Fix] = {}
     for _ in range(MAX_ROUNDS):
-        corrections = _corrections(reading, all_findings(reading, related, world.namespace, world.without))
+        corrections = _corrections(reading, all_findings(reading, related, world))
         if not corrections or corrections == previous:
             break
         for file in dict.fromkeys(finding.file for finding in corrections):
@@ -128,20 +127,13 @@ def _summary(checked: int, errors: int, warnings: int, reading: ManifestFiles) -
     return f"{counted(checked, 'object')} checked, {counted(errors, 'error')}, {counted(warnings, 'warning')}{left_out}"
 
 
-def all_findings(
-    reading: ManifestFiles,
-    related: list[Manifest],
-    namespace: str = DEFAULT_NAMESPACE,
-    without: tuple[str, ...] = (),
-    settings: Settings | None = None,
-) -> list[Finding]:
+def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) -> list[Finding]:
     """Return every finding about the files once, in the order of the files, without muted ones."""
-    settings = settings or Settings()
-    result = [*reading.findings, *(finding for manifest in reading.manifests for finding in check(manifest, settings))]
-    sets = split([*reading.manifests, *related], namespace)
-    result += sets.findings
+    own = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
+    sets = split([*reading.manifests, *related], world.namespace)
+    result = [*reading.findings, *own, *sets.findings]
     for manifests in sets.sets:
-        result += check_together(manifests, settings, namespace, without)
+        result += check_together(manifests, world)
     ours = {file: place for place, file in enumerate(reading.lines)}
     unique = (finding for finding in dict.fromkeys(result) if finding.file in ours or finding in reading.findings)
     ordered = sorted(unique, key=lambda finding: (ours.get(finding.file, -1), finding.line))
@@ -196,24 +188,18 @@ def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
     return manifest.finding(level, advice.path, advice.removeprefix(f"{advice.path}: "), id_)
 
 
-def check_together(
-    manifests: list[Manifest], settings: Settings, namespace: str = DEFAULT_NAMESPACE, without: tuple[str, ...] = ()
-) -> list[Finding]:
+def check_together(manifests: list[Manifest], world: World) -> list[Finding]:
     """Return the conflicts between objects of one set, and their references to missing objects."""
-    held = [manifest for manifest in manifests if identity(manifest, namespace) is not None]
+    held = [manifest for manifest in manifests if identity(manifest, world.namespace) is not None]
     objects = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
     if not objects:
         return []
-    cluster = holding(held, namespace, without, settings)
-    return [
-        finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, namespace, settings)
-    ]
+    cluster = holding(held, world)
+    return [finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, world)]
 
 
-def _together(
-    manifest: Manifest, kind: AnyKind, cluster: Cluster, namespace: str, settings: Settings
-) -> Iterator[Finding]:
-    document = in_cluster(manifest, namespace)
+def _together(manifest: Manifest, kind: AnyKind, cluster: Cluster, world: World) -> Iterator[Finding]:
+    document = in_cluster(manifest, world.namespace)
     try:
         request = request_of(kind, document, cluster)
     except ManifestError:
@@ -223,13 +209,13 @@ def _together(
         return
     for path, words in dangling(kind, document, cluster):
         yield manifest.finding("warning", path, words, "dangling-reference")
-    if findings_of(kind, document, settings)[0]:
+    if findings_of(kind, document, world.settings)[0]:
         return  # an object with errors has no plan
     if kind.offline.fit is None:
         yield from _too_large(manifest, kind, cluster, document)
     if kind.offline.cross_object_warnings is None:
         return
-    for advice in kind.offline.cross_object_warnings(resource, request, settings):
+    for advice in kind.offline.cross_object_warnings(resource, request, world.settings):
         yield _warning(manifest, advice, "combination")
 
 

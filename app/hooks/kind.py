@@ -93,8 +93,6 @@ class Offline(Generic[SpecT, StatusT]):
 
 @dataclass(frozen=True)
 class Kind(Generic[SpecT, StatusT]):
-    """A custom resource and its behaviour."""
-
     resource: CustomResource
     hooks: Hooks[SpecT, StatusT]
     admission: Admission[SpecT, StatusT]
@@ -129,7 +127,6 @@ class Kind(Generic[SpecT, StatusT]):
         return cast("StatusT", status)
 
     def read(self, spec: bytes | Raw) -> SpecReading[SpecT]:
-        """Decode a spec of this kind and check it against the schema."""
         return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
 
     def decode(self, parent: Parent) -> tuple[Resource[SpecT, StatusT] | None, list[fields.Error]]:
@@ -144,13 +141,8 @@ AnyKind = Kind[Any, Any]
 """A kind whose specification and status types do not matter to the caller."""
 
 
-def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> bytes:
+def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
-    return sync_answer(kind, body, settings, now).body
-
-
-def sync_answer(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
-    """As :func:`answer_sync`, with the facts for metrics and the log."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
@@ -163,7 +155,7 @@ def sync_answer(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None
 
 
-def finalize_answer(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
+def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
     """Answer a finalize hook of a kind that has one. A failure would block the deletion."""
     request = kind.request(body, finalizing=True)
     parent, finalize = request.parent, kind.hooks.finalize

@@ -75,7 +75,6 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
 
     @cached_property
     def observed(self) -> Mapping[tuple[str, str], ObservedObject]:
-        """The observed children by kind and name."""
         groups = [group for _, group in observed_children(self.children)]
         return {(child.kind, child.metadata.name): child for group in groups for child in group.values()}
 
@@ -175,7 +174,6 @@ def specs(group: Mapping[str, Parent] | None) -> dict[str, Raw]:
 
 
 def observed_children(children: msgspec.Struct) -> Iterable[tuple[str, Mapping[str, ObservedObject]]]:
-    """Return the outer key and the objects of every declared child kind."""
     for name, key in _keys(type(children)):
         group = getattr(children, name)
         if group is not None:

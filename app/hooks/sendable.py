@@ -36,8 +36,6 @@ def merge_key(items: Sequence[object]) -> str | None:
 
 @dataclass(slots=True)
 class Fault:
-    """A value that cannot be applied."""
-
     key: str
     """Merge key of a duplicate; empty for a value that is wrong by itself."""
     value: object
@@ -45,7 +43,6 @@ class Fault:
     """Fields and positions that lead to the value or, for a duplicate, to its list; the innermost first."""
 
     def error(self, root: Path) -> Error:
-        """Return the fault as an error below ``root``."""
         path = root
         for segment in reversed(self.segments):
             path = path.index(segment) if isinstance(segment, int) else path.child(segment)
@@ -107,7 +104,6 @@ def _is_storable(value: object, name: str) -> bool:
 
 
 def is_int64(value: float) -> bool:
-    """Report whether a number, whole or not, is in the range of an int64."""
     return -(2**63) <= value < 2**63
 
 

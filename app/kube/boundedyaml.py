@@ -16,8 +16,6 @@ TOO_MANY = f"too many values (aliases that multiply?); must have at most {MAX_DO
 
 
 class ExcessError(yaml.YAMLError):
-    """A document that is nested too deeply, or has too many values."""
-
     def __init__(self, reason: str, event: yaml.Event) -> None:
         super().__init__(reason)
         self.reason, self.event = reason, event

@@ -6,8 +6,6 @@ import msgspec
 
 
 class EmbeddedField(msgspec.Struct, frozen=True):
-    """A field of one of Kubernetes' types."""
-
     type: str
     container: str = ""
     """``[]`` for a list and ``{}`` for a map of the type."""

@@ -45,7 +45,6 @@ class Path:
         return path
 
     def each(self, items: Iterable[ItemT]) -> Iterator[tuple[Path, ItemT]]:
-        """Yield the items of a list with their paths."""
         return ((self.index(position), item) for position, item in enumerate(items))
 
     def key(self, key: str) -> Path:

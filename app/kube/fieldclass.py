@@ -16,8 +16,6 @@ from app.kube.field import Advice, Path, advice
 
 
 class Use(StrEnum):
-    """The effect of a field."""
-
     HONOURED = "honoured"
     DEFAULTED = "defaulted"
     """It has an effect, and a default when it is absent."""

@@ -49,7 +49,6 @@ class Handshake:
         return now - self.since < limits.NEWCOMER_SECONDS, Activity.SILENT, self.since
 
     def abort(self) -> None:
-        """End the handshake and close the socket."""
         self.pending.discard(self)
         self.task.cancel()
 

@@ -30,13 +30,11 @@ CONVERSION = _model("ConversionRequest", uid=str, desiredAPIVersion=str, objects
 
 
 def object_of(resource: CustomResource) -> type[BaseModel]:
-    """Return the model of a custom resource."""
     name = resource.kind if resource.stored else resource.kind + resource.version.capitalize()
     return _model(name, apiVersion=str, kind=str, metadata=Json, spec=resource.spec)
 
 
 def review_of(name: str, request: type[BaseModel]) -> type[BaseModel]:
-    """Return the model of a review with a request."""
     return _model(f"{name}Review", apiVersion=str, kind=str, request=request)
 
 

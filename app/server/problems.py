@@ -22,8 +22,6 @@ Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 
 
 def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
-    """Return the handlers for FastAPI's ``exception_handlers``."""
-
     def problem(request: Request, status: int, text: str, *headers: Header, unread: bool = False) -> Response:
         request.scope.setdefault("state", {})["error"] = text
         return Answer(load, orjson.dumps({"error": text[:400]}), status, headers, unread=unread)

@@ -30,8 +30,6 @@ _Job = tuple[int, int, "_Call"]
 
 @dataclass(eq=False)
 class _Call:
-    """A request that waits for its answer."""
-
     is_new: bool
     """The request is the first of its connection."""
     size: int
@@ -49,7 +47,6 @@ class _Call:
             return None, error
 
     def deliver(self, outcome: Outcome) -> None:
-        """Wake up the coroutine that waits for the answer."""
         if not self.answer.done():
             self.answer.set_result(outcome)
 

@@ -2,10 +2,10 @@
 
 import ast
 import inspect
-import itertools
 from functools import cache
 
 from app.cli import catalogue
+from app.kube.docstrings import documented
 from app.settings import Settings, variable_name
 from app.studio.models import Example, Setting
 
@@ -27,20 +27,11 @@ def examples() -> list[Example]:
 @cache
 def settings() -> list[Setting]:
     """Return the settings that hooks depend on, with their documentation."""
-    listed = []
-    for name, text in _texts().items():
-        default = Settings.model_fields[name].default
-        shown = ", ".join(default) if isinstance(default, tuple) else "" if default is None else str(default)
-        listed.append(Setting(name=variable_name(name), default=shown, description=text))
-    return listed
-
-
-def _texts() -> dict[str, str]:
-    """The docstrings below the settings."""
     (body,) = [n.body for n in ast.parse(inspect.getsource(Settings)).body if isinstance(n, ast.ClassDef)]
-    texts = {}
-    for before, after in itertools.pairwise(body):
-        match before, after:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                texts[name] = inspect.cleandoc(text)
-    return {name: text for name, text in texts.items() if name not in _OF_THE_PROCESS}
+    return [_setting(name, text) for name, text in documented(body) if name not in _OF_THE_PROCESS]
+
+
+def _setting(name: str, text: str) -> Setting:
+    default = Settings.model_fields[name].default
+    shown = ", ".join(default) if isinstance(default, tuple) else "" if default is None else str(default)
+    return Setting(name=variable_name(name), default=shown, description=inspect.cleandoc(text))

@@ -5,20 +5,20 @@ from dataclasses import asdict
 
 import yaml
 
-from app.cli import offline, options
+from app.cli import offline
 from app.cli.files import nothing_served
 from app.cli.findings import Finding
 from app.cli.fixes import fixes
 from app.cli.validate import all_findings
 from app.kube.field import Path
-from app.studio.documents import read, settings
+from app.studio.documents import read, world
 from app.studio.models import Correction, Level, Manifests, PlacedFinding
 
 
 def check(request: Manifests) -> list[PlacedFinding]:
     """Every finding, in the order of the documents."""
     reading = read(request.documents)
-    reported = all_findings(reading, [], request.namespace, settings=settings(request.settings))
+    reported = all_findings(reading, [], world(request))
     if reading.manifests and not reported and not any(map(offline.served, reading.manifests)):
         reported = [reading.manifests[0].finding("warning", Path("kind"), nothing_served(reading), "unknown-kind")]
     return [_finding(finding, reading.lines.get(finding.file, ())) for finding in reported]
@@ -26,7 +26,7 @@ def check(request: Manifests) -> list[PlacedFinding]:
 
 def assumptions(request: Manifests) -> list[str]:
     """Return what the commands print beside findings: what is taken as given, and what is not among the files."""
-    return list(offline.assumptions(read(request.documents).manifests, options.World(namespace=request.namespace)))
+    return list(offline.assumptions(read(request.documents).manifests, offline.World(request.namespace)))
 
 
 def _finding(finding: Finding, lines: Sequence[str]) -> PlacedFinding:

@@ -8,7 +8,7 @@ from app.cli.changes import compare as compare_values
 from app.cli.diff import ChildDifference, Children, NotComparable, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
 from app.cli.manifests import Manifest
-from app.cli.offline import identity
+from app.cli.offline import World, identity
 from app.kube.base import Json
 from app.kube.field import Path
 from app.studio.documents import objects, read, settings
@@ -32,9 +32,9 @@ def compare(request: CompareRequest) -> Comparison:
     if unreadable := read([*request.before, *request.after]).findings:
         raise NotComparable("\n".join(["a document that cannot be read:", *map(str, unreadable)]))
     old, new = (objects(documents, request.namespace) for documents in (request.before, request.after))
-    both_settings = settings(request.settings_before), settings(request.settings_after)
+    world = World(request.namespace, settings=settings(request.settings_before))
     sides = [[*catalogue.installed([*old, *new]), *side] for side in (old, new)]
-    children = applied(sides[0], sides[1], request.namespace, settings=both_settings)
+    children = applied(sides[0], sides[1], world, settings(request.settings_after))
     return Comparison(**comparison_fields(list(edits(old, new, request.namespace)), *children))
 
 
@@ -59,7 +59,6 @@ def edits(old: Sequence[Manifest], new: Sequence[Manifest], namespace: str) -> I
 
 
 def comparison_fields(edited: list[FieldEdit], before: Children, after: Children) -> Json:
-    """The fields of a :class:`Comparison`."""
     changes = differences(before, after)
     objects_ = [_object(change, after) for change in changes]
     return {"edits": edited, "objects": objects_, "summary": summary(changes)}

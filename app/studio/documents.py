@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from pydantic import ValidationError
 
 from app.cli.manifests import Manifest, ManifestFiles
-from app.cli.offline import identity
+from app.cli.offline import World, identity
 from app.settings import Settings, unknown_variables, variable_name
-from app.studio.models import Document
+from app.studio.models import Document, Manifests
 
 
 class Refused(Exception):
@@ -29,6 +29,11 @@ def read(documents: Iterable[Document]) -> ManifestFiles:
 def objects(documents: Iterable[Document], namespace: str) -> list[Manifest]:
     """The objects that a cluster could hold; ``check`` reports the others."""
     return [manifest for manifest in read(documents).manifests if identity(manifest, namespace) is not None]
+
+
+def world(request: Manifests) -> World:
+    """Return the cluster that a request is about. Raises :class:`Refused` for wrong settings."""
+    return World(request.namespace, settings=settings(request.settings))
 
 
 def settings(variables: Mapping[str, str]) -> Settings:

@@ -38,7 +38,6 @@ POD = "Pod.v1"
 
 
 def places(manifests: Iterable[Manifest], namespace: str) -> Places:
-    """Return the place of each object in the files."""
     return {
         key_of(in_cluster(manifest, namespace)): (manifest.file, manifest.position(Path())[0]) for manifest in manifests
     }
@@ -50,7 +49,6 @@ def node_id(document: Json) -> str:
 
 
 def key_in(node: str) -> Key:
-    """Return the key of the object with this node ID."""
     outer, _, inner = node.partition(" ")
     return outer, inner
 
@@ -253,15 +251,11 @@ def _kind_of(keys: Iterable[str], rule: Json) -> str:
 
 
 def scaled(document: Json) -> Key | None:
-    """Return the workload that an autoscaler scales."""
     target = (document.get("spec") or {}).get("scaleTargetRef")
     if not target:
         return None
     outer = f"{target['kind']}.{target.get('apiVersion') or 'apps/v1'}"
     return outer, f"{document['metadata'].get('namespace', '')}/{target['name']}"
-
-
-# References of pods.
 
 
 def _references(spec: Json) -> Iterator[tuple[str, str, str, bool]]:

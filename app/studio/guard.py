@@ -28,7 +28,6 @@ WELCOME = "Open the address that `modelhooks studio` printed; it has a token tha
 
 
 def new_token() -> str:
-    """Return an unguessable token for the path."""
     return secrets.token_urlsafe(24)
 
 

@@ -16,8 +16,6 @@ from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
 class PodPhase(IntEnum):
-    """The phases of a pod."""
-
     CREATED = 0
     SCHEDULED = 1
     """It has a node; its images are pulled."""
@@ -35,12 +33,10 @@ class Clock:
     seconds: int = 0
 
     def now(self) -> datetime:
-        """Return the time that hooks get."""
         return NOW + timedelta(seconds=self.seconds)
 
     @property
     def text(self) -> str:
-        """The time as Kubernetes writes it."""
         return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -101,9 +97,6 @@ def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}, "status": {}}
 
 
-# One pod.
-
-
 def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
     """A pod's status in a phase; ``trouble`` is what holds it there. ``ends`` is True for a Job's pod."""
     held = trouble if trouble is not None and trouble.phase == phase else None
@@ -122,19 +115,16 @@ def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *,
         _condition("ContainersReady", ready, clock, why),
         _condition("Ready", ready, clock, why),
     ]
+    word = "Pending" if phase < PodPhase.RUNNING else "Succeeded" if ends and phase is PodPhase.READY else "Running"
     broken = ends and held is not None and bool(held.exit_code)
     fields: Json = {
-        "phase": "Failed" if broken else _phase_word(phase, ends=ends),
+        "phase": "Failed" if broken else word,
         "conditions": conditions,
         "containerStatuses": [_container(container, main, phase, held, clock, ends=ends) for container in main],
     }
     if init:
         fields["initContainerStatuses"] = [_init(container, init, phase, held, clock) for container in init]
     return fields
-
-
-def _phase_word(phase: PodPhase, *, ends: bool) -> str:
-    return "Pending" if phase < PodPhase.RUNNING else "Succeeded" if ends and phase is PodPhase.READY else "Running"
 
 
 def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: str = "") -> Json:
@@ -206,11 +196,7 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
     }
 
 
-# Workloads.
-
-
 def is_up(pod: Json) -> bool:
-    """Report whether a pod counts as ready for its workload."""
     return bool(ready(pod).get("status") == "True")
 
 

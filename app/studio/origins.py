@@ -14,7 +14,7 @@ from app.cli.store import Key, owner
 from app.cli.world import key_of
 from app.hooks.kind import Kind
 from app.kube.base import Json
-from app.studio.documents import Unknown, settings
+from app.studio.documents import Unknown, world
 from app.studio.graph import key_in, node_id
 from app.studio.models import OriginsRequest, ValueOrigin
 from app.studio.simulation import end
@@ -31,7 +31,7 @@ def origins(request: OriginsRequest) -> list[ValueOrigin]:
     related = neighbourhood(cluster, kind, parent, settling=True).objects
     target = written[key_of(parent)]
     rest = [manifest for key, manifest in written.items() if key in related and manifest is not target]
-    (explained,) = explain([target], request.namespace, others=rest, settings=settings(request.settings))
+    (explained,) = explain([target], world(request), rest)
     child = "" if node_id(parent) == request.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
     places = dict(_places(target, [manifest for manifest in rest if manifest in manifests]))
     return [

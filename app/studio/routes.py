@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from app.cli import NAME
+from app.cli import NAME, version
 from app.cli.diff import NotComparable
 from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
@@ -34,9 +33,14 @@ NOT_BUILT = "The page is not built: run `make studio`, then load this again. The
 
 def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
     """Return the application, to be wrapped in :class:`app.studio.guard.Guard`; ``live`` is a cluster."""
+
+    def page() -> Response:
+        index = static / "index.html"
+        return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
+
     app = FastAPI(
         title=f"{NAME} studio",
-        version=_version(),
+        version=version(),
         description="What manifests become, and why they are not ready.",
         docs_url=None,
         redoc_url=None,
@@ -45,7 +49,7 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
     app.include_router(_offline(documents, live), prefix="/api")
     if live is not None:
         app.include_router(live.router(), prefix="/api/live")
-    app.add_api_route("/", _page(static), include_in_schema=False)
+    app.add_api_route("/", page, include_in_schema=False)
     app.mount("/", StaticFiles(directory=static, check_dir=False))
     for problem, status in _STATUSES.items():
         app.add_exception_handler(problem, _in_words(status))
@@ -57,29 +61,20 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
 def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRouter:
     router = APIRouter()
     session = models.Session(
-        version=_version(), live=live is not None, context=live.context if live else "", documents=[*documents]
+        version=version(), live=live is not None, context=live.context if live else "", documents=[*documents]
     )
 
     @router.get("/session")
     def _session() -> models.Session:
         return session
 
-    @router.get("/examples")
-    def _examples() -> list[models.Example]:
-        return catalogue.examples()
-
-    @router.get("/settings")
-    def _settings() -> list[models.Setting]:
-        return catalogue.settings()
-
     @router.get("/schemas", response_model=dict[str, dict[str, Any]])
     def _schemas() -> Response:
         return Response(schemas(), media_type="application/json")
 
-    @router.get("/scenes")
-    def _scenes() -> list[models.SceneOption]:
-        return scenes.listed()
-
+    router.add_api_route("/examples", catalogue.examples, methods=["GET"])
+    router.add_api_route("/settings", catalogue.settings, methods=["GET"])
+    router.add_api_route("/scenes", scenes.listed, methods=["GET"])
     router.add_api_route("/check", check, methods=["POST"])
     router.add_api_route("/assumptions", assumptions, methods=["POST"])
     turn = [Depends(Turn())]
@@ -114,21 +109,6 @@ def schemas() -> bytes:
     """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
     resources = [resource.resource for kind in KINDS for resource in (kind, *kind.older)]
     return orjson.dumps({f"{resource.api_version}/{resource.kind}": json_schema(resource) for resource in resources})
-
-
-def _version() -> str:
-    try:
-        return version(NAME)
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        return "unknown"
-
-
-def _page(static: Path) -> Callable[[], Response]:
-    def page() -> Response:
-        index = static / "index.html"
-        return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
-
-    return page
 
 
 _STATUSES: dict[type[Exception], int] = {

@@ -25,8 +25,6 @@ EventOf = Callable[["Playback"], str]
 
 @dataclass(frozen=True)
 class Scene:
-    """An event of a simulated run."""
-
     name: str
     title: str
     description: str
@@ -200,7 +198,6 @@ def _lose_node(playback: Playback) -> str:
 
 
 def listed() -> list[models.SceneOption]:
-    """The scenes as the page has them."""
     return [models.SceneOption(name=s.name, title=s.title, description=s.description) for s in SCENES.values()]
 
 

@@ -11,14 +11,13 @@ from functools import lru_cache
 from app.cli import simulate as simulated
 from app.cli.live import ready
 from app.cli.manifests import Manifest
-from app.cli.offline import direct, holding
+from app.cli.offline import World, direct, holding
 from app.cli.simulate import Cluster
 from app.cli.store import Key, owner
 from app.cli.world import key_of
 from app.kube.base import Json
-from app.settings import Settings
 from app.studio import models
-from app.studio.documents import Unknown, objects, settings
+from app.studio.documents import Unknown, objects, world
 from app.studio.graph import draw, key_in, node_id, places, troubled, yaml_of
 from app.studio.kubelet import Clock, PodPhase, Trouble, is_up, pods_of, since, status, summary
 from app.studio.scenes import Scene, chosen
@@ -67,7 +66,6 @@ class Playback:
         yield from [d for d in self.cluster.objects.values() if d["kind"] in WORKLOADS]
 
     def pods(self, workload: Json) -> list[Json]:
-        """Return the pods of a workload."""
         return [self.cluster.objects[key] for key in map(key_of, pods_of(workload)) if key in self._phases]
 
     def advance(self) -> str:
@@ -167,13 +165,11 @@ def _pods(names: list[str]) -> str:
     return f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
 
 
-def _begin(
-    manifests: Sequence[Manifest], namespace: str, service_settings: Settings, scenes: Sequence[Scene]
-) -> Playback:
+def _begin(manifests: Sequence[Manifest], service: World, scenes: Sequence[Scene]) -> Playback:
     """Return a cluster with the manifests and the objects of an installation, before the first sync."""
-    cluster = holding(manifests, namespace, settings=service_settings)
+    cluster = holding(manifests, service)
     playback = Playback(cluster, scenes)
-    cluster.send = direct(service_settings, playback.clock.now)
+    cluster.send = direct(service.settings, playback.clock.now)
     cluster.controllers = _controllers(playback)
     return playback
 
@@ -239,7 +235,7 @@ def run(playback: Playback, settle: Callable[[Playback], Iterable[str]] = settle
 def simulate(request: models.ScenesRequest) -> models.Simulation:
     """Return every step with its graph and the statuses of the parents."""
     manifests, scenes = objects(request.documents, request.namespace), chosen(request.scenes)
-    playback = _begin(manifests, request.namespace, settings(request.settings), scenes)
+    playback = _begin(manifests, world(request), scenes)
     written = places(manifests, request.namespace)
     steps = [
         models.Step(
@@ -278,16 +274,16 @@ def object_yaml(request: models.ObjectRequest) -> models.Document:
 
 def end(request: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:
     """Return the objects of the documents and the cluster of the last step, which must not be changed."""
-    return _end(tuple(request.documents), request.namespace, settings(request.settings), tuple(scenes))
+    return _end(tuple(request.documents), world(request), tuple(scenes))
 
 
 @lru_cache(maxsize=4)
 def _end(
-    documents: tuple[models.Document, ...], namespace: str, service_settings: Settings, scenes: tuple[Scene, ...]
+    documents: tuple[models.Document, ...], service: World, scenes: tuple[Scene, ...]
 ) -> tuple[Sequence[Manifest], Cluster]:
     """Cached, because the page asks for the values of a graph right after it."""
-    manifests = objects(documents, namespace)
-    playback = _begin(manifests, namespace, service_settings, scenes)
+    manifests = objects(documents, service.namespace)
+    playback = _begin(manifests, service, scenes)
     for _ in run(playback, Playback.finish):
         pass
     return manifests, playback.cluster

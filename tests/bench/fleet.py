@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from app.cli.manifests import parse
-from app.cli.offline import settled
+from app.cli.offline import World, settled
 from app.families import RESOURCES
 from app.kube.base import Json
 from app.kube.resource import CustomResource
@@ -69,7 +69,7 @@ class Fleet:
         """The last response about each custom resource that :data:`ORIGINAL` leads to, by the path of the sync hook."""
         manifests = parse(yaml.safe_dump_all([*self.shared, self.service()]), "bench")
         optional = {child.component for resource in RESOURCES for child in resource.children if child.component}
-        cluster = settled(manifests, self.namespace, tuple(optional))
+        cluster = settled(manifests, World(self.namespace, tuple(optional)))
         found = {}
         for kind, parent in cluster.parents():
             if parent["metadata"]["name"] == ORIGINAL:

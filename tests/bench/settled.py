@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 import yaml
 
+from app.cli import offline
 from app.cli.kinds import find
 from app.cli.manifests import parse
-from app.cli.offline import settled
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
@@ -27,7 +27,7 @@ RECORDED = "d-pod-two-first-gpu"
 def sync_request(documents: list[Json], kind_name: str, name: str) -> tuple[str, bytes]:
     """Return the sync path and body for one of the documents once all of them are settled."""
     manifests = parse(yaml.safe_dump_all(documents), "bench")
-    cluster = settled(manifests, NAMESPACE)
+    cluster = offline.settled(manifests, offline.World(NAMESPACE))
     parent = next(
         d
         for (_, inner), d in cluster.objects.items()

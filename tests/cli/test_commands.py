@@ -144,9 +144,9 @@ def test_a_full_disk_is_one_line() -> None:
 def test_the_demo_names_every_child_in_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
     from app.cli.demo import WIDTH, _show
     from app.cli.files import read
-    from app.cli.offline import settled
+    from app.cli.offline import World, settled
 
-    cluster = settled(read(["examples", "manifests/llmaz-runtimes"]), "demo")
+    cluster = settled(read(["examples", "manifests/llmaz-runtimes"]), World("demo"))
     _show(cluster)
     shown = capsys.readouterr().out
     kinds = {child["kind"] for _, parent in cluster.parents() for child in cluster.children(parent)}

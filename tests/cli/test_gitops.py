@@ -9,7 +9,7 @@ import lupa  # type: ignore[import-untyped]  # it has no types
 import pytest
 
 from app.cli.files import read
-from app.cli.offline import settled
+from app.cli.offline import World, settled
 from app.families import RESOURCES
 from app.kube.base import Json
 from tools import gitops
@@ -73,7 +73,7 @@ EXAMPLES += ["examples/llmaz/service.yaml", "examples/kserve/shared-config.yaml"
 def test_every_kind_is_current_once_it_runs_and_not_before() -> None:
     """All eight kinds set Ready and observedGeneration, and a change makes the object InProgress."""
     files = [str(ROOT / name) for name in [*EXAMPLES, "manifests/llmaz-runtimes"]]
-    cluster = settled(read(files), "default")
+    cluster = settled(read(files), World())
     seen = set()
     for kind, parent in cluster.parents():
         seen.add(kind.resource.kind)

@@ -22,6 +22,7 @@ from app.cli.validate import check
 from app.families import RESOURCES
 from app.kube.base import Json
 from app.settings import Settings
+from tests.changed import changed
 from tests.cli.files import Command
 
 pytestmark = pytest.mark.no_cover
@@ -29,8 +30,9 @@ pytestmark = pytest.mark.no_cover
 Place = tuple[str | int, ...]
 NAMES = [name for kinds in SERVED.values() for name in kinds]
 COMMANDS = (["fit"], *(["convert", "--to", family] for family in FAMILIES))
-REPLACEMENTS: Json = {"null": None, "{}": {}, "[]": [], "a string": "x"}
-BATCH = 100
+REPLACEMENTS: tuple[Any, ...] = (..., None, {}, [], "x")
+"""Values that each field gets; ``...`` removes it."""
+BATCH = 50
 """Number of objects in one cluster. A request has all objects of its namespace, so the time grows with their square."""
 EXPLAINED = 4
 """The number of objects of each kind whose fields are all tried with explain."""
@@ -44,31 +46,18 @@ def places(value: Any, path: Place = ()) -> Iterator[Place]:
         yield from places(item, (*path, key))
 
 
-def mutated(document: Json, place: Place, how: str) -> Json:
-    new = copy.deepcopy(document)
-    *above, last = place
-    holder: Any = new
-    for key in above:
-        holder = holder[key]
-    if how == "absent":
-        del holder[last]
-    else:
-        holder[last] = copy.copy(REPLACEMENTS[how])
-    return new
-
-
 def mutants(kind: str) -> list[Json]:
     """Return the examples of a kind, each with one field changed. Each path is changed once, and names are unique."""
-    found: dict[tuple[Any, ...], Json] = {}
+    found: dict[tuple[Place, int], Json] = {}
     for example in examples():
         for document in (one.document for one in parse(example["text"], example["name"])):
             if document["kind"] != kind or find(document["apiVersion"], kind) is None:
                 continue
             for place in places(document):
                 shape = tuple("*" if isinstance(key, int) else key for key in place)
-                for how in ("absent", *REPLACEMENTS):
-                    if (*shape, how) not in found:
-                        found[*shape, how] = mutated(document, place, how)
+                for number, value in enumerate(REPLACEMENTS):
+                    if (shape, number) not in found:
+                        found[shape, number] = copy.deepcopy(changed(document, place, value))
     for number, document in enumerate(found.values()):
         if isinstance(document.get("metadata"), dict) and "name" in document["metadata"]:
             document["metadata"]["name"] = document["metadata"]["name"] and f"m{number}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.cli.files import read
 from app.cli.manifests import parse
-from app.cli.offline import identity, served, settled
+from app.cli.offline import World, identity, served, settled
 from app.cli.origins import Attributions, neighbourhood, origins
 from app.cli.yaml import dump_all
 from app.settings import Settings
@@ -17,7 +17,7 @@ def test_copies_of_an_object_are_tried_once() -> None:
     """A second team's objects have the sources that they would have alone, without further experiments."""
     size = sum(len(read([str(ROOT / pattern)])) for pattern in PATTERNS)
     teams = parse(dump_all(thousand(2 * size)), "teams.yaml")
-    world = settled([*teams, *read([str(ROOT / SHARED)])], "default", (), SETTINGS)
+    world = settled([*teams, *read([str(ROOT / SHARED)])], World(settings=SETTINGS))
     shared: Attributions = {}
     values = 0
     for number, manifest in enumerate(teams):

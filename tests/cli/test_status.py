@@ -10,6 +10,7 @@ import pytest
 from app.cli.explain import from_cluster
 from app.cli.live import Unreadable
 from app.cli.manifests import ManifestError
+from app.cli.offline import World
 from app.cli.pods import next_command, pod_line
 from app.cli.status import list_rows, table
 from app.cli.world import is_namespaced, plural
@@ -127,7 +128,7 @@ def test_explains_an_object_with_its_events() -> None:
         {**event, "involvedObject": {**own, "uid": "another"}},
         {**event, "involvedObject": own, "type": "Normal"},
     ]
-    found = from_cluster(cluster, ("inferenceservice", "s"), "team")
+    found = from_cluster(cluster, ("inferenceservice", "s"), World("team"))
     assert (found["state"], found["why"]) == ("not ready (R)", ["no GPU"])
     assert found["events"] == ["InferenceService/s Refused: no"]
     assert found["next"] == "kubectl describe inferenceservice.inference.llmkube.dev/s -n team"
@@ -143,7 +144,7 @@ def test_explains_an_object_by_what_it_refers_to_in_other_namespaces() -> None:
     config = held({**head, "kind": kind, "metadata": {"name": "shared"}, "spec": {"template": template}})
     config["metadata"]["namespace"] = "kserve"
     cluster = Held({"llminferenceservices": [asked], "llminferenceserviceconfigs": [config]})
-    values = from_cluster(cluster, ("llminferenceservice", "s"), "team")["values"]
+    values = from_cluster(cluster, ("llminferenceservice", "s"), World("team"))["values"]
     sources = {str(row["value"]): row["source"] for row in values}
     assert sources["engine:7"] == "LLMInferenceServiceConfig/shared spec.template.containers[0].image"
 
@@ -157,7 +158,7 @@ def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json
     others = [held(service(name="t"), conditions=conditions("True"))]
     cluster = Held({"inferenceservices": [asked, *others], "models": [held(model("m"))]})
     row = next(row for row in list_rows(cluster, None) if row.object.endswith("/s"))
-    found = from_cluster(cluster, ("inferenceservice", "s"), "team")
+    found = from_cluster(cluster, ("inferenceservice", "s"), World("team"))
     assert (found["state"], found["why"]) == ("not known to be ready", [row.cause])
     assert cause in row.cause
 
@@ -173,4 +174,4 @@ def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json
 )
 def test_what_is_asked_for_has_to_be_there(names: tuple[str, ...], words: str) -> None:
     with pytest.raises(ManifestError, match=re.escape(words)):
-        from_cluster(Held({"models": []}), names, "team")
+        from_cluster(Held({"models": []}), names, World("team"))

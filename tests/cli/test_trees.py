@@ -24,7 +24,7 @@ def findings(command: Command, *arguments: str) -> tuple[int, set[tuple[str, int
 
 
 def ours(file: Path) -> list[Json]:
-    documents = [one for one in yaml.safe_load_all(file.read_text()) if isinstance(one, dict)]
+    documents = [one for one in yaml.load_all(file.read_text(), yaml.CSafeLoader) if isinstance(one, dict)]
     return [one for one in documents if one["kind"] in SERVED.get(one["apiVersion"].partition("/")[0], ())]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from app.cli.files import read
 from app.cli.kinds import find
-from app.cli.offline import NOW, settled
+from app.cli.offline import NOW, World, settled
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.memo import MEMO, OVERHEAD, Memo, footprint, remembered
@@ -200,7 +200,7 @@ def test_every_input_counts(kind: Kind[Any, Any]) -> None:
         for body in order:
             for number, settings in enumerate(variants):
                 before()
-                found[body, number] = answer_sync(kind, body, settings, NOW)
+                found[body, number] = answer_sync(kind, body, settings, NOW).body
         return found
 
     alone = answers(everything, forget)
@@ -213,15 +213,15 @@ def test_every_input_counts(kind: Kind[Any, Any]) -> None:
 def test_answers_are_the_same_bytes_with_and_without(family: str) -> None:
     """For the shipped examples with all their children."""
     files = [str(f) for f in sorted((ROOT / "examples" / family).glob("*.yaml"))]
-    cluster = settled(read([*files, str(ROOT / "manifests" / "llmaz-runtimes")]), "default")
+    cluster = settled(read([*files, str(ROOT / "manifests" / "llmaz-runtimes")]), World())
     settings = Settings()
     checked = 0
     for document in cluster.objects.values():
         kind = find(document["apiVersion"], document["kind"])
         if kind is not None:
             body = cluster.request(kind, document)
-            answers = [answer_sync(kind, body, settings, NOW) for _ in range(2)]
+            answers = [answer_sync(kind, body, settings, NOW).body for _ in range(2)]
             forget()
-            assert {*answers, answer_sync(kind, body, settings, NOW)} == {answers[0]}
+            assert {*answers, answer_sync(kind, body, settings, NOW).body} == {answers[0]}
             checked += LAST_APPLIED.encode() in body or not kind.resource.children
     assert checked

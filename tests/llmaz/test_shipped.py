@@ -18,7 +18,7 @@ EXAMPLES = ROOT / "examples" / "llmaz"
 
 
 def documents(file: Path) -> list[Json]:
-    return [document for document in yaml.safe_load_all(file.read_text()) if document]
+    return [document for document in yaml.load_all(file.read_text(), yaml.CSafeLoader) if document]
 
 
 ENGINES: dict[str, Json] = {

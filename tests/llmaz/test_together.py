@@ -10,6 +10,7 @@ import yaml
 
 from app.admission import review
 from app.cli.files import read
+from app.cli.offline import World
 from app.cli.validate import check_together
 from app.kube.base import Json
 from app.settings import Settings
@@ -44,7 +45,7 @@ def reviewed(item: Json, old: Json | None = None) -> Json:
         "oldObject": old,
     }
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    answer: Json = orjson.loads(review.answer(SERVICE, encode(body), Settings()))["response"]
+    answer: Json = orjson.loads(review.answer(SERVICE, encode(body), Settings()).body)["response"]
     return answer
 
 
@@ -127,7 +128,7 @@ TOGETHER: dict[str, tuple[list[Json], str]] = {
 def findings(folder: Path, items: list[Json]) -> list[str]:
     file = folder / "all.yaml"
     file.write_text(yaml.safe_dump_all(items))
-    return [finding.text for finding in check_together(read([str(file)]), Settings())]
+    return [finding.text for finding in check_together(read([str(file)]), World())]
 
 
 @pytest.mark.parametrize(("items", "part"), TOGETHER.values(), ids=TOGETHER.keys())

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from app.llmkube import names as llmkube
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.settings import DEFAULT_PORT, Settings, variable_name
 from app.workload.engine import RELEASES
+from tests import kustomize
 from tools import registration
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +36,7 @@ FILES = sorted(
 
 
 def objects(path: Path) -> list[Json]:
-    return list(yaml.safe_load_all(path.read_text()))
+    return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
 
 
 def find(path: str, kind: str, name: str) -> Json:
@@ -330,13 +329,9 @@ def test_kustomizations_name_what_is_there(path: Path) -> None:
     assert {p.resolve() for p in path.parent.glob("*.yaml") if p != path} <= listed
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
 @pytest.mark.parametrize("path", [*sorted(MANIFESTS.glob("overlays/*")), *COMPONENTS], ids=lambda p: p.name)
 def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
-    done = subprocess.run(["kubectl", "kustomize", path], capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
-    built = list(yaml.safe_load_all(done.stdout))
+    built = kustomize.built(path)
     names = [(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in built]
     assert len(names) == len(set(names))
     urls = [
@@ -345,7 +340,6 @@ def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
     assert {url.partition(":")[0] for url in urls} <= ({"http"} if path.name in ("development", "local") else {"https"})
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
 @pytest.mark.parametrize(("overlay", "scheme"), [("development", "http"), ("quickstart", "https")])
 def test_a_components_hook_has_the_scheme_of_the_others(tmp_path: Path, overlay: str, scheme: str) -> None:
     places = {
@@ -355,22 +349,16 @@ def test_a_components_hook_has_the_scheme_of_the_others(tmp_path: Path, overlay:
     below = {key: [os.path.relpath(path, tmp_path) for path in paths] for key, paths in places.items()}
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({**head, **below}))
-    done = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
-    controllers = (o for o in yaml.safe_load_all(done.stdout) if o["kind"] == "CompositeController")
+    controllers = (o for o in kustomize.built(tmp_path) if o["kind"] == "CompositeController")
     hooks = [hook["webhook"]["url"] for o in controllers for hook in o["spec"]["hooks"].values()]
     assert any("/finalize?" in url for url in hooks)
     assert {url.partition(":")[0] for url in hooks} == {scheme}
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed; the e2e tests bring their own")
 @pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
 def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
     """It equals the quickstart without definitions, hooks, webhooks, rights and PriorityClasses of other families."""
-    overlay = MANIFESTS / "overlays" / family
-    done = subprocess.run(["kubectl", "kustomize", overlay], capture_output=True, text=True, check=True)
-    built = list(yaml.safe_load_all(done.stdout))
+    built = kustomize.built(MANIFESTS / "overlays" / family)
     names = {kind: {o["metadata"]["name"] for o in built if o["kind"] == kind} for kind in {o["kind"] for o in built}}
     own = [resource for resource in RESOURCES if resource.family == family]
     assert names["CustomResourceDefinition"] == {crd_name(resource) for resource in own}

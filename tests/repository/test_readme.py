@@ -1,11 +1,9 @@
 """Commands in the README and the docs: each exists and names existing files. CI runs those of the README."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -205,7 +203,9 @@ def test_every_how_to_page_is_two_clicks_from_the_readme() -> None:
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/howto").glob("*.md")), ids=lambda page: page.stem)
-def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path, tmp_path: Path) -> None:
+def test_a_how_to_page_answers_with_manifests_that_are_valid(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Linked examples and manifests in the page are valid with the settings that it names."""
     text = page.read_text()
     assert re.match(r"# How do I .*\?\n", text)
@@ -217,28 +217,20 @@ def test_a_how_to_page_answers_with_manifests_that_are_valid(page: Path, tmp_pat
             manifests.add(tmp_path / f"{number}.yaml")
             (tmp_path / f"{number}.yaml").write_text(manifest)
     if manifests:
-        done = subprocess.run(
-            [sys.executable, "-m", "app.cli", "validate", *sorted(manifests)],
-            cwd=ROOT,
-            env={**os.environ, "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/var/lib/models"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        monkeypatch.setenv("MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS", "/var/lib/models")
+        assert cli.main(["validate", *map(str, sorted(manifests))]) == 0, capsys.readouterr()
 
 
-def test_the_readmes_offline_commands_succeed() -> None:
+def test_the_readmes_offline_commands_succeed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     ours = [c for page, c in ALL if page.name == "README.md" and ".venv/bin/modelhooks" in c]
     ours = [c for c in ours if shlex.split(c)[1] != "studio"]  # runs until it is interrupted: see tests/studio
 
     assert ours
+    monkeypatch.chdir(ROOT)
     for command in ours:
-        words = shlex.split(command)
-        done = subprocess.run(
-            [sys.executable, "-m", "app.cli", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        assert cli.main(shlex.split(command)[1:]) == 0, capsys.readouterr().err
 
 
 def test_the_readmes_table_has_every_kind() -> None:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 def _parents() -> Iterator[Json]:
     for file in sorted((ROOT / "examples").glob("*/*.yaml")):
-        for document in yaml.safe_load_all(file.read_text()):
+        for document in yaml.load_all(file.read_text(), yaml.CSafeLoader):
             if document and find(document["apiVersion"], document["kind"]):
                 yield {**document, "metadata": {"namespace": "team-a", "uid": "1", **document["metadata"]}}
 

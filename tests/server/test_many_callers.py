@@ -57,7 +57,8 @@ def test_accepts_small_chunks_and_a_trailer(service: Service) -> None:
     """The chunks' framing may be as large as the body, and somewhat larger."""
     body = b"{" + b" " * 20_000 + b"}"
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body[:4000]) + b"%x\r\n%s\r\n" % (len(body) - 4000, body[4000:])
-    answer = service.raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\na: b\r\n\r\n")
+    head = HEAD + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = service.raw(head + chunks + b"0\r\na: b\r\n\r\n")
     assert statuses(answer) == [400]  # read to its end, and not a request of Metacontroller
 
 

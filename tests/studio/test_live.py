@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from app.cli.live import Unreadable
 from app.cli.manifests import parse
-from app.cli.offline import settled
+from app.cli.offline import World, settled
 from app.cli.world import is_namespaced
 from app.kube.base import Json
 from app.studio.live import Live
@@ -54,7 +54,7 @@ class Held:
 
 def cluster(text: str = TEXT) -> Held:
     """Return a cluster in which the manifests and their children run."""
-    documents = [*settled(parse(text, "a.yaml"), "team").objects.values()]
+    documents = [*settled(parse(text, "a.yaml"), World("team")).objects.values()]
     for document in documents:
         document["metadata"] |= {"resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
     return Held(documents)

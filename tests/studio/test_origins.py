@@ -6,6 +6,7 @@ import pytest
 
 from app.cli.explain import explain
 from app.cli.manifests import parse
+from app.cli.offline import World
 from tests.studio.conftest import EXAMPLES, Ask
 
 DEPLOYMENT = "Deployment.apps/v1 default/smollm-chat"
@@ -26,7 +27,7 @@ def test_they_are_those_of_explain(ask: Ask, example: str) -> None:
     graph = ask("graph", EXAMPLES[example])
     (parent,) = [n for n in graph["nodes"] if n["role"] == "parent" and n["kind"] not in ("Model", "OpenModel")]
     found = ask("origins", EXAMPLES[example], node=parent["id"])
-    (told,) = [one for one in explain(manifests, "default") if one["object"] == f"{parent['kind']}/{parent['name']}"]
+    (told,) = [one for one in explain(manifests, World()) if one["object"] == f"{parent['kind']}/{parent['name']}"]
     same = {(row["path"], row["source"]) for row in told["values"]}
     ours = {(row["path"], row["origin"]) for row in found}
     assert ours == same

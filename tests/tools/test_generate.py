@@ -1,8 +1,6 @@
 """The generated files: what is in them, that they are up to date, and that kustomize takes them."""
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from app.families import RESOURCES
 from app.hooks.decorator import Decorator, Label
 from app.kube.base import KubeModel
 from app.kube.resource import ChildKind
+from tests import kustomize
 from tests.kube.widget import Part, widget
 from tools import generate, registration
 
@@ -26,7 +25,7 @@ FILES = generate.manifests([widget()], "1.2.3")
 
 
 def read(name: str) -> Any:
-    return yaml.safe_load(FILES[name])
+    return yaml.load(FILES[name], yaml.CSafeLoader)
 
 
 def rules(role: Any) -> set[tuple[str, str, str]]:
@@ -223,26 +222,17 @@ ROUTE = ChildKind("routes.example.dev/v1", "Route", "routes", component="routes"
 GATEWAY = ChildKind("routes.example.dev/v1", "Gateway", "gateways", component="routes")
 
 
-def kustomize(folder: Path) -> list[Any]:
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        pytest.skip("kubectl is not on PATH")
-    done = subprocess.run([kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
-
-
 def test_kustomize_builds_the_base(tree: Path) -> None:
-    kinds = [document["kind"] for document in kustomize(tree / "metacontroller")]
+    kinds = [document["kind"] for document in kustomize.built(tree / "metacontroller")]
     assert kinds.count("CompositeController") == 3
     assert kinds.count("ClusterRole") == 3
-    assert [document["kind"] for document in kustomize(tree / "crds")] == ["CustomResourceDefinition"] * 3
+    assert [document["kind"] for document in kustomize.built(tree / "crds")] == ["CustomResourceDefinition"] * 3
 
 
 def test_a_component_adds_its_kinds_to_the_controllers_that_own_them(tree: Path) -> None:
     controllers = {
         document["metadata"]["name"]: [child["resource"] for child in document["spec"]["childResources"]]
-        for document in kustomize(tree / "overlay")
+        for document in kustomize.built(tree / "overlay")
         if document["kind"] == "CompositeController"
     }
     assert controllers == {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.hooks.kind import finalize_answer
+from app.hooks.kind import answer_finalize
 from app.kube.base import Json
 from tests.hookcalls import NOW
 from tests.kserve.objects import CONFIG_KIND, Cluster, config, customize, service
@@ -92,7 +92,7 @@ def finalize(parent: Json, *services: Json) -> Json:
     group = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for one in services}
     related = {"LLMInferenceService.serving.kserve.io/v1alpha2": group}
     body = {"parent": parent, "children": {}, "related": related, "finalizing": True}
-    found: Json = json.loads(finalize_answer(CONFIG_KIND, json.dumps(body).encode(), NOW).body)
+    found: Json = json.loads(answer_finalize(CONFIG_KIND, json.dumps(body).encode(), NOW).body)
     return found
 
 

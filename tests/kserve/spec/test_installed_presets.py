@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.files import read
-from app.cli.offline import holding
+from app.cli.offline import World, holding
 from app.cli.simulate import Cluster
 from app.cli.world import stored
 from app.kserve.constants import API_VERSION
@@ -37,7 +37,7 @@ def installed(edition: str) -> list[Json]:
 
 def settled(example: Path, settings: Settings, configs: list[Json]) -> Cluster:
     """Return the cluster after the example's objects have settled."""
-    cluster = holding(read([str(example)]), "default", settings=settings)
+    cluster = holding(read([str(example)]), World(settings=settings))
     for config in configs:
         cluster.put(stored(config, "default"))
     cluster.settle()

@@ -90,6 +90,16 @@ PLACES: dict[str, Callable[[str], Json]] = {
 }
 
 
+OF_EACH_STAGE = ("one annotation, 5 times", "printed, but not shown", "600 nested ifs", "a long text")
+"""One text for each stage that refuses: the length, parsing, the steps of rendering, and what it renders to."""
+REFUSED = {
+    f"{name}-{place}": (*COSTLY[name], PLACES[place])
+    for name in COSTLY
+    for place in (PLACES if name in OF_EACH_STAGE else ["an argument"])
+}
+"""Every text in one place, and a text for each stage in every place: all strings are rendered by the same function."""
+
+
 def message(document: Json) -> str:
     return " ".join(map(str, admit(document).errors))
 
@@ -101,8 +111,7 @@ def ready(cluster: Cluster) -> Json:
     return found
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
-@pytest.mark.parametrize(("text", "bound"), COSTLY.values(), ids=list(COSTLY))
+@pytest.mark.parametrize(("text", "bound", "place"), REFUSED.values(), ids=list(REFUSED))
 def test_admission_and_sync_refuse_with_the_same_bound(text: str, bound: str, place: Callable[[str], Json]) -> None:
     """Each field has the same bounds; children of an existing service are kept."""
     document = service(notes=NOTE, **place(text))
@@ -115,8 +124,7 @@ def test_admission_and_sync_refuse_with_the_same_bound(text: str, bound: str, pl
     assert len(json.dumps(cluster.answer["status"])) < 8 * 1024
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
-@pytest.mark.parametrize(("text", "bound"), COSTLY.values(), ids=list(COSTLY))
+@pytest.mark.parametrize(("text", "bound", "place"), REFUSED.values(), ids=list(REFUSED))
 def test_a_config_cannot_do_it_either(text: str, bound: str, place: Callable[[str], Json]) -> None:
     """The bounds also hold for a config that bypassed admission: its services report the error."""
     shared = config(**place(text))
@@ -242,7 +250,7 @@ def test_what_json_does_not_have_in_a_config_is_its_fault(bad: str, place: str) 
             "finalizing": False,
         }
     ).replace('"@@"', bad)
-    answer = json.loads(answer_sync(kind_of(service()), body.encode(), Settings(), NOW))
+    answer = json.loads(answer_sync(kind_of(service()), body.encode(), Settings(), NOW).body)
     reasons = {c["reason"] for c in answer["status"]["conditions"] if c["type"] == "Ready"}
     assert reasons == ({"CombineBaseError"} if place == "spec" else {"Progressing"})
 
@@ -265,7 +273,7 @@ def test_the_largest_service_is_judged() -> None:
     }
 
     def allowed() -> Any:
-        return json.loads(review.answer(kind_of(document), json.dumps(body).encode(), Settings()))["response"][
+        return json.loads(review.answer(kind_of(document), json.dumps(body).encode(), Settings()).body)["response"][
             "allowed"
         ]
 
