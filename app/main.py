@@ -28,11 +28,11 @@ from app.kube.base import Json
 from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS
 from app.server import openapi
 from app.server.body import Load
-from app.server.caller import caller_of
 from app.server.endpoint import Answer, AnsweredT, Handle, HookEndpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
 from app.server.problems import handlers
+from app.server.worker import caller_of
 from app.settings import Settings
 
 if TYPE_CHECKING:

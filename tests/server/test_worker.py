@@ -11,8 +11,7 @@ import pytest
 
 from app.hooks.memo import Memo
 from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS
-from app.server.caller import Caller, Disconnected
-from app.server.worker import Worker
+from app.server.worker import Caller, Disconnected, Worker
 
 LARGE = b" " * (INLINE_BYTES + 1)
 
