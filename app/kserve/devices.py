@@ -6,10 +6,9 @@ The annotations make a ResourceClaimTemplate, and each pod of the model servers 
 import re
 from collections.abc import Iterator
 
-from app.kserve.child import child
-from app.kserve.child import metadata as child_metadata
 from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
-from app.kserve.names import Names, component_labels
+from app.kserve.names import Names, child, component_labels
+from app.kserve.names import metadata as child_metadata
 from app.kube import field
 from app.kube.base import Json
 from app.kube.field import Advice, advice

@@ -6,8 +6,8 @@ Roles (KS-9.3).
 
 import msgspec
 
-from app.kserve.child import child
 from app.kserve.constants import POOL_GROUP, POOL_GROUP_ALPHA
+from app.kserve.names import child
 from app.kube.base import Json
 from app.kube.objects import Observed, ObservedObject
 

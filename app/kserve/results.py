@@ -49,6 +49,15 @@ def by_condition(condition: Condition) -> ConditionState:
     return fails(condition.reason, one_line(condition.message))
 
 
+class PhaseError(Exception):
+    """A phase cannot go on: the condition to blame, and its state."""
+
+    def __init__(self, condition: str, reason: str, message: str, stage: Stage = Stage.SPEC) -> None:
+        super().__init__(message)
+        self.condition = condition
+        self.state = fails(reason, message, stage)
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
     """The workload phase: model servers and their Service."""

@@ -23,11 +23,11 @@ from app.kserve.llminferenceservice.observed import Service
 from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
-from app.kserve.spec.complete import replaced_as_a_whole
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import contradictions, ignored_by_server, unused, with_command
 from app.kserve.spec.render import with_decided_templates
+from app.kserve.spec.route import replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field

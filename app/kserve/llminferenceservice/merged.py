@@ -16,8 +16,8 @@ from app.kserve import kvcache
 from app.kserve.constants import MODEL_VOLUMES, OPEN
 from app.kserve.gatewayapi import HTTPRouteSpec
 from app.kserve.llminferenceservice import types
-from app.kserve.spec.complete import ROUTE
 from app.kserve.spec.effective import Effective
+from app.kserve.spec.route import ROUTE
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type

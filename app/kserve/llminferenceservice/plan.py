@@ -16,10 +16,11 @@ from app.kserve.llminferenceservice.observed import ReconcileContext, Request, S
 from app.kserve.lora import LORA_PATH
 from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
 from app.kserve.references import references
+from app.kserve.results import PhaseError
 from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec.effective import Effective, combine
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
-from app.kserve.workload.plan import MissingAccountError, PodPlan, WorkloadError, workload_plan
+from app.kserve.workload.plan import MissingAccountError, PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
 from app.kube.decode import SPEC
@@ -60,7 +61,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
         context = reconcile_context(service, request, settings)
         effective = effective_spec(context)
         plan = workload_plan(effective.spec, context)
-    except (OperatorConfigError, CombineError, WorkloadError):
+    except (OperatorConfigError, CombineError, PhaseError):
         return []
     rows: list[Origin] = []
     for deployment in plan.deployments:
@@ -158,6 +159,6 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
             workload_plan(effective_spec(context).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
-    except (OperatorConfigError, CombineError, WorkloadError) as error:
+    except (OperatorConfigError, CombineError, PhaseError) as error:
         advices.append(field.advice(SPEC.child("baseRefs") if named else SPEC, str(error)))
     return advices

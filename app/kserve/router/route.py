@@ -1,12 +1,19 @@
-"""The managed HTTPRoute. Source: KS-4.6."""
+"""The managed HTTPRoute, and services that share requests by ``group`` and ``weight``. Source: KS-4.6 and KS-4.10."""
 
-from app.kserve.child import child, metadata
-from app.kserve.constants import COMPONENT_ROUTER, GATEWAY_API, POOL_GROUP, POOL_GROUP_ALPHA, POOL_MIGRATED
-from app.kserve.llminferenceservice.observed import ObservedRoute
-from app.kserve.names import Names, component_labels
-from app.kserve.spec.complete import with_backends
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from app.kserve import constants
+from app.kserve.gatewayapi import ROOT_PATH
+from app.kserve.llminferenceservice.observed import ObservedRoute, Peer, is_stopped
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, MemberBackend, RouterMember
+from app.kserve.names import Names, child, component_labels, metadata
+from app.kserve.results import ConditionState
+from app.kserve.spec.route import replaced_as_a_whole, with_backends
 from app.kube.base import Json
-from app.kube.conditions import find
+from app.kube.conditions import find, is_true
 
 _MIGRATED = "v1"
 
@@ -16,11 +23,11 @@ def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> J
 
     ``group``: API group of the managed pool (:func:`pool_group`), ``None`` where the route has no managed pool.
     """
-    migrated = {POOL_MIGRATED: _MIGRATED} if group == POOL_GROUP else None
-    labels = component_labels(names.service, COMPONENT_ROUTER)
+    migrated = {constants.POOL_MIGRATED: _MIGRATED} if group == constants.POOL_GROUP else None
+    labels = component_labels(names.service, constants.COMPONENT_ROUTER)
     if group is not None:
         spec = with_backends(spec, names.pool, {"group": group})
-    return child(GATEWAY_API, "HTTPRoute", metadata(names.route, namespace, labels, migrated), spec=spec)
+    return child(constants.GATEWAY_API, "HTTPRoute", metadata(names.route, namespace, labels, migrated), spec=spec)
 
 
 def pool_group(observed: ObservedRoute | None) -> str:
@@ -33,10 +40,13 @@ def pool_group(observed: ObservedRoute | None) -> str:
     rules = observed.spec.rules if observed is not None else None
     backends = [backend for rule in rules or () for backend in rule.backend_refs or ()]
     groups = {backend.group for backend in backends if backend.kind == "InferencePool"}
-    if observed is None or POOL_GROUP_ALPHA not in groups or observed.annotations.get(POOL_MIGRATED) == _MIGRATED:
-        return POOL_GROUP
+    if observed is None or constants.POOL_GROUP_ALPHA not in groups:
+        return constants.POOL_GROUP
     supported = _is_supported(observed)
-    return POOL_GROUP if supported is False or (POOL_GROUP in groups and supported) else POOL_GROUP_ALPHA
+    is_migrated = observed.annotations.get(constants.POOL_MIGRATED) == _MIGRATED
+    if is_migrated or supported is False or (constants.POOL_GROUP in groups and supported):
+        return constants.POOL_GROUP
+    return constants.POOL_GROUP_ALPHA
 
 
 def _is_supported(route: ObservedRoute) -> bool | None:
@@ -46,3 +56,91 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     if resolved is None:
         return None
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
+
+
+# Services that share requests.
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The services of one group, as one of them sees it."""
+
+    name: str
+    members: list[RouterMember]
+    """By name, that one included."""
+    divergent: Sequence[str]
+    """Names of those that serve other models, and so get none of its requests."""
+
+    @property
+    def degraded(self) -> ConditionState | None:
+        """``GroupDegraded``; ``None`` if all services of the group serve the same models."""
+        if not self.divergent:
+            return None
+        names = ", ".join(self.divergent)
+        message = f"{names}: other models are served there, so no requests are sent to it"
+        return ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message)
+
+
+def group_of(
+    service: RouterMember, group: str, models: frozenset[str], peers: Iterable[Peer], observed: ObservedRoute | None
+) -> Group:
+    """Return the group of a service that serves ``models``.
+
+    A peer joins when its workloads and its router are ready, and stays while either is: a rollout makes the former
+    false for a while, a change of its route the latter. A stopped peer stays with weight 0.
+    """
+    rules = observed.spec.rules if observed is not None else None
+    present = {backend.name for rule in rules or () for backend in rule.backend_refs or ()}
+    members, divergent = [service], []
+    for peer in peers:
+        name, route = peer.metadata.name, peer.spec.router.route
+        if name == service.name or route.group != group or peer.metadata.deletion_timestamp:
+            continue
+        backend = _backend(peer)
+        conditions, stopped = peer.status.conditions, is_stopped(peer.metadata)
+        holds = [is_true(conditions, type_) for type_ in (LLMCondition.WORKLOADS_READY, LLMCondition.ROUTER_READY)]
+        if peer.models != models:
+            divergent.append(name)
+        elif stopped or all(holds) or (any(holds) and backend.name in present):
+            members.append(RouterMember(name, 0 if stopped else route.weight or 0, stopped, backend))
+    return Group(group, sorted(members, key=lambda member: member.name), sorted(divergent))
+
+
+def pool_backend(name: str) -> MemberBackend:
+    return MemberBackend(name, "InferencePool", constants.POOL_GROUP, constants.PUBLIC_PORT)
+
+
+def service_backend(name: str) -> MemberBackend:
+    return MemberBackend(name, "Service", port=constants.PUBLIC_PORT)
+
+
+def _backend(peer: Peer) -> MemberBackend:
+    names, scheduler = Names(peer.metadata.name), peer.spec.router.scheduler
+    if scheduler is None:
+        return service_backend(names.workload_service)
+    return pool_backend(scheduler.pool.ref.name or names.pool)
+
+
+def shared(route: Json, prefix: str, prefixes: Sequence[str], members: Sequence[RouterMember]) -> Json:
+    """Return the route whose rules send requests to all members; ``own``: names of the service's own backends.
+
+    Members are reached by their pools, also where a rule has the workload Service. Rules below ``prefix``, the
+    service's own path, are for it alone.
+    """
+    rules = [_shared_rule(rule, prefix, prefixes, members) for rule in route.get("rules") or ()]
+    return replaced_as_a_whole({**route, "rules": rules}) if rules else route
+
+
+def _shared_rule(rule: Json, prefix: str, prefixes: Sequence[str], members: Sequence[RouterMember]) -> Json:
+    backends = rule.get("backendRefs") or []
+    mine = next((backend for backend in backends if backend.get("name") in prefixes), None)
+    paths = [str((match.get("path") or ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
+    if mine is None or any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
+        return rule
+    port = mine.get("port", constants.PUBLIC_PORT)
+    spread = [
+        {**msgspec.structs.asdict(member.backend_ref), "port": port, "weight": member.weight}
+        for member in members
+        if member.backend_ref is not None
+    ]
+    return {**rule, "backendRefs": [*spread, *(b for b in backends if b.get("name") not in prefixes)]}

@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
-from app.kserve.child import child, metadata
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SchedulerSpec
-from app.kserve.names import Names, component_labels
+from app.kserve.names import Names, child, component_labels, metadata
 from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.presets.parts import GRPC_PORT
 from app.kserve.workload import plan as workload
 from app.kserve.workload.artifacts import Attachment, attach_files
 from app.kserve.workload.children import deployment
-from app.kserve.workload.inherited import replicas, selector, with_account
+from app.kserve.workload.topology import replicas, selector, with_account
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container

@@ -1,18 +1,21 @@
-"""Conditions from the statuses of the pool, the gateways and the routes. Source: KS-4.7 and KS-6.2.
+"""Conditions from the statuses of the pool, the gateways and the routes, and ``status.router``.
+
+Source: KS-4.7, KS-6.2 and KS-6.5.
 
 A desired object that is not observed yet counts as not ready.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from app.hooks.protocol import get
-from app.kserve.constants import COMPONENT_WORKLOAD, GATEWAY_GROUP, OBJECTIVE_HEADER, ROLE_BOTH, ROLE_DECODE
+from app.kserve import constants
+from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.observed import ObservedParentReference, ObservedPool, ObservedRoute, ParentsStatus
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import workload_labels
-from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, PhaseError, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
-from app.kserve.router.view import RouterError, RouterView
+from app.kserve.router.view import RouterView
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedDeployment
 from app.workload.cause import Cause, Stage
@@ -30,10 +33,11 @@ INSTALL_OBJECTIVES = (
     "and the component inference-objectives"
 )
 _NO_EFFECT = "criticality has no effect"
+_GATEWAY = constants.GATEWAY_GROUP
 
 
 def pool_state(view: RouterView) -> ConditionState | None:
-    """Of the managed pool or the user's own; ``None`` without a scheduler. Raises :class:`RouterError`."""
+    """Of the managed pool or the user's own; ``None`` without a scheduler. Raises :class:`PhaseError`."""
     scheduler = view.spec.scheduler
     if scheduler is None:
         return None
@@ -45,7 +49,7 @@ def pool_state(view: RouterView) -> ConditionState | None:
         pool = get(view.related.pools, view.spec.pool_ref, view.namespace)
         if pool is None:
             text = f"InferencePool {view.namespace}/{view.spec.pool_ref} does not exist"
-            raise RouterError(LLMCondition.INFERENCE_POOL_READY, LLMReason.INFERENCE_POOL_FETCH_ERROR, text)
+            raise PhaseError(LLMCondition.INFERENCE_POOL_READY, LLMReason.INFERENCE_POOL_FETCH_ERROR, text)
         return _judged_pool(pool)
     name = view.names.pool
     if scheduler.template is None or view.spec.pool_spec is None:
@@ -72,8 +76,9 @@ def criticality_state(view: RouterView) -> ConditionState | None:
     missed = unnamed(view.managed_route, view.objectives) if view.managed_route is not None else []
     if missed:
         text = (
-            f"HTTPRoute {view.names.route} does not set {OBJECTIVE_HEADER} to {', '.join(o.name for o in missed)}: its "
-            "rules set that header already, or the route is full; clients have to send the header"
+            f"HTTPRoute {view.names.route} does not set {constants.OBJECTIVE_HEADER} to "
+            f"{', '.join(objective.name for objective in missed)}: its rules set that header already, or the route is "
+            "full; clients have to send the header"
         )
         return fails(LLMReason.NOT_ROUTED, text)
     return CONDITION_TRUE
@@ -93,8 +98,8 @@ def stranger_causes(view: RouterView) -> list[Cause]:
     pool = get(view.related.pools, view.spec.pool_ref, view.namespace) if view.spec.pool_ref else None
     if pool is None:
         return []
-    role = ROLE_DECODE if view.spec.prefill is not None else ROLE_BOTH
-    labels = {**workload_labels(view.names.service, COMPONENT_WORKLOAD, role), **(view.spec.labels or {})}
+    role = constants.ROLE_DECODE if view.spec.prefill is not None else constants.ROLE_BOTH
+    labels = {**workload_labels(view.names.service, constants.COMPONENT_WORKLOAD, role), **(view.spec.labels or {})}
     selector = pool.spec.selector.match_labels or {}
     missing = [f"{key}={selector[key]}" for key in sorted(selector) if labels.get(key) != selector[key]]
     if not missing:
@@ -105,7 +110,7 @@ def stranger_causes(view: RouterView) -> list[Cause]:
 
 
 def gateways_state(view: RouterView) -> ConditionState | None:
-    """Of the Gateways that the user names, with the parents of their routes. Raises :class:`RouterError`."""
+    """Of the Gateways that the user names, with the parents of their routes. Raises :class:`PhaseError`."""
     references = view.gateway_refs
     if not references:
         return None
@@ -116,7 +121,7 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     missing = [reference for reference, gateway in gateways if gateway is None]
     if missing:
         text = f"{view.gateway_text(missing)} does not exist"
-        raise RouterError(LLMCondition.GATEWAYS_READY, LLMReason.GATEWAY_FETCH_ERROR, text)
+        raise PhaseError(LLMCondition.GATEWAYS_READY, LLMReason.GATEWAY_FETCH_ERROR, text)
     waiting = [
         ref for ref, gateway in gateways if gateway is not None and not is_true(gateway.status.conditions, "Programmed")
     ]
@@ -215,7 +220,7 @@ def is_pool_ready(pool: ObservedPool) -> bool:
 def _identity(reference: ObservedParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:
     return (
         reference.name,
-        reference.group if reference.group is not None else GATEWAY_GROUP,
+        reference.group if reference.group is not None else _GATEWAY,
         reference.kind if reference.kind is not None else "Gateway",
         reference.namespace if reference.namespace is not None else namespace,
         reference.section_name or "",
@@ -230,3 +235,55 @@ def _holds(conditions: Iterable[Condition] | None, type_: str, generation: int |
         return False
     observed = condition.observed_generation or 0
     return observed <= 0 or observed >= (generation or 0)
+
+
+# ``status.router`` (KS-6.5).
+
+
+def router_parts(view: RouterView) -> types.Router | None:
+    """Build ``status.router``; ``None`` without a route that is attached to a Gateway."""
+    attached: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for route, parent in _parents(view):
+        namespace = view.namespace if parent.namespace is None else parent.namespace
+        listeners, routes = attached.setdefault((namespace, parent.name), ([], []))
+        if parent.section_name and parent.section_name not in listeners:
+            listeners.append(parent.section_name)
+        if route not in routes:
+            routes.append(route)
+    if not attached:
+        return None
+    gateways = [
+        types.RouterGateway(
+            _GATEWAY,
+            "Gateway",
+            name,
+            namespace,
+            listeners=listeners,
+            http_routes=[types.ObjectIdentity(_GATEWAY, "HTTPRoute", route, view.namespace) for route in routes],
+        )
+        for (namespace, name), (listeners, routes) in attached.items()
+    ]
+    return types.Router(gateways, _scheduler(view), _group(view))
+
+
+def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
+    """Yield each route of the service with each of its parents."""
+    if view.children.routes is None:
+        return
+    if view.managed_spec is not None:
+        yield from ((view.names.route, parent) for parent in view.managed_spec.parent_refs or ())
+    for route in view.referenced_routes():
+        yield from ((route.metadata.name, parent) for parent in route.spec.parent_refs or ())
+
+
+def _scheduler(view: RouterView) -> types.RouterScheduler | None:
+    if view.spec.scheduler is None:
+        return None
+    pool = types.ObjectIdentity(constants.POOL_GROUP, "InferencePool", view.pool)
+    return types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))
+
+
+def _group(view: RouterView) -> types.RouterGroup | None:
+    if view.group is None:
+        return None
+    return types.RouterGroup(view.group.name, view.group.members)

@@ -9,17 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from app.hooks.kept import keep_child
-from app.hooks.protocol import get
+from app.hooks.protocol import get, sorted_values
 from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ServedModel, ServiceAddress
 from app.kserve.names import Names
-from app.kserve.results import CONDITION_TRUE, RouterResult, fails
+from app.kserve.results import CONDITION_TRUE, PhaseError, RouterResult, fails
 from app.kserve.router import scheduler, status
 from app.kserve.router.objectives import inference_objective
-from app.kserve.router.parts import router_parts
-from app.kserve.router.urls import MODEL_ROUTING, URLError, choose, discover
-from app.kserve.router.view import RouterError, RouterView, check_references
+from app.kserve.router.urls import MODEL_ROUTING, choose, discover
+from app.kserve.router.view import RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import picker_config
 from app.kserve.workload.children import accounts, current, outlived
@@ -42,44 +41,34 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext) -> RouterResu
         _prioritize(view, result)
         _expose(view, result)
         _judge(view, result)
-        result.parts = router_parts(view)
-    except RouterError as error:
+        result.parts = status.router_parts(view)
+    except PhaseError as error:
         result.failed = True
         result.states[error.condition] = error.state
-        result.children += kept_children(context, result.children)
+        result.children += _kept_children(context, result.children)
     return result
 
 
 # Keeping.
 
 
-def kept_children(context: ReconcileContext, created: Iterable[Json] = ()) -> list[Json]:
+Groups = tuple[Mapping[str, ObservedObject] | None, ...]
+
+
+def _kept_children(context: ReconcileContext, created: Iterable[Json]) -> list[Json]:
     """The observed children of the router as they are, except those of ``created``."""
     present = {(child["apiVersion"], child["kind"], child["metadata"]["name"]) for child in created}
+    children = context.children
+    routing = (children.services, children.pools, children.routes)
+    accounts = (children.service_accounts, children.roles, children.role_bindings)
+    groups: Groups = (children.deployments, *routing, *accounts, children.objectives)
     return [
         keep_child(child)
-        for child in _observed(context)
-        if (child.api_version, child.kind, child.metadata.name) not in present
+        for group in groups
+        for child in sorted_values(group)
+        if _is_router_child(child, context.names)
+        and (child.api_version, child.kind, child.metadata.name) not in present
     ]
-
-
-def _observed(context: ReconcileContext) -> Iterable[ObservedObject]:
-    children = context.children
-    groups: tuple[Mapping[str, ObservedObject] | None, ...] = (
-        children.deployments,
-        children.services,
-        children.pools,
-        children.routes,
-        children.service_accounts,
-        children.roles,
-        children.role_bindings,
-        children.objectives,
-    )
-    for group in groups:
-        for key in sorted(group or ()):
-            child = (group or {})[key]
-            if _is_router_child(child, context.names):
-                yield child
 
 
 def _is_router_child(child: ObservedObject, names: Names) -> bool:
@@ -147,7 +136,7 @@ def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
     account = plan.account.account
     if account and not plan.account.managed and view.context.account(account) is None:
         text = f"ServiceAccount {view.namespace}/{account}, which the scheduler's template names, does not exist"
-        raise RouterError(LLMCondition.SCHEDULER_WORKLOAD_READY, LLMReason.SCHEDULER_RECONCILE_ERROR, text)
+        raise PhaseError(LLMCondition.SCHEDULER_WORKLOAD_READY, LLMReason.SCHEDULER_RECONCILE_ERROR, text)
 
 
 def _prioritize(view: RouterView, result: RouterResult) -> None:
@@ -168,10 +157,7 @@ def _expose(view: RouterView, result: RouterResult) -> None:
         specs = [view.undivided_spec, *specs]
     if view.related.gateways is None:  # the URLs are what they were
         return
-    try:
-        addresses = {address.url: address for spec in specs for address in discover(spec, view.context)}
-    except URLError as error:
-        raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, str(error)) from None
+    addresses = {address.url: address for spec in specs for address in discover(spec, view.context)}
     if not addresses:
         _within(view, result)
         return

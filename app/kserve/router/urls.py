@@ -14,7 +14,8 @@ from app.kserve.llminferenceservice.observed import (
     ReconcileContext,
     RouteRule,
 )
-from app.kserve.llminferenceservice.types import ObjectIdentity, ServiceAddress
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ObjectIdentity, ServiceAddress
+from app.kserve.results import PhaseError
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
 
@@ -32,8 +33,11 @@ MAX_ADDRESSES = 16
 """Addresses that a Gateway may have."""
 
 
-class URLError(Exception):
+class URLError(PhaseError):
     """The URLs of a route cannot be determined; the message names the Gateway."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, message)
 
 
 def discover(route: ObservedRouteSpec, context: ReconcileContext) -> list[ServiceAddress]:

@@ -14,23 +14,12 @@ from app.kserve.llminferenceservice.observed import (
     ObservedRouteSpec,
     ReconcileContext,
 )
-from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
-from app.kserve.results import ConditionState, fails
-from app.kserve.router.group import Group, Member, group_of, pool_backend, service_backend, shared
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, RouterMember
+from app.kserve.results import ConditionState, PhaseError
 from app.kserve.router.objectives import Objective, objectives, with_objectives
-from app.kserve.router.route import http_route, pool_group
+from app.kserve.router.route import Group, group_of, http_route, pool_backend, pool_group, service_backend, shared
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
-from app.workload.cause import Stage
-
-
-class RouterError(Exception):
-    """A step failed: what that means for one condition."""
-
-    def __init__(self, condition: str, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.condition = condition
-        self.state = fails(reason, message, Stage.SPEC)
 
 
 class RouterView:
@@ -85,7 +74,7 @@ class RouterView:
         service = service_backend(self.names.workload_service)
         backend = service if self.spec.scheduler is None else pool_backend(self.pool)
         return group_of(
-            Member(self.names.service, route.weight, backend),
+            RouterMember(self.names.service, route.weight, backend_ref=backend),
             route.group,
             frozenset((self.spec.model.name or self.names.service, *self.adapters)),
             sorted_values(self.related.peers),
@@ -94,7 +83,7 @@ class RouterView:
 
     @cached_property
     def managed_spec(self) -> ObservedRouteSpec | None:
-        """The managed route's spec in the form in which observed ones are judged. Raises :class:`RouterError`."""
+        """The managed route's spec in the form in which observed ones are judged. Raises :class:`PhaseError`."""
         return None if self.managed_route is None else self._as_observed(self.managed_route["spec"])
 
     @property
@@ -107,7 +96,7 @@ class RouterView:
             return msgspec.convert(spec, ObservedRouteSpec, strict=False)
         except msgspec.ValidationError as error:
             text = f"HTTPRoute {self.names.route} cannot be created: {error}"
-            raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
+            raise PhaseError(LLMCondition.HTTP_ROUTES_READY, LLMReason.HTTP_ROUTE_RECONCILE_ERROR, text) from None
 
     def referenced_routes(self) -> list[ObservedRoute]:
         routes = (get(self.related.routes, name, self.namespace) for name in self.route_refs)
@@ -151,7 +140,7 @@ class RouterView:
 
 
 def check_references(view: RouterView, states: dict[str, ConditionState | None]) -> None:
-    """Clears each condition whose references exist. Raises :class:`RouterError` at the first kind that lacks some.
+    """Clears each condition whose references exist. Raises :class:`PhaseError` at the first kind that lacks some.
 
     Without the Gateway API there is nothing to look up; the conditions say so later.
     """
@@ -162,7 +151,7 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
     missing = [name for name in view.route_refs if get(view.related.routes, name, view.namespace) is None]
     if missing and view.related.routes is not None:  # those of a preset are not asked for, and nothing waits for them
         text = ", ".join(f"HTTPRoute {view.namespace}/{name}" for name in missing)
-        raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.REFS_INVALID, f"{text} does not exist")
+        raise PhaseError(LLMCondition.HTTP_ROUTES_READY, LLMReason.REFS_INVALID, f"{text} does not exist")
     states[LLMCondition.HTTP_ROUTES_READY] = None
     managed = view.managed_spec
     if managed is not None:
@@ -170,7 +159,7 @@ def check_references(view: RouterView, states: dict[str, ConditionState | None])
     for route in view.referenced_routes():
         if not route.spec.parent_refs:
             text = f"HTTPRoute {view.namespace}/{route.metadata.name} has no parentRefs, so no Gateway serves it"
-            raise RouterError(LLMCondition.HTTP_ROUTES_READY, LLMReason.REFS_INVALID, text)
+            raise PhaseError(LLMCondition.HTTP_ROUTES_READY, LLMReason.REFS_INVALID, text)
         _require_gateways(view, route.spec.parent_refs, LLMCondition.HTTP_ROUTES_READY)
 
 
@@ -179,4 +168,4 @@ def _require_gateways(view: RouterView, references: Iterable[ObservedParentRefer
         return
     missing = [reference for reference in references if view.context.gateway(reference) is None]
     if missing:
-        raise RouterError(condition, LLMReason.REFS_INVALID, f"{view.gateway_text(missing)} does not exist")
+        raise PhaseError(condition, LLMReason.REFS_INVALID, f"{view.gateway_text(missing)} does not exist")

@@ -12,17 +12,17 @@ import orjson
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
-from app.kserve.constants import PIN_PREFIX
+from app.kserve.constants import MODEL_SERVERS, PIN_PREFIX
 from app.kserve.devices import with_claims
 from app.kserve.kvcache import with_tiers
 from app.kserve.llminferenceservice import types
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import AppliedConfig, ConfigSource
 from app.kserve.llminferenceserviceconfig.types import ConfigModelSpec
-from app.kserve.spec import complete, presets
+from app.kserve.names import workload_selector
+from app.kserve.spec import presets, route
 from app.kserve.spec.find import choose_presets, find_config, layer, pins_of, with_scheduler_config
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigError, keyed, source_of
-from app.kserve.spec.modelrouting import routed_by_model
 from app.kserve.spec.parallelism import with_parallelism
 from app.kserve.spec.presets.edition import ROUTE
 from app.kserve.spec.render import rendered
@@ -33,6 +33,8 @@ from app.kube.base import Json, with_types
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, merge, replaced
 from app.limits import MAX_COMBINED_BYTES
+
+_PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 # The type: what goes into children is plain JSON, rendered already.
 
@@ -128,7 +130,7 @@ def merge_layers(context: ReconcileContext) -> Merged:
     merged: Json = {}
     for part in layers:
         merged = merge(merged, part.spec, SERVICE, directives=part.directives)
-    merged = complete.completed(merged, context.metadata.name)
+    merged = _completed(merged, context.metadata.name)
     data = ServiceData(context.metadata, merged, context.operator)
     return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
 
@@ -137,12 +139,12 @@ def combine(context: ReconcileContext) -> Effective:
     """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
     merged, names, claims_devices = merge_layers(context), context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
-    document = complete.routed(document, names)
-    document = routed_by_model(document, merged.layers[-1].spec, context)
-    if (route := find(document, complete.ROUTE)) is not None:
-        document = replaced(document, complete.ROUTE, complete.replaced_as_a_whole(route))
+    document = route.routed(document, names)
+    document = route.routed_by_model(document, merged.layers[-1].spec, context)
+    if (managed := find(document, route.ROUTE)) is not None:
+        document = replaced(document, route.ROUTE, route.replaced_as_a_whole(managed))
     document = with_scheduler_config(document, context)
-    untraced = complete.without_certificates(document, names.certificates)
+    untraced = _without_certificates(document, names.certificates)
     untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not claims_devices))
     if claims_devices:
         untraced = with_claims(untraced, names)
@@ -201,6 +203,32 @@ def _named(service_layer: Layer, bases: Sequence[Layer], service: str) -> Layer:
     return replace(service_layer, spec={**service_layer.spec, "model": {**model, "name": name}})
 
 
+def _completed(merged: Json, service: str) -> Json:
+    """A pool without a selector selects the service's own pods (KS-2.1 step 6)."""
+    pool = find(merged, ("router", "scheduler", "pool", "spec"))
+    if pool is None or find(pool, ("selector", "matchLabels")):
+        return merged
+    return replaced(
+        merged, ("router", "scheduler", "pool", "spec", "selector"), {"matchLabels": workload_selector(service)}
+    )
+
+
+def _without_certificates(document: Json, secret: str) -> Json:
+    """Pods that start without the certificates that KServe's own operator would make (KS-9.3)."""
+    for path in _PODS:
+        volumes = find(document, (*path, "volumes"))
+        if volumes and any((volume.get("secret") or {}).get("secretName") == secret for volume in volumes):
+            document = replaced(document, (*path, "volumes"), [_optional(volume, secret) for volume in volumes])
+    return document
+
+
+def _optional(volume: Json, secret: str) -> Json:
+    source = volume.get("secret")
+    if not isinstance(source, dict) or source.get("secretName") != secret or "optional" in source:
+        return volume
+    return {**volume, "secret": {**source, "optional": True}}
+
+
 def _typed(document: Json) -> EffectiveSpec:
     try:
         spec = EffectiveSpec.model_validate(document)
@@ -208,7 +236,7 @@ def _typed(document: Json) -> EffectiveSpec:
         _, errors = decode_document(document, EffectiveSpec)
         raise CombineError(*map(str, errors)) from None
     errors = []
-    for value, path in (*spec.templates(), (spec.route_spec, SPEC.child(*complete.ROUTE))):
+    for value, path in (*spec.templates(), (spec.route_spec, SPEC.child(*route.ROUTE))):
         if value is not None and not sendable.is_sendable(value):
             errors += sendable.check(value, path)
     if errors:

@@ -11,7 +11,7 @@ from typing import Any
 from app.kserve.constants import GATEWAY_GROUP, MODEL_SERVERS
 from app.kserve.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
-from app.kserve.spec.complete import ROUTE
+from app.kserve.spec.route import ROUTE
 from app.kube.base import Json
 from app.kube.merge import MergeRules, find, replaced
 from app.kube.modelfields import known_fields

@@ -8,10 +8,9 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get
-from app.kserve.child import child, metadata
 from app.kserve.constants import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.names import component_labels
+from app.kserve.names import child, component_labels, metadata
 from app.kube.base import Json
 from app.kube.names import ANNOTATIONS_MAX
 from app.workload.cause import Cause, Stage

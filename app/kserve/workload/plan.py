@@ -11,30 +11,21 @@ from app.kserve import constants, lora, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
+from app.kserve.results import PhaseError
 from app.kserve.sources import Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
-from app.kserve.workload.inherited import Labels, laid_over, propagated, replicas, selector, with_account
-from app.kserve.workload.topology import Side, topology
+from app.kserve.workload.topology import Labels, Side, laid_over, propagated, replicas, selector, topology, with_account
 from app.kube.base import Json
 from app.kube.objects import ObservedTemplate, ObservedTemplateMeta
 from app.kube.podspec import each_name_once, with_container
-from app.workload.cause import Cause
+from app.workload.cause import Cause, Stage
 
 _OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
-class WorkloadError(Exception):
-    """The workloads cannot be made; ``condition`` is the one to blame."""
-
-    def __init__(self, condition: str, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.condition = condition
-        self.reason = reason
-
-
-class MissingAccountError(WorkloadError):
+class MissingAccountError(PhaseError):
     """A pod names a ServiceAccount that does not exist."""
 
 
@@ -105,11 +96,11 @@ class WorkloadPlan:
 
 
 def workload_plan(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadPlan:
-    """The model servers of a service that is not stopped. Raises :class:`WorkloadError`."""
+    """The model servers of a service that is not stopped. Raises :class:`PhaseError`."""
     try:
         return _Planner(spec, context).plan()
     except artifacts.ArtifactError as error:
-        raise WorkloadError(*_blamed(spec), str(error)) from None
+        raise PhaseError(*_blamed(spec), str(error), Stage.MODEL) from None
 
 
 def _blamed(spec: EffectiveSpec) -> tuple[str, str]:
@@ -153,7 +144,7 @@ class _Planner:
             name = _named_account(workload)
             if name and name not in ours and self._context.account(name) is None:
                 text = f"ServiceAccount {name} does not exist in namespace {self._context.metadata.namespace}"
-                raise MissingAccountError(*_blamed(self._spec), text)
+                raise MissingAccountError(*_blamed(self._spec), text, Stage.MODEL)
 
     def _accounts(self) -> list[AccountPlan]:
         """Only those of the topology at hand (KS-3.5)."""

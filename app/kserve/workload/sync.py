@@ -8,11 +8,11 @@ from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_O
 from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
-from app.kserve.results import ConditionState, WorkloadResult, fails
+from app.kserve.results import ConditionState, PhaseError, WorkloadResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.cabundle import ca_bundle_causes, ca_bundle_children
 from app.kserve.workload.children import accounts, current, deployment, leader_worker_set, outlived, workload_service
-from app.kserve.workload.plan import WorkloadError, WorkloadPlan, workload_plan
+from app.kserve.workload.plan import WorkloadPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans, scaling_state
 from app.kserve.workload.status import deployment_state, leader_worker_set_state
 from app.kube.base import Json
@@ -26,9 +26,8 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadRe
     """Return the model servers of a service that is not stopped, and their conditions."""
     try:
         plan = workload_plan(spec, context)
-    except WorkloadError as error:
-        state = fails(error.reason, str(error), Stage.MODEL)
-        return WorkloadResult([], {error.condition: state}, failed=True)
+    except PhaseError as error:
+        return WorkloadResult([], {error.condition: error.state}, failed=True)
     scaled = scaling_plans(spec, context.names)
     return WorkloadResult(
         [*_workload_children(spec, plan, context), *(c for one_ in scaled for c in scaling_children(one_, context))],

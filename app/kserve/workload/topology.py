@@ -1,17 +1,25 @@
-"""Which workloads a service has. Source: KS-1.3 and KS-3.12.
+"""Which workloads a service has, and what they inherit from it and from the observed objects.
 
 Three fields decide: ``worker`` makes the main workload a LeaderWorkerSet, ``prefill`` adds a second workload, and
-``prefill.worker`` makes that one a LeaderWorkerSet.
+``prefill.worker`` makes that one a LeaderWorkerSet (KS-1.3, KS-3.12).
+
+Object metadata, pod labels and the selector are three maps (KS-3.4, KS-9.1). The selector has the base keys only, with
+the values that the pods have (KS-3.3).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.kserve.constants import COMPONENT_WORKLOAD, ROLE_BOTH, ROLE_DECODE, ROLE_PREFILL
-from app.kserve.llminferenceservice.types import WorkloadSpec
+from app.hooks.kept import kept_replicas
+from app.kserve.constants import COMPONENT_WORKLOAD, MODEL_ROUTING, ROLE_BOTH, ROLE_DECODE, ROLE_PREFILL
+from app.kserve.llminferenceservice.types import ScalingSpec, WorkloadSpec
 from app.kserve.names import Names
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.inherited import Labels, for_children, laid_over, still_there
+from app.kube.base import Json
+from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
+from app.workload.parts import account_in_place
+
+Labels = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +55,69 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
     former = laid_over(spec.annotations, spec.prefill.annotations)
     prefill = Side(spec.prefill, names.prefill, names.multi_node_prefill, ROLE_PREFILL, spec.labels or {}, former)
     return [main, prefill]
+
+
+# Labels and annotations.
+
+
+def propagated(values: Mapping[str, str] | None, prefixes: tuple[str, ...]) -> Labels:
+    """Return the labels or annotations of a service that go to its children, by their prefixes."""
+    return {key: value for key, value in (values or {}).items() if key.startswith(prefixes)}
+
+
+def laid_over(*maps: Mapping[str, str] | None) -> Labels:
+    """All the maps, later ones first."""
+    return {key: value for values in maps for key, value in (values or {}).items()}
+
+
+def for_children(annotations: Mapping[str, str] | None) -> Labels:
+    """The annotations of a spec without the one that is about its route."""
+    return {key: value for key, value in (annotations or {}).items() if key != MODEL_ROUTING}
+
+
+def still_there(former: Mapping[str, str], running: Mapping[str, str] | None) -> Labels:
+    """Labels that earlier releases wrote on pods and running pods have; without them they would restart."""
+    return {key: value for key, value in former.items() if (running or {}).get(key) == value}
+
+
+def selector(base: Mapping[str, str], pods: Mapping[str, str]) -> Labels:
+    """The selector of a workload whose pods carry ``pods``."""
+    return {key: pods[key] for key in base}
+
+
+# From the object in place: replicas that somebody else may set, an account that cannot be taken away.
+
+
+def replicas(
+    desired: int | None,
+    observed: ObservedDeployment | ObservedLeaderWorkerSet | None,
+    scaling: ScalingSpec | None = None,
+) -> int | None:
+    """Return ``spec.replicas`` to send: the user's number, else the observed one; None leaves the field out.
+
+    A number that was sent once and is no longer set must be sent as observed: left out, it would be deleted, and the
+    API server would default it to 1 (KS-9.1). With ``scaling`` a new or stopped workload starts with the minimum.
+    """
+    if desired is not None:
+        return desired
+    if scaling is not None and (observed is None or observed.spec.replicas == 0):
+        return fewest(scaling)
+    return kept_replicas(observed)
+
+
+def fewest(scaling: ScalingSpec) -> int:
+    """Return the minimum number of replicas of the autoscaler."""
+    return scaling.min_replicas or 1
+
+
+def with_account(pod: Json, observed: ObservedDeployment | None, account: str) -> Json:
+    """The pod of a Deployment, naming an account where it names none and the observed one has ours.
+
+    ``kept``: the managed account where accounts are not declared. One of that name was made by another operator, or by
+    us before, is not taken away, and holds the rights that the pods need.
+    """
+    running = observed.spec.template.spec.service_account_name if observed is not None else ""
+    if pod.get("serviceAccountName") or running in ("", account):
+        return pod
+    name = account_in_place(observed, running)
+    return {**pod, "serviceAccountName": name} if name else pod

@@ -23,7 +23,7 @@ CERTIFICATES_MOUNT: Json = {"name": _CERTIFICATES, "mountPath": CERTIFICATES_PAT
 
 
 def certificates_volume() -> Json:
-    """Build the volume of KServe's certificates, where they exist (:func:`app.kserve.spec.complete`)."""
+    """Build the volume of KServe's certificates, where they exist (:mod:`app.kserve.spec.effective`)."""
     return {
         "name": _CERTIFICATES,
         "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},

@@ -1,7 +1,8 @@
-"""Routing by a header with the model's name, as presets of KServe from v0.19 on have it. Source: KS-2.10.
+"""The managed route of a merged spec: its parents, its backends, and routing by the model's name.
 
-Their gateways write ``publishers/<namespace>/models/<model>`` into the header. Annotations of a service and of its
-Gateways turn rules for it on and off.
+Presets of KServe from v0.19 on route by a header with the model's name, into which their gateways write
+``publishers/<namespace>/models/<model>``; annotations of a service and of its Gateways turn these rules on and off
+(KS-2.10). Nothing is written in place: documents share parts with presets.
 """
 
 from __future__ import annotations
@@ -10,15 +11,72 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.hooks.protocol import get
-from app.kserve.constants import MODEL_ROUTING
+from app.hooks.sendable import is_sendable, merge_key
+from app.kserve.constants import GATEWAY_GROUP, MODEL_ROUTING
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.lora import adapter_names
+from app.kserve.names import Names
 from app.kserve.references import references
-from app.kserve.spec.complete import ROUTE
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 
+ROUTE = ("router", "route", "http", "spec")
+"""Path of the managed HTTPRoute's spec."""
 _RULES = (*ROUTE, "rules")
+
+
+def routed(document: Json, names: Names) -> Json:
+    """The managed route's parents and backends as the rest of the spec wants them (KS-2.1 steps 9 to 11)."""
+    route = find(document, ROUTE)
+    if route is None:
+        return document
+    refs = find(document, ("router", "gateway", "refs"))
+    if refs:
+        route = {**route, "parentRefs": [_parent(ref) for ref in refs]}
+    if find(document, ("router", "scheduler")) is None:
+        service = {"group": "", "kind": "Service", "name": names.workload_service}
+        route = with_backends(route, names.pool, service)
+    elif pool := find(document, ("router", "scheduler", "pool", "ref", "name")):
+        route = with_backends(route, names.pool, {"name": pool})
+    return replaced(document, ROUTE, route)
+
+
+def _parent(ref: Json) -> Json:
+    parent = {"group": GATEWAY_GROUP, "kind": "Gateway", "name": ref.get("name", "")}
+    return parent | {key: ref[key] for key in ("namespace", "sectionName") if ref.get(key)}
+
+
+def with_backends(route: Json, pool: str, replacement: Json) -> Json:
+    """``route`` with other backends wherever it has the default pool."""
+
+    def backend(ref: Json) -> Json:
+        default = ref.get("kind") == "InferencePool" and ref.get("name") == pool
+        return {**ref, **replacement} if default else ref
+
+    rules = [
+        {**rule, "backendRefs": [backend(ref) for ref in rule["backendRefs"]]} if rule.get("backendRefs") else rule
+        for rule in route.get("rules") or ()
+    ]
+    return {**route, "rules": rules} if rules else route
+
+
+def replaced_as_a_whole(route: Json) -> Json:
+    """The route with one rule's name left out, if Metacontroller would lose items of lists in its rules otherwise.
+
+    It merges rules by name if all have one, and then the lists in them, such as matches by path. One rule without a
+    name makes it replace the rules as they are (MC-3.2).
+    """
+    rules: list[Json] = route.get("rules") or []
+    if not rules or merge_key(rules) is None:
+        return route
+    clash = next((rule for rule in rules if not is_sendable(rule)), None)
+    if clash is None:
+        return route
+    nameless = {key: value for key, value in clash.items() if key != "name"}
+    return {**route, "rules": [nameless if rule is clash else rule for rule in rules]}
+
+
+# Routing by model.
 
 
 def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Json:
