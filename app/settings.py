@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from app import images
 
@@ -46,10 +46,6 @@ def _not_a_service_link(value: object) -> object:
     return value
 
 
-def _stripped(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
-
-
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
     for path in paths:
         if not path.startswith("/"):
@@ -73,7 +69,7 @@ AllowList = Annotated[tuple[str, ...] | None, BeforeValidator(_split)]
 Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
 NamespacedName = Annotated[str, AfterValidator(_namespaced)]
 Labels = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_labels)]
-Trimmed = Annotated[str, BeforeValidator(_stripped)]
+Trimmed = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 class Settings(BaseModel):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from app.hooks.sendable import MERGE_KEYS
+from app.hooks import sendable
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 
@@ -94,10 +94,7 @@ def _merge_list(observed: list[Json], record: list[Json], desired: list[Json] | 
 def merge_key(*lists: Sequence[object]) -> str | None:
     """The first known key that every element of every list has, or None when the lists are replaced."""
     elements = [element for each in lists for element in each]
-    maps = [element for element in elements if isinstance(element, dict)]
-    if not elements or len(maps) < len(elements):
-        return None
-    return next((key for key in MERGE_KEYS if all(key in element for element in maps)), None)
+    return sendable.merge_key(elements) if elements else None
 
 
 def _keyed(elements: list[Json], key: str) -> Json:

@@ -1,6 +1,6 @@
 """The manifests of ``examples/``, as the package has them, and the objects of a cluster that they refer to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -27,18 +27,13 @@ def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
     Objects that the manifests describe themselves are left out, and so are those of families without a manifest.
     """
     described = {(manifest.kind, manifest.name) for manifest in manifests}
-    readable = _readable(manifests)
+    kinds = {find(manifest.api_version, manifest.kind) for manifest in manifests}
+    readable = {key for kind in kinds if kind is not None for key in related_keys(kind)}
     return [
         manifest
         for manifest in _installed()
         if (manifest.kind, manifest.name) not in described and f"{manifest.kind}.{manifest.api_version}" in readable
     ]
-
-
-def _readable(manifests: Iterable[Manifest]) -> set[str]:
-    """Return the kinds of related objects that the hooks of manifests may read."""
-    kinds = {find(manifest.api_version, manifest.kind) for manifest in manifests}
-    return {key for kind in kinds if kind is not None for key in related_keys(kind)}
 
 
 @cache

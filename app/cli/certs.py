@@ -54,10 +54,10 @@ def command(
 ) -> int:
     domain = Settings().cluster_domain if cluster_domain is None else cluster_domain
     names = [*authority.service_names(service, namespace, domain), *san]
-    secret = trust.SecretName(namespace, secret_name)
+    secret = trust.ObjectName("v1", "Secret", secret_name, namespace)
     if through_api:
         try:
-            client = _client(kube_api, kube_ca_file, kube_token_file)
+            client = Client(kube_api, _text(kube_ca_file), _text(kube_token_file)) if kube_api else Client.in_cluster()
             return apply(client, secret, names, datetime.now(UTC))
         except ApiError as error:
             print(f"modelhooks certs: {error}", file=sys.stderr)
@@ -70,7 +70,7 @@ def command(
     return 0
 
 
-def apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: datetime) -> int:
+def apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: datetime) -> int:
     """Bring the Secret and everything that has to trust it to the certificates of now.
 
     Another run may be faster to write the Secret: then its CA is the one to trust, and all starts again. A Job may run
@@ -86,7 +86,7 @@ def apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: d
     return _apply(client, secret, names, now)
 
 
-def _apply(client: Client, secret: trust.SecretName, names: Sequence[str], now: datetime) -> int:
+def _apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: datetime) -> int:
     """Write the trust before the certificate that needs it: a new CA is known everywhere when it is first seen."""
     held = client.get(secret.path)
     if held is None:
@@ -115,10 +115,6 @@ def keep_in_directory(directory: Path, names: Sequence[str], now: datetime) -> i
             files[key].touch(mode=0o600 if key.endswith(".key") else 0o644)
             files[key].write_text(text)
     return 0
-
-
-def _client(api: str | None, ca_file: Path | None, token_file: Path | None) -> Client:
-    return Client(api, _text(ca_file), _text(token_file)) if api else Client.in_cluster()
 
 
 def _text(file: Path | None) -> str:

@@ -14,15 +14,8 @@ from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.origin import item_key
 
-
-class _Absent:
-    """Stands for a value that is not there; ``None`` is a value."""
-
-    def __repr__(self) -> str:
-        return "absent"
-
-
-ABSENT = _Absent()
+ABSENT = object()
+"""Stands for a value that is not there; ``None`` is a value."""
 
 
 @dataclass(frozen=True)

@@ -153,17 +153,14 @@ def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
     return Effect.SCALE if _template(kind) and "spec.replicas" in paths else Effect.NONE
 
 
-# Manifests.
-
-
 def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:
     """The children before and after ``new`` replaces ``old``, and ``settings`` those of the world."""
     first, second, namespace = world.settings, settings, world.namespace
     _refuse_invalid([*old, *new] if first == second else old, first)
     if first != second:
         _refuse_invalid(new, second)
-    for manifests in (old, new):
-        _refuse_several(manifests, namespace)
+    if any(len(split(manifests, namespace).sets) > 1 for manifests in (old, new)):
+        raise NotComparable("the same object is described in several ways; compare one folder at a time")
     old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
     cluster = settled(old, world)
     before = _children(cluster)
@@ -181,13 +178,6 @@ def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
-
-
-def _refuse_several(manifests: list[Manifest], namespace: str) -> None:
-    """Two objects of one name are of two clusters, of which one has to be chosen."""
-    result = split(manifests, namespace).sets
-    if len(result) > 1:
-        raise NotComparable("the same object is described in several ways; compare one folder at a time")
 
 
 def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
@@ -214,9 +204,6 @@ def _children(cluster: Cluster) -> Children:
     return {key_of(c): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
 
 
-# Recorded answers.
-
-
 def _recorded(path: str, namespace: str) -> Children | None:
     file = Path(path)
     if file.suffix != ".json" or not file.is_file():
@@ -232,9 +219,6 @@ def _recorded(path: str, namespace: str) -> Children | None:
         return {key_of(child, namespace): child for answer in answers for child in answer["children"]}
     except (KeyError, TypeError, AttributeError):
         raise NotComparable(f"{path}: a child without apiVersion, kind or name") from None
-
-
-# Output.
 
 
 def _text(result: list[ChildDifference]) -> str:

@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from shutil import get_terminal_size
 
 import click
@@ -176,9 +176,9 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
         "state": _state(shown, live=live),
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
-        "children": [_child(child, present, head["namespace"]) for child in _desired(kind, parent, final)],
+        "children": [_child(child, present, head["namespace"]) for child in final.ask(kind, parent)["children"]],
         "fit": _fit(kind, parent, clusters),
-        "values": [_row(origin) for origin in _values(kind, parent, clusters)],
+        "values": [asdict(origin) for origin in _values(kind, parent, clusters)],
     }
 
 
@@ -237,11 +237,6 @@ def _why(conditions: list[Json]) -> list[str]:
 # Children and values.
 
 
-def _desired(kind: AnyKind, parent: Json, cluster: Cluster) -> list[Json]:
-    children: list[Json] = cluster.ask(kind, parent)["children"]
-    return children
-
-
 def _child(child: Json, present: Cluster, namespace: str) -> Json:
     return {
         "kind": child["kind"],
@@ -260,10 +255,6 @@ def _values(kind: AnyKind, parent: Json, clusters: _Clusters) -> list[Origin]:
     resource, _ = kind.decode(request.parent)
     sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
     return [Origin(o.path, o.value, sources[o.path]) if o.path in sources and o.source in VAGUE else o for o in result]
-
-
-def _row(origin: Origin) -> Json:
-    return {"path": origin.path, "value": origin.value, "source": origin.source}
 
 
 # Output.

@@ -101,9 +101,6 @@ def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = 
                 reading.pass_over(file, NOT_AN_OBJECT)
 
 
-# What is left out.
-
-
 def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Counter[str]) -> Iterator[Path]:
     """A file of the command line, unless a walk of its directory would take it for a part of something else.
 

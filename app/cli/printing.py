@@ -19,16 +19,12 @@ _PLURALS = {"kustomize patch": "kustomize patches"}
 def escaped(text: str) -> str:
     """Return the string as one printable line; other characters are escaped as in JSON."""
     line = _WORKFLOW_COMMAND.sub(lambda match: f"{match[1] or ''}{_escape(match[0][-1])}", text)
-    return line if line.isprintable() else "".join(map(_printable, line))
+    return line if line.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in line)
 
 
 def is_plain(text: str) -> bool:
     """Report whether :func:`escaped` changes no line."""
     return text.replace("\n", "").isprintable() and not any(map(_WORKFLOW_COMMAND.search, text.split("\n")))
-
-
-def _printable(char: str) -> str:
-    return char if char.isprintable() else _escape(char)
 
 
 def _escape(char: str) -> str:

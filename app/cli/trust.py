@@ -29,38 +29,31 @@ SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
 @dataclass(frozen=True, slots=True)
-class SecretName:
-    namespace: str
-    name: str
-
-    @property
-    def path(self) -> str:
-        return f"/api/v1/namespaces/{self.namespace}/secrets/{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class TrustingObject:
-    """An object that has to have the CA."""
+class ObjectName:
+    """The Secret that holds the certificates, or an object that has to have the CA."""
 
     api_version: str
     kind: str
     name: str
+    namespace: str = ""
 
     @property
     def path(self) -> str:
-        return f"/apis/{self.api_version}/{self.kind.lower()}s/{self.name}"
+        root = "/apis" if "/" in self.api_version else "/api"
+        scope = f"/namespaces/{self.namespace}" if self.namespace else ""
+        return f"{root}/{self.api_version}{scope}/{self.kind.lower()}s/{self.name}"
 
 
-def trusting_objects() -> list[TrustingObject]:
+def trusting_objects() -> list[ObjectName]:
     """Return those of our own manifests; DecoratorControllers exist only if their component is installed."""
     from app.families import DECORATORS, RESOURCES
 
     definitions = [crd_name(resource) for resource in RESOURCES if resource.older]
     return [
-        TrustingObject(ADMISSION_API, "ValidatingWebhookConfiguration", NAME),
-        *(TrustingObject(CRD_API, "CustomResourceDefinition", name) for name in definitions),
-        *(TrustingObject(METACONTROLLER_API, "CompositeController", controller_name(item)) for item in RESOURCES),
-        *(TrustingObject(METACONTROLLER_API, "DecoratorController", item.component) for item in DECORATORS),
+        ObjectName(ADMISSION_API, "ValidatingWebhookConfiguration", NAME),
+        *(ObjectName(CRD_API, "CustomResourceDefinition", name) for name in definitions),
+        *(ObjectName(METACONTROLLER_API, "CompositeController", controller_name(item)) for item in RESOURCES),
+        *(ObjectName(METACONTROLLER_API, "DecoratorController", item.component) for item in DECORATORS),
     ]
 
 
@@ -87,7 +80,7 @@ def bundle_of(secret: Json) -> Bundle | None:
     return bundle_from_texts({key: _decoded(data[key]) for key in SECRET_KEYS if key in data})
 
 
-def secret(name: SecretName, bundle: Bundle) -> Json:
+def secret(name: ObjectName, bundle: Bundle) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -123,6 +123,12 @@ class RelatedRule(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     label_selector: Json | None = None
 
 
+def named(api_version: str, resource: str, *names: str, namespace: str = "") -> list[RelatedRule]:
+    """Return the rule for objects by their names; none if all are empty, because a rule without names selects all."""
+    distinct = tuple(dict.fromkeys(filter(None, names)))
+    return [RelatedRule(api_version, resource, namespace, distinct)] if distinct else []
+
+
 class Kept(dict[str, Any]):
     """A child of an answer as it was last applied, independent of the parent's present spec."""
 

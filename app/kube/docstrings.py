@@ -10,17 +10,13 @@ from itertools import pairwise
 
 def documented(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
     """Yield the name of each documented assignment with its docstring, without indentation."""
-    for statement, text in pairwise(statements):
-        target = _target(statement)
-        if target and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-            yield target, str(text.value.value)
-
-
-def _target(statement: ast.stmt) -> str:
-    match statement:
-        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-    return ""
+    for pair in pairwise(statements):
+        match pair:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=text)),
+            ):
+                yield name, str(text)
 
 
 def described_fields(model: type) -> dict[str, str]:

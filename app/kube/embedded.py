@@ -5,7 +5,7 @@ required field is an error, and an unknown field is a warning with the nearest n
 the rules beyond types.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cache
 
 from app.kube import field, quantity
@@ -24,7 +24,7 @@ def members(type_name: str) -> Members:
 
 
 class TypeCheck:
-    """The errors and warnings of one or more values. Paths of scalars are built only for errors."""
+    """The errors and warnings of one or more values."""
 
     __slots__ = ("errors", "warnings")
 
@@ -47,37 +47,27 @@ class TypeCheck:
             if declared is None:
                 self._unknown(key, item, members(type_name).fields, path)
             elif item is not None and not (type(item) is str and declared.type == "string" and not declared.container):
-                self._field(item, declared, key, path)
+                self._field(item, declared, path.child(key))
         if "image" in type_ and type_["image"].type == "string":
             self.warnings += image_warnings(value.get("image"), path.child("image"))
         for key in members(type_name).required:
             if value.get(key) is None and key not in optional and not self.full:
                 self.errors.append(field.required(path.child(key)))
 
-    def _field(self, item: object, declared: EmbeddedField, key: str, path: field.Path) -> None:
-        if not declared.container and declared.type in _SCALARS:
-            self._scalar(item, declared.type, path, key)
-            return
-        field_path = path.child(key)
+    def _field(self, item: object, declared: EmbeddedField, path: field.Path) -> None:
         if declared.container == "[]":
-            self._list(item, declared.type, field_path)
+            self._list(item, declared.type, path)
         elif declared.container == "{}":
-            self._map(item, declared.type, field_path)
-        elif declared.type == "any":
-            if type(item) is not dict:
-                self._wrong_type(item, "object", field_path)
+            self._map(item, declared.type, path)
         else:
-            self.check(item, declared.type, field_path)
+            self._value(item, declared.type, path)
 
     def _list(self, items: object, type_name: str, path: field.Path) -> None:
         if not isinstance(items, list):
             self._wrong_type(items, "array", path, _NO_MEMBERS if type_name in _PLAIN else members(type_name))
-        elif type_name in _SCALARS:
-            for position, item in enumerate(items):
-                self._scalar(item, type_name, path, position)
-        else:
-            for position, item in enumerate(items):
-                self.check(item, type_name, path.index(position))
+            return
+        for item_path, item in path.each(items):
+            self._value(item, type_name, item_path)
 
     def _map(self, items: object, type_name: str, path: field.Path) -> None:
         """Maps of Kubernetes' own types have scalar values only."""
@@ -86,18 +76,18 @@ class TypeCheck:
             return
         for key, item in items.items():
             if item is not None:
-                self._scalar(item, type_name, path.key(key), None)
+                self._value(item, type_name, path.key(key))
 
-    def _scalar(self, value: object, kind: str, path: field.Path, at: str | int | None) -> None:
-        """``at`` is the field or position below ``path``, ``None`` for ``path`` itself."""
-        fault = _SCALARS[kind](value)
-        if not fault or self.full:
-            return
-        value_path = path if at is None else path.index(at) if isinstance(at, int) else path.child(at)
-        if fault in _JSON_TYPES:
-            self._wrong_type(value, fault, value_path)
-        else:
-            self.errors.append(field.invalid(value_path, value, fault))
+    def _value(self, value: object, type_name: str, path: field.Path) -> None:
+        if type_name == "any":
+            if type(value) is not dict:
+                self._wrong_type(value, "object", path)
+        elif type_name not in _SCALARS:
+            self.check(value, type_name, path)
+        elif (fault := _SCALARS[type_name](value)) in _JSON_TYPES:
+            self._wrong_type(value, fault, path)
+        elif fault and not self.full:
+            self.errors.append(field.invalid(path, value, fault))
 
     def _wrong_type(self, value: object, wanted: str, path: field.Path, inner: Members = _NO_MEMBERS) -> None:
         if not self.full:
@@ -149,17 +139,13 @@ def _quantity(value: object) -> str:
     return ""
 
 
-def _int_or_string(value: object) -> str:
-    return "" if type(value) is str else _integer(value, 32)
-
-
-_SCALARS = {
+_SCALARS: dict[str, Callable[[object], str]] = {
     "string": lambda value: "" if type(value) is str else "string",
     "boolean": lambda value: "" if type(value) is bool else "boolean",
     "int32": lambda value: _integer(value, 32),
     "int64": lambda value: _integer(value, 64),
     "quantity": _quantity,
-    "int-or-string": _int_or_string,
+    "int-or-string": lambda value: "" if type(value) is str else _integer(value, 32),
 }
 """Checks that return the required JSON type, another problem, or an empty string."""
 _PLAIN = frozenset({*_SCALARS, "any"})

@@ -147,14 +147,10 @@ def unknown_fields(
             yield embedded.unknown_field(path.member(key), _hint(key, model, path, above))
             continue
         shape = shapes[key][1]
-        if shape.model is None or item is None or not _fits(item, shape):
+        if shape.model is None or not isinstance(item, list if shape.container == "list" else dict):
             continue
         for where, part in _items(item, shape, path.child(key)):
             yield from unknown_fields(part, shape.model, where, (*above, model))
-
-
-def _fits(item: object, shape: FieldType) -> bool:
-    return isinstance(item, list) if shape.container == "list" else isinstance(item, dict)
 
 
 def _hint(key: str, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...]) -> str:

@@ -41,13 +41,13 @@ def structural_schema(resource: CustomResource) -> Schema:
 
 def spec_schema(resource: CustomResource) -> Schema:
     raw = resource.spec.model_json_schema(by_alias=True, mode="validation")
-    return _Rewriter(raw.get("$defs", {}), defaults=True).root(raw, "spec")
+    return _Rewriter(raw.get("$defs", {}), defaults=True).part(raw, "spec")
 
 
 def status_schema(resource: CustomResource) -> Schema:
     """Return the schema of ``status``: no defaults, conditions as a map by type, always ``observedGeneration``."""
     raw = msgspec.json.schema(resource.status)
-    schema = _Rewriter(raw.get("$defs", {}), defaults=False).root(raw, "status")
+    schema = _Rewriter(raw.get("$defs", {}), defaults=False).part(raw, "status")
     schema.pop("required", None)  # a status grows as things happen; the parts of it may still demand their fields
     properties = schema.setdefault("properties", {})
     if "conditions" in properties:
@@ -82,11 +82,6 @@ class _Rewriter:
         self._defaults = defaults
         self._open: list[str] = []
 
-    def root(self, raw: Schema, path: str) -> Schema:
-        schema = self._node(raw, path)
-        schema.pop("description", None)  # a class's docstring speaks to programmers
-        return schema
-
     def _node(self, raw: Schema, path: str) -> Schema:
         if "$ref" in raw:
             return self._reference(raw, path)
@@ -105,7 +100,7 @@ class _Rewriter:
         if raw.get("uniqueItems"):
             node["x-kubernetes-list-type"] = "set"
         if "items" in raw:
-            node["items"] = self._part(raw["items"], f"{path}[]")
+            node["items"] = self.part(raw["items"], f"{path}[]")
         self._members(raw, node, path)
         return _ordered(node)
 
@@ -143,7 +138,7 @@ class _Rewriter:
             return
         values = raw.get("additionalProperties", True)
         if isinstance(values, dict) and values:
-            node["additionalProperties"] = self._part(values, f"{path}{{}}")
+            node["additionalProperties"] = self.part(values, f"{path}{{}}")
         elif _is_open(raw, node):
             node["x-kubernetes-preserve-unknown-fields"] = True
 
@@ -153,8 +148,8 @@ class _Rewriter:
             raise SchemaError(f"{path}: describe the field, in a docstring below it or by description=...")
         return node
 
-    def _part(self, raw: Schema, path: str) -> Schema:
-        """Return an item or a map's value, without a description: its field has one."""
+    def part(self, raw: Schema, path: str) -> Schema:
+        """Return a node without its description: that of an item is its field's, and a class's is for programmers."""
         node = self._node(raw, path)
         node.pop("description", None)
         return node

@@ -258,9 +258,6 @@ def scaled(document: Json) -> Key | None:
     return outer, f"{document['metadata'].get('namespace', '')}/{target['name']}"
 
 
-# References of pods.
-
-
 def _references(spec: Json) -> Iterator[tuple[str, str, str, bool]]:
     """Yield kind, name, label and ``optional`` of the objects that the pods of a workload mount or read."""
     groups = spec.get("leaderWorkerTemplate") or {}

@@ -97,9 +97,6 @@ def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}, "status": {}}
 
 
-# One pod.
-
-
 def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
     """A pod's status in a phase; ``trouble`` is what holds it there. ``ends`` is True for a Job's pod."""
     held = trouble if trouble is not None and trouble.phase == phase else None
@@ -118,19 +115,16 @@ def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *,
         _condition("ContainersReady", ready, clock, why),
         _condition("Ready", ready, clock, why),
     ]
+    word = "Pending" if phase < PodPhase.RUNNING else "Succeeded" if ends and phase is PodPhase.READY else "Running"
     broken = ends and held is not None and bool(held.exit_code)
     fields: Json = {
-        "phase": "Failed" if broken else _phase_word(phase, ends=ends),
+        "phase": "Failed" if broken else word,
         "conditions": conditions,
         "containerStatuses": [_container(container, main, phase, held, clock, ends=ends) for container in main],
     }
     if init:
         fields["initContainerStatuses"] = [_init(container, init, phase, held, clock) for container in init]
     return fields
-
-
-def _phase_word(phase: PodPhase, *, ends: bool) -> str:
-    return "Pending" if phase < PodPhase.RUNNING else "Succeeded" if ends and phase is PodPhase.READY else "Running"
 
 
 def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: str = "") -> Json:
@@ -200,9 +194,6 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
         "state": state,
         "lastState": {},
     }
-
-
-# Workloads.
 
 
 def is_up(pod: Json) -> bool:

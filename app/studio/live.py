@@ -27,7 +27,7 @@ from app.studio import models
 from app.studio.check import check
 from app.studio.compare import comparison_fields, edits
 from app.studio.documents import Unknown
-from app.studio.graph import Places, draw, key_in, node_id
+from app.studio.graph import draw, key_in, node_id
 
 _READY: Mapping[str, models.Ready] = {"True": "True", "False": "False"}
 _ACTIONS: Mapping[str, models.Action] = {"ADDED": "added", "MODIFIED": "modified", "DELETED": "deleted"}
@@ -69,10 +69,12 @@ class Live:
         kind = _resource(resource)
         document = self._find(kind, namespace, name)
         cluster = self._simulated_cluster(kind, document, namespace)
-        drawn = draw(cluster, _written(document), document, partial(_looked_for, cluster, namespace))
+        manifest = _manifest(document)
+        places = {key_of(document): (manifest.name, 1)}
+        drawn = draw(cluster, places, document, partial(_looked_for, cluster, namespace))
         keys = [key_in(node.id) for node in drawn.nodes if node.role == "related"]
         related = [_manifest(cluster.objects[key]) for key in keys if key in cluster.objects]
-        return models.LiveGraph(nodes=drawn.nodes, edges=drawn.edges, manifest=_manifest(document), related=related)
+        return models.LiveGraph(nodes=drawn.nodes, edges=drawn.edges, manifest=manifest, related=related)
 
     async def events(self) -> AsyncIterator[models.LiveEvent]:
         """Yield the served objects of the cluster, then every change of them and of their children."""
@@ -179,11 +181,6 @@ def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
     kind, _, api_version = outer.partition(".")
     visible = inner.startswith(f"{namespace}/") or "/" not in inner
     return visible and (find(api_version, kind) is not None or bool(cluster.objects.of_kind(outer)))
-
-
-def _written(document: Json) -> Places:
-    """Return the place of an object in its document of the editor."""
-    return {key_of(document): (_manifest(document).name, 1)}
 
 
 def _manifest(document: Json) -> models.Document:

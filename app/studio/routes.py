@@ -33,6 +33,11 @@ NOT_BUILT = "The page is not built: run `make studio`, then load this again. The
 
 def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
     """Return the application, to be wrapped in :class:`app.studio.guard.Guard`; ``live`` is a cluster."""
+
+    def page() -> Response:
+        index = static / "index.html"
+        return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
+
     app = FastAPI(
         title=f"{NAME} studio",
         version=version(),
@@ -44,7 +49,7 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
     app.include_router(_offline(documents, live), prefix="/api")
     if live is not None:
         app.include_router(live.router(), prefix="/api/live")
-    app.add_api_route("/", _page(static), include_in_schema=False)
+    app.add_api_route("/", page, include_in_schema=False)
     app.mount("/", StaticFiles(directory=static, check_dir=False))
     for problem, status in _STATUSES.items():
         app.add_exception_handler(problem, _in_words(status))
@@ -104,14 +109,6 @@ def schemas() -> bytes:
     """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
     resources = [resource.resource for kind in KINDS for resource in (kind, *kind.older)]
     return orjson.dumps({f"{resource.api_version}/{resource.kind}": json_schema(resource) for resource in resources})
-
-
-def _page(static: Path) -> Callable[[], Response]:
-    def page() -> Response:
-        index = static / "index.html"
-        return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
-
-    return page
 
 
 _STATUSES: dict[type[Exception], int] = {

@@ -17,7 +17,7 @@ from app.cli.kubeapi import ApiError, Client, ConflictError
 from tests.hookcalls import NOW
 
 NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")
-SECRET = trust.SecretName("modelhooks-system", "modelhooks-tls")
+SECRET = trust.ObjectName("v1", "Secret", "modelhooks-tls", "modelhooks-system")
 ADMISSION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/modelhooks"
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/llminferenceservices.serving.kserve.io"
 CONTROLLER = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/llmkube-models"

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, objects_of, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, named, objects_of, specs
 from app.kube.base import Json
 from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
 from app.kube.stored import Decoder
@@ -52,9 +52,8 @@ def template_inputs(_playground: Playground, request: Request, _settings: Settin
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     spec, metadata = playground.spec, playground.metadata
-    claimed = tuple(dict.fromkeys(model.name for model in spec.claims.models or () if model.name))
-    rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
-    if spec.backend:
-        rules.append(RelatedRule(INFERENCE_API, "backendruntimes", names=(spec.backend,)))
-    rules.append(RelatedRule(INFERENCE_API, "services", namespace=metadata.namespace, names=(metadata.name,)))
-    return rules
+    return [
+        *named(MODEL_API, "openmodels", *(model.name for model in spec.claims.models or ())),
+        *named(INFERENCE_API, "backendruntimes", spec.backend),
+        *named(INFERENCE_API, "services", metadata.name, namespace=metadata.namespace),
+    ]

@@ -1,14 +1,10 @@
 """GPUs of a service's pods: their number, resource and nodes, and why they cannot be requested (LK-3.4, LK-3.4.1)."""
 
-import re
-
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import GPUSharing, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.settings import Settings, variable_name
 from app.workload.parts import GPURequest
-
-MIG_PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb")
 
 _WHOLE_GPUS = GPUSharing()
 
@@ -22,10 +18,6 @@ def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings
 
 def sharing(spec: InferenceServiceSpec) -> GPUSharing:
     return spec.requests.gpu_sharing or _WHOLE_GPUS
-
-
-def toleration_key(model: ModelSpec, request: GPURequest) -> str:
-    return model.gpu.toleration_key or request.resource
 
 
 def pool_selector(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> dict[str, str]:
