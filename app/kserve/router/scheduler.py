@@ -104,7 +104,7 @@ def with_tokenizer(
         if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
     source = workload.model_artifact(spec, context)
-    access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), source)
+    access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), (source,))
     access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
     extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
     return attach_files(pod, source, context.operator, extra), picker
