@@ -7,7 +7,7 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, child, component_labels, metadata
 from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.spec.presets.parts import GRPC_PORT
+from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
 from app.kserve.workload import plan as workload
 from app.kserve.workload.artifacts import Attachment, attach_files
 from app.kserve.workload.children import deployment
@@ -15,9 +15,6 @@ from app.kserve.workload.topology import replicas, selector, with_account
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container
-
-SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
-"""Container ports by these names are the Service's."""
 
 _TOKENIZER_FILES = (
     '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
@@ -132,7 +129,7 @@ def _ports(pod: Json) -> list[Json]:
         }
         for container in pod.get("containers") or ()
         for port in container.get("ports") or ()
-        if port.get("name") in SERVICE_PORTS
+        if port.get("name") in PORTS
     }
     numbered: dict[int, Json] = {}
     for name in sorted(named):

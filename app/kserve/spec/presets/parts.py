@@ -143,8 +143,8 @@ def routing_sidecar(image: str, security_context: Json, *variables: Json, **star
 
 GRPC_PORT = 9002
 _HEALTH_PORT = 9003
-_PORTS = {"grpc": GRPC_PORT, "grpc-health": _HEALTH_PORT, "metrics": 9090, "zmq": 5557}
-"""Ports of the endpoint picker; by ZeroMQ model servers report their caches."""
+PORTS = {"grpc": GRPC_PORT, "grpc-health": _HEALTH_PORT, "metrics": 9090, "zmq": 5557}
+"""Ports of the endpoint picker; its Service has those of these names. By ZeroMQ model servers report their caches."""
 PICKER_ARGUMENTS = [
     *("--pool-name", POOL_NAME),
     *("--pool-namespace", "{{ .ObjectMeta.Namespace }}"),
@@ -212,7 +212,7 @@ def picker(image: str, *mounts: Json, **fields: object) -> Json:
     """Build the container of the endpoint picker; ``mounts`` follow the mount of the certificates."""
     return {
         **container(constants.MAIN, image, **fields),
-        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in _PORTS.items()],
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in PORTS.items()],
         "livenessProbe": _health("liveness", initial_delay=5),
         "readinessProbe": _health("readiness", initial_delay=30),
         "securityContext": security(read_only=True, non_root=True),
