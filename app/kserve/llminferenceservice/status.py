@@ -113,13 +113,13 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
 
 def _picker_problems(spec: EffectiveSpec, config: object, pod: Json | None) -> Iterator[str]:
     """Yield what plugins of the endpoint picker lack: a server in its pod, or the model's files for the tokenizer."""
-    asked = [str(plugin.get("type")) for plugin in plugins(document_of(config))]
+    plugin_types = [str(plugin.get("type")) for plugin in plugins(document_of(config))]
     names = {container.get("name") for container in (pod or {}).get("containers") or ()}
-    for type_ in asked if names <= {MAIN, TOKENIZER} else ():
+    for type_ in plugin_types if names <= {MAIN, TOKENIZER} else ():
         server = _SIDECARS.get(type_)
         if server is not None and server not in names:
             yield f"{type_} needs a {server}, and no container has one; add one to scheduler.template"
-    tokenizes = PRECISE in asked and TOKENIZER in names
+    tokenizes = PRECISE in plugin_types and TOKENIZER in names
     if tokenizes and (not is_loaded(spec) or provider(parse(spec.model.uri)).is_image):
         yield _NO_FILES
 

@@ -78,7 +78,7 @@ _HOME, _SHARED_MEMORY, _CACHE = "home", "dshm", "model-cache"
 def server(
     image: str, command: list[str], port: int, *mounts: Json, rdma: bool, non_root: bool, **fields: Json
 ) -> Json:
-    """Build the container of a model server; ``mounts`` come after that of its home."""
+    """Build the container of a model server; ``mounts`` follow the mount of its home."""
     capabilities = {"add": _RDMA} if rdma else {}
     own_mounts = [
         {"name": _HOME, "mountPath": "/home"},
@@ -102,7 +102,7 @@ def server(
 def server_pod(
     main: Json, sidecar: Json | None, *volumes: Json, grace_seconds: int, shared_memory: str = "1Gi"
 ) -> Json:
-    """Build the pod of a model server; ``volumes`` come after that of its home."""
+    """Build the pod of a model server; ``volumes`` follow the volume of its home."""
     own_volumes = [
         {"name": _HOME, "emptyDir": {}},
         *volumes,
