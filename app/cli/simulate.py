@@ -93,25 +93,27 @@ class Cluster:
     def settle(self, progress: Progress = lambda _: None) -> int:
         """Sync every parent and run the controllers until nothing changes. Return the number of rounds.
 
-        A request that equals the last one is not sent again: hooks are pure functions of the request.
+        Each parent is synced until it stays the same, because what was read of it is remembered only for a while.
         """
         for number in range(1, MAX_ROUNDS + 1):
-            if not self.round(number, progress):
+            if not self.round(number, progress, repeats=MAX_ROUNDS):
                 return number
         return MAX_ROUNDS
 
-    def round(self, number: int = 1, progress: Progress = lambda _: None) -> bool:
-        """Sync every parent and run the controllers once. Return whether anything changed."""
+    def round(self, number: int = 1, progress: Progress = lambda _: None, repeats: int = 1) -> bool:
+        """Sync every parent, at most ``repeats`` times, and run the controllers. Return whether anything changed."""
         changed = False
-        for kind, parent in list(self.parents()):
+        for kind, parent in self.parents():
             progress(number)
-            key = key_of(parent)
-            if key in self.objects:  # another parent may have replaced or removed it meanwhile
-                changed |= self.sync(kind, self.objects[key])
-        return self.play() or changed
+            for _ in range(repeats):
+                if not self.sync(kind, parent):
+                    break
+                changed = True
+                self.play(self.children(parent))
+        return self.play(self.objects.values()) or changed
 
     def parents(self) -> Iterator[tuple[AnyKind, Json]]:
-        """Yield the objects of the served kinds, in the order of the registry."""
+        """Yield the objects of the served kinds, in the order of the registry; of each kind when it is reached."""
         for group, kinds in SERVED.items():
             for name, version in kinds.items():
                 held = self.objects.of_kind(f"{name}.{group}/{version}")
@@ -132,31 +134,40 @@ class Cluster:
 
     def ask(self, kind: AnyKind, parent: Json) -> Json:
         """The sync hook's answer for a parent, with what its rules select as related objects."""
-        return self._answer(kind, parent, self.request(kind, parent))
+        return self._answer(kind, self._body(kind, parent))[1]
 
-    def _answer(self, kind: AnyKind, parent: Json, body: bytes) -> Json:
-        sent, answer = self.answers.get(parent["metadata"]["uid"], (None, {}))
-        return answer if sent == hash(body) else orjson.loads(self.send(f"{kind.resource.hook_path}/sync", body))
+    def _answer(self, kind: AnyKind, body: Json) -> tuple[int, Json]:
+        """Return a hash of the request, and the answer: the last one if only the parent's status is new (MC-2.2)."""
+        request = hash(orjson.dumps({**body, "parent": _without_status(body["parent"])}))
+        last = self.answers.get(body["parent"]["metadata"]["uid"])
+        if last is not None and last[0] == request:
+            return last
+        return request, orjson.loads(self.send(f"{kind.resource.hook_path}/sync", orjson.dumps(body)))
 
     def request(self, kind: AnyKind, parent: Json) -> bytes:
         """Build the body that Metacontroller would post to the sync hook."""
-        return world.sync_request(kind, parent, self.objects, self.rules(kind, parent), self.without, self.granted)
+        return orjson.dumps(self._body(kind, parent))
+
+    def _body(self, kind: AnyKind, parent: Json) -> Json:
+        owned = self.objects.owned_by(parent["metadata"]["uid"]).values()
+        related = world.related(kind, self.rules(kind, parent), self.objects, self.granted)
+        return world.sync_body(kind, parent, owned, related, self.without)
 
     def rules(self, kind: AnyKind, parent: Json) -> list[Json]:
-        """The customize hook's answer."""
+        """The customize hook's answer, which does not depend on the status."""
         if kind.hooks.customize is None:
             return []
-        body = world.customize_request(kind, parent, self.without)
+        body = world.customize_request(kind, _without_status(parent), self.without)
         rules: list[Json] = orjson.loads(self.send(f"{kind.resource.hook_path}/customize", body))["relatedResources"]
         return rules
 
     def sync(self, kind: AnyKind, parent: Json) -> bool:
-        """Send the request, unless it equals the last one, and apply the answer. Return whether anything changed."""
-        body, uid = self.request(kind, parent), parent["metadata"]["uid"]
-        if uid in self.answers and self.answers[uid][0] == hash(body):
+        """Send the request, unless the last answer holds, and apply the answer. Return whether anything changed."""
+        uid = parent["metadata"]["uid"]
+        last, current = self.answers.get(uid), self._answer(kind, self._body(kind, parent))
+        if current is last:
             return False
-        answer = self._answer(kind, parent, body)
-        self.answers[uid] = hash(body), answer
+        self.answers[uid], answer = current, current[1]
         self.syncs += 1
         status = {**answer["status"], "observedGeneration": parent["metadata"]["generation"]}
         same = parent.get("status") == status
@@ -187,10 +198,10 @@ class Cluster:
             changed = True
         return changed
 
-    def play(self) -> bool:
-        """Run the controllers of all other kinds once. Return whether anything changed."""
+    def play(self, documents: Iterable[Json]) -> bool:
+        """Run the controllers of these objects once, except of served kinds. Return whether anything changed."""
         changed = False
-        for document in list(self.objects.values()):
+        for document in list(documents):
             play = self.controllers.get(document["kind"])
             if play is not None and find(document["apiVersion"], document["kind"]) is None:
                 try:
@@ -219,6 +230,10 @@ class Cluster:
             }
             self.objects.setdefault(key_of(pod), pod)
         return len(self.objects) > before
+
+
+def _without_status(parent: Json) -> Json:
+    return {key: value for key, value in parent.items() if key != "status"}
 
 
 def created(child: Json, parent: Json) -> Json:

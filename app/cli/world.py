@@ -107,19 +107,6 @@ def sync_body(kind: AnyKind, parent: Json, owned: Iterable[Json], related: Json,
     return {"parent": parent, "children": children, "related": related, "finalizing": False}
 
 
-def sync_request(
-    kind: AnyKind,
-    parent: Json,
-    objects: Store,
-    rules: Iterable[Json],
-    without: Iterable[str] = (),
-    granted: frozenset[str] | None = None,
-) -> bytes:
-    """The body Metacontroller would post: children are those of ``objects`` that carry the parent's uid."""
-    owned = objects.owned_by(parent["metadata"]["uid"]).values()
-    return orjson.dumps(sync_body(kind, parent, owned, related(kind, rules, objects, granted), without))
-
-
 TAKEN_FOR_GRANTED = frozenset(
     {
         "Node.v1",

@@ -37,6 +37,20 @@ def test_children_carry_their_owner_and_their_record() -> None:
     assert orjson.loads(metadata["annotations"][LAST_APPLIED])["metadata"]["name"] == "s"
 
 
+def test_a_status_causes_no_sync() -> None:
+    """As with ``ignoreStatusChanges`` (MC-2.2)."""
+    cluster = settled(manifests(model()), World())
+    before, ((_, parent),) = cluster.syncs, cluster.parents()
+    parent["status"] = {}
+    cluster.settle()
+    assert cluster.syncs == before
+
+
+def test_parents_are_settled_one_by_one() -> None:
+    """Two syncs each, one to make the children and one to report that they are ready; a third for the Model's user."""
+    assert settled(manifests(service(), model()), World()).syncs == 5
+
+
 def test_what_a_hook_keeps_is_kept() -> None:
     """The Deployment does not change when its Model is deleted."""
     cluster = settled(manifests(service(), model()), World())

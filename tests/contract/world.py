@@ -130,7 +130,7 @@ class World:
             for kind, parent in self._parents():
                 here = self._cluster.objects[outer_key(parent), inner_key(parent)]  # an earlier sync may replace it
                 changed |= self._cluster.sync(kind, here)
-            changed |= self._cluster.play()
+            changed |= self._cluster.play(self._cluster.objects.values())
             if not changed:
                 return
         raise AssertionError(f"no fixpoint after {MAX_ROUNDS} rounds")

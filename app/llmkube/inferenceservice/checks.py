@@ -55,6 +55,7 @@ def validate(service: Service, _: Service | None, __: Settings) -> list[field.Er
         *_model_cache(spec),
         *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
         *_options(spec),
+        *chain.from_iterable(server.errors(spec) for server in RUNTIMES.values()),
         *_pod(spec),
         *_embedded(spec),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.kube.base import Json, KubeModel
 from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import Advice, Error, advice
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
@@ -128,6 +128,8 @@ class Runtime:
     config: str = ""
     overrides: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first has no effect beside the second."""
+    errors: Callable[[InferenceServiceSpec], Iterable[Error]] = lambda _: ()
+    """Errors in ``config``, whichever runtime the service has."""
     advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
     """Warnings for a service that has this runtime."""
     advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
