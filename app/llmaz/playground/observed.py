@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, named, objects_of, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, objects_of, specs
 from app.kube.base import Json
 from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
 from app.kube.stored import Decoder
@@ -53,7 +53,7 @@ def template_inputs(_playground: Playground, request: Request, _settings: Settin
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     spec, metadata = playground.spec, playground.metadata
     return [
-        *named(MODEL_API, "openmodels", *(model.name for model in spec.claims.models or ())),
-        *named(INFERENCE_API, "backendruntimes", spec.backend),
-        *named(INFERENCE_API, "services", metadata.name, namespace=metadata.namespace),
+        *RelatedRule.by_name(MODEL_API, "openmodels", *(model.name for model in spec.claims.models or ())),
+        *RelatedRule.by_name(INFERENCE_API, "backendruntimes", spec.backend),
+        *RelatedRule.by_name(INFERENCE_API, "services", metadata.name, namespace=metadata.namespace),
     ]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, named, objects_of, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, objects_of, specs
 from app.kube import objects
 from app.kube.base import Json
 from app.kube.names import is_label_value
@@ -48,8 +48,8 @@ def template_inputs(_service: Service, request: Request, _settings: Settings) ->
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Select the claimed models, the family's ConfigMap, the pods, and the model's routes, never a whole kind."""
     metadata, models = service.metadata, service.spec.claims.names
-    rules = named(names.MODEL_API, "openmodels", *models)
-    rules += named("v1", "configmaps", names.CONFIG_MAP, namespace=settings.llmaz_system_namespace)
+    rules = RelatedRule.by_name(names.MODEL_API, "openmodels", *models)
+    rules += RelatedRule.by_name("v1", "configmaps", names.CONFIG_MAP, namespace=settings.llmaz_system_namespace)
     if settings.watch_pods and service.spec.replicas and is_label_value(metadata.name):
         # A LeaderWorkerSet that already runs a service of one pod stays (LZ-9).
         single = [names.deployment_selector(metadata.name)] if service.spec.workload_template.is_single else []

@@ -5,17 +5,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import (
-    ByName,
-    RelatedResource,
-    RelatedRule,
-    SyncRequest,
-    get,
-    named,
-    objects_of,
-    sorted_values,
-    specs,
-)
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, objects_of, sorted_values, specs
 from app.hooks.reader import read_related
 from app.kube import objects
 from app.kube.base import Int64, Json
@@ -90,17 +80,17 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
-    rules = named(names.API_VERSION, "models", spec.model_ref, draft_name(spec), namespace=namespace)
+    rules = RelatedRule.by_name(names.API_VERSION, "models", spec.model_ref, draft_name(spec), namespace=namespace)
     if settings.watch_pods and replicas_of(spec):
         labels = {"matchLabels": {names.LABEL_APP: metadata.name}}  # one, as each event of any pod is compared with it
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=labels))
     if settings.llmkube_watch_endpoint_slices:
         service = names.service_name(metadata.name)
-        rules += named("discovery.k8s.io/v1", "endpointslices", service, namespace=namespace)
-    rules += named("scheduling.k8s.io/v1", "priorityclasses", spec.priority_class_name)
-    rules += named("node.k8s.io/v1", "runtimeclasses", spec.runtime_class_name)
+        rules += RelatedRule.by_name("discovery.k8s.io/v1", "endpointslices", service, namespace=namespace)
+    rules += RelatedRule.by_name("scheduling.k8s.io/v1", "priorityclasses", spec.priority_class_name)
+    rules += RelatedRule.by_name("node.k8s.io/v1", "runtimeclasses", spec.runtime_class_name)
     claims = (settings.llmkube_model_cache_claim, spec.cache_claim)
-    rules += named("v1", "persistentvolumeclaims", *claims, namespace=namespace)
+    rules += RelatedRule.by_name("v1", "persistentvolumeclaims", *claims, namespace=namespace)
     if settings.llmkube_queue_position and spec.requests.gpu:
         rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
     return rules

@@ -412,8 +412,13 @@ class Heartbeat:
     resync: float | None
 
 
-def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
-    """Read the latest heartbeat of the slices. Slices without any, as older agents write them, are trusted."""
+def read_heartbeat(slices: Sequence[ObservedSlice] | None, now: datetime) -> Heartbeat:
+    """Read the latest heartbeat of the slices, ``None`` where they are not watched.
+
+    Slices without any, as older agents write them, are trusted.
+    """
+    if slices is None:
+        return Heartbeat(0, _NOT_WATCHED, None)
     texts = [text for slice_ in slices if (text := (slice_.metadata.annotations or {}).get(names.METAL_HEARTBEAT))]
     ages = {text: age for text in texts if (age := seconds_since(text, now)) is not None}
     if texts and not ages:
@@ -427,14 +432,11 @@ def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
     return Heartbeat(sum(map(_answering, slices)), _WAITING, RESYNC if ages else None)
 
 
-def slices_not_watched() -> Heartbeat:
-    text = (
-        "EndpointSlices, where a metal agent writes its address, are not watched: set "
-        "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true"
-    )
-    return Heartbeat(0, Scheduling(SchedulingStatus.WAITING_FOR_METAL_AGENT, text), None)
-
-
+_NOT_WATCHED = Scheduling(
+    status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
+    message="EndpointSlices, where a metal agent writes its address, are not watched: set "
+    "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true",
+)
 _WAITING = Scheduling(
     status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
     message="waiting for a metal agent to fetch the model and register its address",

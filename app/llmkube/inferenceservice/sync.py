@@ -18,13 +18,7 @@ from app.llmkube.inferenceservice.gpus import gpu_resources
 from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRelated, UnusableModel
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation
-from app.llmkube.inferenceservice.types import (
-    InferenceCondition,
-    InferencePhase,
-    InferenceServiceSpec,
-    InferenceServiceStatus,
-    Service,
-)
+from app.llmkube.inferenceservice.types import InferenceCondition, InferencePhase, InferenceServiceStatus, Service
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.runtime import mode
@@ -54,8 +48,8 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
         return _waiting(resource, draft, request, base, now)
     base = replace(base, endpoint=endpoint(metadata, spec, settings), model_ready=True)
     if model.spec.on_metal:
-        slices = related.slices
-        heartbeat = status.slices_not_watched() if slices is None else status.read_heartbeat(sorted_values(slices), now)
+        slices = None if related.slices is None else sorted_values(related.slices)
+        heartbeat = status.read_heartbeat(slices, now)
         metal_status = status.on_metal(resource, heartbeat, base, now)
         return SyncResponse(status=metal_status, children=[], resync_after_seconds=heartbeat.resync)
     return _in_cluster(resource, model, request, settings, base, now)
@@ -66,7 +60,7 @@ def _waiting(
 ) -> SyncResponse:
     deployed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
     waiting_status = status.waiting(resource, unusable, rollout(deployed), base, now)
-    return SyncResponse(status=waiting_status, children=waiting_children(request.children, resource.spec))
+    return SyncResponse(status=waiting_status, children=_stopped_or_kept(resource, request))
 
 
 def _in_cluster(
@@ -85,7 +79,7 @@ def _in_cluster(
         return _waiting(resource, unusable, request, replace(base, endpoint=""), now)
     deployed = get(children.deployments, metadata.name, metadata.namespace)
     draft_wait = observed.draft_cause(spec, draft, deployed)
-    desired = waiting_children(children, spec) if draft_wait else _children(service_plan, deployed, request)
+    desired = _stopped_or_kept(resource, request) if draft_wait else _children(service_plan, deployed, request)
     ready = was_ready(resource.status.conditions, metadata.generation)
     progress = rollout(deployed, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, now)
@@ -127,8 +121,8 @@ def invalid_children(request: Request) -> list[Kept]:
     return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
-def waiting_children(children: InferenceChildren, spec: InferenceServiceSpec) -> list[Kept]:
-    return keep_or_stop(children, stop=replicas_of(spec) == 0)
+def _stopped_or_kept(resource: Service, request: Request) -> list[Kept]:
+    return keep_or_stop(request.children, stop=replicas_of(resource.spec) == 0)
 
 
 def _children(service_plan: InferencePlan, deployed: ObservedDeployment | None, request: Request) -> list[Json]:

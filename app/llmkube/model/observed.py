@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedRule, named, objects_of
+from app.hooks.protocol import ByName, RelatedRule, objects_of
 from app.kube import objects
 from app.kube.conditions import find, is_true
 from app.llmkube import names
@@ -95,7 +95,7 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
     namespace = model.metadata.namespace
     default = plan(model, operator_claim=False, settings=settings)
     claims = (default.source.claim, operator_claim(model.spec, settings), default.claim)
-    rules = named("v1", "persistentvolumeclaims", *claims, namespace=namespace)
+    rules = RelatedRule.by_name("v1", "persistentvolumeclaims", *claims, namespace=namespace)
     if default.source.claim:
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
     elif settings.watch_pods and default.job:

@@ -69,17 +69,22 @@ def _job(model: str, source: Source, fetched: Download, second_claim: str) -> st
 
 def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
     """Return the resource that a node must have for ``status.acceleratorReady`` (LK-2.8)."""
-    if spec.accelerator == "cpu" or spec.on_metal:
-        return ""
+    needs_none = spec.accelerator == "cpu" or spec.on_metal
+    return "" if needs_none else gpu_resource(spec, (spec.accelerator,), settings)
+
+
+def gpu_resource(spec: ModelSpec, kinds: tuple[str, ...], settings: Settings) -> str:
+    """Return the resource of whole GPUs of some accelerators or vendors, Intel's before AMD's; empty for others."""
     if spec.gpu.resource_name or spec.gpu.amd_device:
         return spec.gpu.resource_name or names.DRI_RENDER
     resources = {
-        "cuda": names.NVIDIA_GPU,
-        "rocm": names.AMD_GPU,
         "intel": settings.llmkube_intel_gpu_resource or names.INTEL_GPU,
+        "rocm": names.AMD_GPU,
+        "amd": names.AMD_GPU,
         "vulkan": names.DRI_RENDER,
+        "cuda": names.NVIDIA_GPU,
     }
-    return resources.get(spec.accelerator, "")
+    return next((resource for kind, resource in resources.items() if kind in kinds), "")
 
 
 def operator_claim(spec: ModelSpec, settings: Settings) -> str:
