@@ -10,8 +10,7 @@ from typing import Protocol
 from starlette.types import Receive, Scope
 
 from app.limits import BODY_BUDGET_BYTES, LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES
-from app.server.caller import Disconnected
-from app.server.worker import Worker
+from app.server.worker import Disconnected, Worker
 
 
 class Holder(Protocol):

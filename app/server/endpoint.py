@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from app.errors import ProtocolError
 from app.limits import LINGER_SECONDS, WRITE_BUFFER_BYTES
 from app.server.body import Load, Reader, Refusal
-from app.server.caller import Caller, Disconnected, caller_of
+from app.server.worker import Caller, Disconnected, caller_of
 
 Header = tuple[bytes, bytes]
 

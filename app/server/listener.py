@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import limits
-from app.server.fairqueue import FairQueue
 from app.server.metrics import CONNECTIONS_REFUSED
 from app.server.protocol import Activity, LimitedProtocol, Rank
-from app.server.worker import Worker
+from app.server.worker import FairQueue, Worker
 
 PAUSE_SECONDS = 0.5
 """Pause in accepting after the system ran out of file descriptors or memory."""

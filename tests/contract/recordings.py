@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-import json
 import lzma
 from collections.abc import Iterator
 from pathlib import Path
+
+import orjson
 
 from app.kube.base import Json
 
@@ -17,13 +18,13 @@ RECORDINGS = ("llmkube", "llmkube-0.9", "llmaz", "kserve")
 
 
 @functools.cache
-def _lines(name: str) -> tuple[str, ...]:
-    return tuple(lzma.decompress((RECORDED / f"{name}.jsonl.xz").read_bytes()).decode().splitlines())
+def _lines(name: str) -> tuple[bytes, ...]:
+    return tuple(lzma.decompress((RECORDED / f"{name}.jsonl.xz").read_bytes()).splitlines())
 
 
 def records(name: str) -> Iterator[Json]:
     """Read the JSON documents of ``recorded/<name>.jsonl.xz``; the caller may change them."""
-    return (json.loads(line) for line in _lines(name))
+    return (orjson.loads(line) for line in _lines(name))
 
 
 def cases(recording: str) -> list[Json]:

@@ -23,6 +23,8 @@ from tests.contract.releases import WORKLOADS
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, key
 
+pytestmark = pytest.mark.no_cover
+
 WANTED = {
     ("llmkube", "Deployment.apps/v1"),
     ("llmaz", "Deployment.apps/v1"),

@@ -20,6 +20,8 @@ from tests.contract.recordings import RECORDED, replayed
 from tests.contract.test_goldens import reviewed, settings
 from tests.contract.world import World
 
+pytestmark = pytest.mark.no_cover
+
 RECORDING = "kserve-0.20"
 OPEN: dict[str, list[str]] = json.loads((RECORDED / f"{RECORDING}-open.json").read_text())
 

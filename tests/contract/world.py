@@ -11,6 +11,8 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import orjson
+
 from app.cli import apply
 from app.cli.kinds import as_stored
 from app.cli.offline import direct
@@ -65,8 +67,8 @@ def key(item: Json) -> Key:
 
 def expanded(value: Any) -> Any:
     """Replace ``<time>`` by an early time, and ``<now-20s>`` by the time 20 seconds before the clock's."""
-    text = json.dumps(value).replace("<time>", LONG_AGO)
-    return json.loads(re.sub(r"<now-(\d+)s>", lambda m: _ago(int(m[1])), text))
+    text = orjson.dumps(value).decode().replace("<time>", LONG_AGO)
+    return orjson.loads(re.sub(r"<now-(\d+)s>", lambda m: _ago(int(m[1])), text))
 
 
 def _ago(seconds: int) -> str:

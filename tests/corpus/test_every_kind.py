@@ -20,6 +20,8 @@ from app.kube.embedded_types import TYPES
 from app.kube.modelfields import FieldType, fields
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
 
+pytestmark = pytest.mark.no_cover
+
 MAX_DEPTH = 5
 """Depth to which types that contain themselves are followed."""
 

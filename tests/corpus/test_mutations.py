@@ -17,6 +17,8 @@ from app.hooks.kind import answer_customize, answer_sync
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
 from tests.hookcalls import NOW
 
+pytestmark = pytest.mark.no_cover
+
 MUTATIONS = 1500
 """Changes per kind. A run of 1.8 million when this was written found no further fault."""
 TOKENS = [
