@@ -146,7 +146,9 @@ def _verdict(question: Question) -> Fit:
 def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
     """Return what the weights, the key-value cache and the server itself need."""
     weight = weights(question)
-    return weight, cache(question), _overhead(question, weight)
+    overhead_most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
+    overhead = Amount(0, overhead_most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
+    return weight, cache(question), overhead
 
 
 def _total(use: Usage, amounts: Sequence[Amount]) -> Amount:
@@ -299,11 +301,6 @@ def cache(question: Question) -> Amount:
     if not use.context:
         how += "; the server may choose fewer tokens"
     return Amount(least, per_token * tokens * shape.ends[1] * copies, how)
-
-
-def _overhead(question: Question, weight: Amount) -> Amount:
-    most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
-    return Amount(0, most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
 
 
 _SHAPES = {
