@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -17,6 +18,7 @@ from prometheus_fastapi_instrumentator import Instrumentator
 
 from app import conversion
 from app.admission import review
+from app.admission.protocol import creation
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import answer_decorate
 from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync
@@ -24,14 +26,13 @@ from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
 from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS
-from app.selftest import check
 from app.server import openapi
 from app.server.body import Load
-from app.server.caller import caller_of
 from app.server.endpoint import Answer, AnsweredT, Handle, HookEndpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
 from app.server.problems import handlers
+from app.server.worker import caller_of
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Application(FastAPI):
         """Return True if every kind answers. Other requests are served in between."""
         for kind in KINDS:
             try:
-                check(kind, self.settings, self._clock())
+                self_test(kind, self.settings, self._clock())
             except Exception as fault:  # noqa: BLE001 - whatever it is, others should serve instead
                 self.log.fault(kind.resource.hook_path, "self-test", fault, {}, with_message=True)
                 return False
@@ -166,6 +167,25 @@ class Application(FastAPI):
         """Answer in the worker's turn: a scrape costs as much as a request."""
         text = await self.load.worker.answer(lambda _: generate_latest(), b"", caller_of(request.scope))
         return Answer(self.load, text, media_type=CONTENT_TYPE_LATEST.encode())
+
+
+def self_test(kind: AnyKind, settings: Settings, now: datetime) -> None:
+    """Review, customize and sync an object of the kind with an empty spec. Raises if an answer is not valid.
+
+    An image that lacks a dependency, or has wheels of another Python, may start and fail at the first request. This
+    finds that while other replicas serve, and builds what is built lazily.
+    """
+    resource, uid = kind.resource, "self-test"
+    metadata = {"name": uid, "uid": uid, "generation": 1} | ({"namespace": uid} if resource.namespaced else {})
+    parent = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}}
+    answer = orjson.loads(review.answer(kind, creation(resource, parent), settings).body)
+    if answer["response"]["uid"] != uid:
+        raise ValueError("a review was not answered by its uid")
+    request = {"parent": parent, "children": {}, "related": {}, "finalizing": False}
+    if kind.hooks.customize is not None:
+        answer_customize(kind, orjson.dumps(request), settings)
+    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now).body)["children"] is None:
+        raise ValueError("a sync has no children")
 
 
 @contextlib.asynccontextmanager

@@ -68,9 +68,6 @@ def _directory(name: str) -> str:
     return _OTHERS.sub("-", name)
 
 
-# Rules.
-
-
 _ADAPTER = Members(("uri", "name"), ("uri", "name"))
 
 
@@ -192,9 +189,6 @@ def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Adv
             f"this script passes no arguments on, so the server hears nothing of the adapters: give it {_MODULES} "
             f'<name>={LORA_PATH}/<name> there, or "$@"',
         )
-
-
-# Arguments of the server.
 
 
 def with_adapters(container: Json, lora: LoRASpec, served: Sequence[tuple[str, str]]) -> Json:

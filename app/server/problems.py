@@ -11,9 +11,9 @@ from starlette.exceptions import HTTPException
 
 from app.errors import ProtocolError, ResponseError
 from app.server.body import Load, Refusal
-from app.server.caller import Disconnected
 from app.server.endpoint import Answer, Header, UnhandledError
 from app.server.logs import Log
+from app.server.worker import Disconnected
 
 CLIENT_GONE = 499
 """Not sent, as the client has left; metrics have it."""

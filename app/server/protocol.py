@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 
 from app import limits
 from app.kube.base import Json
-from app.server.caller import Caller
+from app.server.worker import Caller
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"

@@ -11,18 +11,102 @@ import itertools
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
+
+from starlette.types import Scope
 
 from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS, TURN_SECONDS
-from app.server.caller import Caller, Outcome
-from app.server.fairqueue import FairQueue
 
 AnswerT = TypeVar("AnswerT")
+ItemT = TypeVar("ItemT")
 
 SLOW_FOR = 10
 """Slow answers go to the thread for this multiple of their time, so they take a tenth of the loop's time at most."""
+
+Outcome = tuple[object, BaseException | None]
+"""An answer, or what was raised instead."""
+
+
+class Disconnected(Exception):
+    """The client left before it was answered."""
+
+
+@dataclass(slots=True)
+class Caller:
+    """A client's address, and the state of its connection."""
+
+    address: str = ""
+    abort: Callable[[], None] | None = None
+    """Close the connection at once."""
+    answered: bool = False
+    """An earlier request on this connection was answered."""
+    gone: bool = False
+    _answer: asyncio.Future[Outcome] | None = None
+
+    def waits_for(self, answer: asyncio.Future[Outcome]) -> None:
+        """Note the answer to end when the client leaves."""
+        self._answer = answer
+
+    def leave(self) -> None:
+        """End the wait for the answer, as the client has left."""
+        self.gone, self.abort = True, None  # without it, nothing but the garbage collector frees the connection
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result((b"", Disconnected()))
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return the caller of a request; an empty one with other servers than ours."""
+    caller: Caller = scope.setdefault("state", {}).setdefault("caller", Caller())
+    return caller
+
+
+class FairQueue(Generic[ItemT]):
+    """A queue with a line for each address, in which the lines take turns: a client with many items delays its own."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, deque[ItemT]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lines.values()))
+
+    def put(self, address: str, item: ItemT, *, first: bool = False) -> None:
+        """Add an item to the end of its address's line, or to its beginning."""
+        line = self._lines.setdefault(address, deque())
+        if first:
+            line.appendleft(item)
+        else:
+            line.append(item)
+
+    def get(self) -> ItemT:
+        """Take the first item of the first line, which then goes behind the others."""
+        address = next(iter(self._lines))
+        line = self._lines.pop(address)
+        item = line.popleft()
+        if line:
+            self._lines[address] = line
+        return item
+
+    def drop(self) -> ItemT:
+        """Take the first item of the longest line."""
+        address = max(self._lines, key=lambda address: len(self._lines[address]))
+        item = self._lines[address].popleft()
+        if not self._lines[address]:
+            del self._lines[address]
+        return item
+
+    def remove(self, address: str, item: ItemT) -> bool:
+        """Take out an item; report whether it was still there."""
+        line = self._lines.get(address, deque())
+        if item not in line:
+            return False
+        line.remove(item)
+        if not line:
+            del self._lines[address]
+        return True
+
 
 _Job = tuple[int, int, "_Call"]
 """Size of the body, a serial number, and the call."""

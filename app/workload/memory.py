@@ -127,7 +127,9 @@ def _verdict(question: Question) -> Fit:
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
     weight = weights(question)
-    amounts = weight, cache(question), _overhead(question, weight)
+    overhead_most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
+    overhead = Amount(0, overhead_most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
+    amounts = weight, cache(question), overhead
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, amounts, strict=True))
     least = sum(part.least for part in amounts)
     most = None if use.more or any(part.most is None for part in amounts) else sum(part.most or 0 for part in amounts)
@@ -286,11 +288,6 @@ def cache(question: Question) -> Amount:
     if not use.context:
         how += "; the server may choose fewer tokens"
     return Amount(least, per_token * tokens * shape.ends[1] * copies, how)
-
-
-def _overhead(question: Question, weight: Amount) -> Amount:
-    most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
-    return Amount(0, most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
 
 
 _SHAPES = {

@@ -10,12 +10,14 @@ import pytest
 import yaml
 
 from app.families import DECORATORS, RESOURCES
-from tests.e2e import binaries
+from tests.e2e import binaries, takeover
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation, clear
+from tests.e2e.processes import GO
 
 _HERE = Path(__file__).parent
 READER = "reader"
+os.environ.update(GO)
 
 
 def optional_components() -> list[str]:
@@ -25,13 +27,47 @@ def optional_components() -> list[str]:
     return [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
 
 
+_GROUPS = {
+    "session": (),
+    "kserve": (
+        *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),
+        *("test_kserve_page", "test_controlplane", "test_broken_update", "test_release"),
+    ),
+    "bare": ("test_fleet", "test_optional_kinds", "test_conversion"),
+    "test_generated": ("test_generated",),
+    "test_chart": ("test_chart",),
+}
+"""Modules of one cluster, in order; the longest groups come first, so that no long one runs alone at the end.
+
+The first group has all other modules that use the session's cluster. Every module that is not here is a group.
+"""
+
+
+def _place(item: pytest.Item) -> tuple[str, tuple[int, int]]:
+    """Return the group of a test, and its place in the order."""
+    module = item.path.stem
+    for number, (group, modules) in enumerate(_GROUPS.items()):
+        if module in modules:
+            return group, (number, modules.index(module))
+    shares = item.path.is_relative_to(_HERE) and "control_plane" in getattr(item, "fixturenames", ())
+    return ("session", (0, 0)) if shares else (module, (len(_GROUPS), 0))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that need a control plane where none is available, unless `MODELHOOKS_E2E=required` is set."""
+    """Put the tests of each cluster together: xdist runs a group in one process.
+
+    Skip tests that need a control plane where none is available, unless `MODELHOOKS_E2E=required` is set.
+    """
+    # The hook is called for the whole session, including tests of other directories.
+    tests = [item for item in items if item.get_closest_marker("e2e")]
+    for item in tests:
+        item.add_marker(pytest.mark.xdist_group(_place(item)[0]))
+    items.sort(key=lambda item: _place(item)[1])
     if os.environ.get("MODELHOOKS_E2E") == "required" or (reason := binaries.missing()) is None:
         return
-    for item in items:
-        # The hook is called for the whole session, including tests of other directories.
-        if item.path.is_relative_to(_HERE) and item.get_closest_marker("e2e"):
+    for item in tests:
+        if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
@@ -51,6 +87,19 @@ def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
         yield installed
         installed.service.check()
         installed.metacontroller.process.check()
+
+
+@pytest.fixture(scope="session")
+def bare_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """modelhooks on a separate cluster without optional kinds, in which KServe's CRD and an object of it were before.
+
+    Its API server writes an audit log.
+    """
+    workdir = tmp_path_factory.mktemp("bare")
+    with ControlPlane(workdir / "control-plane", audit=True) as cluster:
+        takeover.leave_behind(cluster, workdir)
+        with Installation(cluster, workdir / "installation") as installed:
+            yield installed
 
 
 @pytest.fixture

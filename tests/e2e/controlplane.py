@@ -40,8 +40,6 @@ _ADMINS = ("system:masters",)
 _LOOPBACK = "127.0.0.1"
 _SERVICES = "10.96.0.0/16"
 _SERVICE_ADDRESS = "10.96.0.1"  # of the Service kubernetes: the first of _SERVICES
-_GO = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
-"""Collect garbage less often, which takes a quarter of the API server's CPU, until a program has a gibibyte."""
 
 # Writes with both bodies, reads with the name only: enough to see which user wrote or read what.
 _AUDIT_POLICY: dict[str, Any] = {
@@ -161,7 +159,7 @@ class ControlPlane:
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl as a user; raise KubectlError if it fails, unless `check` is False."""
         home = self.workdir / "home"  # not the tester's: preferences and discovery cache must not influence tests
-        environment = os.environ | _GO | {"HOME": str(home), "KUBECONFIG": str(self.kubeconfig_of(user))}
+        environment = os.environ | {"HOME": str(home), "KUBECONFIG": str(self.kubeconfig_of(user))}
         command = [str(binaries.program("kubectl")), *(str(argument) for argument in arguments)]
         done = subprocess.run(command, input=input, text=True, capture_output=True, check=False, env=environment)
         if check and done.returncode:
@@ -258,8 +256,7 @@ class ControlPlane:
     def _run(self, name: str, *arguments: str, config: Sequence[Path] = ()) -> Process:
         """Start one of the programs, with its log in the work directory."""
         argv = [binaries.program(name), *arguments, *(argument for path in config for argument in ("-c", path))]
-        environment = os.environ | _GO | {"HOME": str(self.workdir)}
-        process = Process(name, argv, self.workdir / "logs" / f"{name}.log", environment)
+        process = Process(name, argv, self.workdir / "logs" / f"{name}.log", os.environ | {"HOME": str(self.workdir)})
         self._processes.append(process)
         return process
 

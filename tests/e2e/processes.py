@@ -24,6 +24,10 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
+GO = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
+"""Makes Go programs collect garbage less often, which takes a quarter of the API server's CPU, up to a gibibyte."""
+
+
 class ProcessFailedError(RuntimeError):
     """A child process ended, or did not become ready in time; the message has the end of its log."""
 

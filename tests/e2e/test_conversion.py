@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-import yaml
 
-from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
+from tests.e2e.takeover import GROUP, NAMESPACE, PLURAL, VERSIONS, stored
 
 pytestmark = pytest.mark.e2e
 
-PLURAL, GROUP = "llminferenceservices", "serving.kserve.io"
-VERSIONS = ("v1alpha1", "v1alpha2")
 OLDER, NEWER = (f"{PLURAL}.{version}.{GROUP}" for version in VERSIONS)
 UNSEEN_SECONDS = 5.0
 """Seconds after a restart in which reads of the older version may fail; the API server retries that long."""
@@ -27,59 +23,9 @@ READ_INTERVAL_SECONDS = 0.05
 
 
 @pytest.fixture(scope="module")
-def taken_over(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def taken_over(bare_installation: Installation) -> Installation:
     """A cluster with KServe's CRD, stored objects and a conversion webhook from before the installation."""
-    workdir = tmp_path_factory.mktemp("conversion")
-    with ControlPlane(workdir) as cluster:
-        path = workdir / "kserve.yaml"
-        path.write_text(yaml.safe_dump(kserves_crd()))
-        cluster.install_crds(path)
-        cluster.kubectl("create", "namespace", "old")
-        cluster.kubectl("apply", "-n", "old", "-f", "-", input=json.dumps(stored("before")))
-        with Installation(cluster, workdir / "installation") as installation:
-            yield installation
-
-
-def kserves_crd() -> Json:
-    """Return the relevant part of KServe's CRD: both versions (the newer is stored), and cert-manager's annotation."""
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    service = {"name": "llmisvc-webhook-server-service", "namespace": "kserve", "path": "/convert"}
-    versions: list[Json] = [
-        {"name": name, "served": True, "storage": name == "v1alpha2", "schema": schema, "subresources": {"status": {}}}
-        for name in VERSIONS
-    ]
-    webhook = {"conversionReviewVersions": ["v1", "v1beta1"], "clientConfig": {"service": service}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{PLURAL}.{GROUP}",
-            "annotations": {"cert-manager.io/inject-ca-from": "kserve/llmisvc-serving-cert"},
-        },
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"kind": "LLMInferenceService", "plural": PLURAL, "shortNames": ["llmisvc"]},
-            "conversion": {"strategy": "Webhook", "webhook": webhook},
-            "versions": versions,
-        },
-    }
-
-
-def stored(name: str, *ports: int) -> Json:
-    """Return a service as KServe's users have it; with ports, in full detail."""
-    pool = {
-        "selector": {"matchLabels": {"app": "x"}},
-        "targetPorts": [{"number": port} for port in ports],
-        "endpointPickerRef": {"name": f"{name}-epp-service", "port": {"number": 9002}},
-    }
-    router = {"router": {"scheduler": {"pool": {"spec": pool}}}} if ports else {}
-    return {
-        "apiVersion": f"{GROUP}/v1alpha2",
-        "kind": "LLMInferenceService",
-        "metadata": {"name": name},
-        "spec": {"model": {"uri": "hf://facebook/opt-125m"}, **router},
-    }
+    return bare_installation
 
 
 def test_objects_of_kserves_crd_are_taken_over_in_place(taken_over: Installation) -> None:
@@ -89,10 +35,10 @@ def test_objects_of_kserves_crd_are_taken_over_in_place(taken_over: Installation
     assert crd["status"]["storedVersions"] == ["v1alpha2"]
     assert not [key for key in crd["metadata"].get("annotations", {}) if key.startswith("cert-manager.io/")]
     for resource, version in ((OLDER, "v1alpha1"), (NEWER, "v1alpha2")):
-        item = cluster.get(resource, "before", "-n", "old")
+        item = cluster.get(resource, "before", "-n", NAMESPACE)
         assert (item["apiVersion"], item["spec"]["model"]["uri"]) == (f"{GROUP}/{version}", "hf://facebook/opt-125m")
-    wait_until(lambda: has_child(cluster, "old", "before"), "its Deployment", 60)
-    (deployment,) = cluster.get("deployments", "-n", "old")["items"]
+    wait_until(lambda: has_child(cluster, NAMESPACE, "before"), "its Deployment", 180)
+    (deployment,) = cluster.get("deployments", "-n", NAMESPACE)["items"]
     (owner,) = deployment["metadata"]["ownerReferences"]
     assert owner["apiVersion"] == f"{GROUP}/v1alpha2", "as KServe writes it"
 
@@ -148,7 +94,7 @@ def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_ov
 
     def read(version: str) -> None:
         while not done.wait(READ_INTERVAL_SECONDS):
-            answer = cluster.client.get(f"/apis/{GROUP}/{version}/namespaces/old/{PLURAL}?limit=500")
+            answer = cluster.client.get(f"/apis/{GROUP}/{version}/namespaces/{NAMESPACE}/{PLURAL}?limit=500")
             seen[version].append((time.monotonic(), answer.status_code == 200))
 
     older, newer = seen.values()

@@ -21,12 +21,12 @@ from app.kube.base import Json
 from app.workload.waiting import RESYNC
 from tests.bench.fleet import FLEETS, Fleet
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, clear
 from tests.e2e.processes import wait_until
 
 pytestmark = pytest.mark.e2e
 
-NUMBER = 50
+NUMBER = 30
 CHANGES: dict[str, Json] = {
     "llmkube": {"env": [{"name": "A", "value": "b"}]},
     "llmaz": {"backendRuntimeConfig": {"envs": [{"name": "A", "value": "b"}]}},
@@ -36,20 +36,17 @@ CHANGES: dict[str, Json] = {
 
 
 @pytest.fixture(scope="module")
-def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """Fifty ready services of each family on a separate cluster."""
-    workdir = tmp_path_factory.mktemp("fleets")
-    with (
-        ControlPlane(workdir / "control-plane", audit=True) as cluster,
-        Installation(cluster, workdir / "installation") as installed,
-    ):
-        for fleet in FLEETS.values():
-            cluster.create_namespace(fleet.namespace)
-            documents = [*fleet.shared, *fleet.services(NUMBER)]
-            cluster.kubectl("apply", "-n", fleet.namespace, "-f", "-", input=yaml.safe_dump_all(documents))
-        for fleet in FLEETS.values():
-            wait_until(partial(_are_ready, cluster, fleet, 1), f"services of {fleet.family}", 300)
-        yield installed
+def fleets(bare_installation: Installation) -> Iterator[Installation]:
+    """Thirty ready services of each family."""
+    cluster = bare_installation.cluster
+    for fleet in FLEETS.values():
+        cluster.create_namespace(fleet.namespace)
+        documents = [*fleet.shared, *fleet.services(NUMBER)]
+        cluster.kubectl("apply", "-n", fleet.namespace, "-f", "-", input=yaml.safe_dump_all(documents))
+    for fleet in FLEETS.values():
+        wait_until(partial(_are_ready, cluster, fleet, 1), f"services of {fleet.family}", 300, 1)
+    yield bare_installation
+    clear(cluster, *(fleet.namespace for fleet in FLEETS.values()))
 
 
 def _are_ready(cluster: ControlPlane, fleet: Fleet, generation: int) -> bool:
@@ -162,7 +159,7 @@ def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
             name, header = service["metadata"]["name"], {"Content-Type": "application/merge-patch+json"}
             cluster.client.patch(f"{path}/{name}", content=change, headers=header).raise_for_status()
     for fleet in FLEETS.values():
-        wait_until(partial(_are_ready, cluster, fleet, 2), f"the rollout of {fleet.family}", 300)
+        wait_until(partial(_are_ready, cluster, fleet, 2), f"the rollout of {fleet.family}", 300, 1)
     writes = _writes(cluster)[before:]
     _assert_that_statuses_tell_news(writes)
     assert _children(writes) == {("update", "deployments"): 3 * NUMBER, ("update", "services"): 2 * NUMBER}

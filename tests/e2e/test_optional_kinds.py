@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -19,12 +18,9 @@ from tests.e2e.test_surroundings import labels
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """modelhooks on a separate cluster."""
-    workdir = tmp_path_factory.mktemp("bare")
-    with ControlPlane(workdir / "control-plane") as bare, Installation(bare, workdir / "installation"):
-        yield bare
+@pytest.fixture
+def cluster(bare_installation: Installation) -> ControlPlane:
+    return bare_installation.cluster
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.metacontroller import start_metacontroller
+from tests.e2e.processes import GO
 from tests.node import hub, machine, prepare, samples
 from tests.node.files import FileServer
 from tests.node.images import ROOT
@@ -34,6 +35,7 @@ class Upgrade:
 
 
 _HERE = Path(__file__).parent
+os.environ.update(GO)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

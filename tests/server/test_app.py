@@ -12,11 +12,10 @@ import orjson
 import pytest
 from prometheus_client import REGISTRY
 
-from app import selftest
 from app.families import DECORATORS, KINDS, RESOURCES
 from app.hooks.kind import Kind
 from app.installation import CONVERSION_PATH
-from app.main import Application
+from app.main import Application, self_test
 from app.settings import Settings
 
 
@@ -44,9 +43,9 @@ def test_a_process_that_cannot_answer_is_not_ready(broken: str, status: int, mon
     def check(kind: Kind[Any, Any], settings: Settings, now: datetime) -> None:
         if kind.resource.hook_path == f"/{broken}":
             raise ImportError("no such library")
-        selftest.check(kind, settings, now)
+        self_test(kind, settings, now)
 
-    monkeypatch.setattr("app.main.check", check)
+    monkeypatch.setattr("app.main.self_test", check)
 
     async def ask() -> httpx.Response:
         service = Application(Settings())

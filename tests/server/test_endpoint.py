@@ -16,11 +16,11 @@ from app.errors import ProtocolError, ResponseError
 from app.kube import field
 from app.limits import LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES, WRITE_BUFFER_BYTES
 from app.server.body import Load, Reader, Refusal
-from app.server.caller import Caller, Disconnected
 from app.server.endpoint import Answer, HookEndpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed
 from app.server.problems import CLIENT_GONE, handlers
+from app.server.worker import Caller, Disconnected
 
 LIMIT = 2 * 1024 * 1024
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.server.fairqueue import FairQueue
+from app.server.worker import FairQueue
 
 
 def queue(**lines: str) -> FairQueue[str]:

@@ -11,8 +11,7 @@ import pytest
 
 from app.hooks.memo import Memo
 from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS
-from app.server.caller import Caller, Disconnected
-from app.server.worker import Worker
+from app.server.worker import Caller, Disconnected, Worker
 
 LARGE = b" " * (INLINE_BYTES + 1)
 
@@ -214,7 +213,7 @@ def test_memos_are_shared_by_two_threads() -> None:
         _together(lambda: fill(0), lambda: fill(1_000_000))
     finally:
         sys.setswitchinterval(usual)
-    assert (faults, memo._held, len(memo._entries)) == ([], 50, 50)
+    assert (faults, memo.held, len(memo._entries)) == ([], 50, 50)
 
 
 def _together(*calls: Callable[[], None]) -> None:

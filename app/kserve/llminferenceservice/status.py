@@ -180,9 +180,6 @@ def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) ->
     return causes
 
 
-# Ready.
-
-
 def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -> ConditionState | None:
     """``None`` is unknown."""
     early = outcome.error or outcome.presets

@@ -58,9 +58,6 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
 
 
-# Services that share requests.
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     """The services of one group, as one of them sees it."""

@@ -1,7 +1,5 @@
 """The endpoint picker (EPP): Deployment, Service, account and InferencePool. Source: KS-4.3 to KS-4.5."""
 
-from dataclasses import dataclass
-
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
@@ -31,15 +29,6 @@ _ALWAYS_USED_BEFORE = (0, 9)
 _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerPlan:
-    """Everything that is decided about the endpoint picker."""
-
-    deployment: workload.DeploymentPlan
-    account: workload.AccountPlan
-    """Without a name for the namespace's default account."""
-
-
 def plan_scheduler(
     names: Names,
     spec: SchedulerSpec,
@@ -47,8 +36,8 @@ def plan_scheduler(
     *,
     managed_account: bool,
     observed: ObservedDeployment | None,
-) -> SchedulerPlan:
-    """Decide about the endpoint picker of a spec that has ``template``.
+) -> tuple[workload.DeploymentPlan, workload.AccountPlan]:
+    """Decide about the endpoint picker of a spec that has ``template``; the default account is without a name.
 
     ``managed_account``: whether ServiceAccounts and Roles are declared, so that one can be made.
     """
@@ -70,8 +59,7 @@ def plan_scheduler(
         pod=workload.PodPlan(labels, spec.annotations or {}, pod),
     )
     role, binding = names.scheduler_role, names.scheduler_role_binding
-    rights = workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
-    return SchedulerPlan(deployment, rights)
+    return deployment, workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
 
 
 def _pod(template: Json, account: str, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:
@@ -107,34 +95,19 @@ def with_tokenizer(
     picker = pickerconfig.Picker(version, bool(container_named(pod, constants.TOKENIZER)))
     if not picker.has_tokenizer:
         return pod, picker
-    running = observed.spec.template if observed is not None else None
+    running = observed.spec.template if observed is not None else ObservedTemplate()
     config = scheduler.config.inline if scheduler.config is not None else None
     if picker.is_at_least(*_ALWAYS_USED_BEFORE) and not pickerconfig.may_have_plugin(config, pickerconfig.PRECISE):
         others = [container for container in pod["containers"] if container.get("name") != constants.TOKENIZER]
         pod, picker = {**pod, "containers": others}, pickerconfig.Picker(version)
-        if not _has_files(running):
+        claims = [volume for volume in running.spec.volumes or () if volume.name == constants.CLAIM_VOLUME]
+        if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
     source = workload.model_artifact(spec, context)
     access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), source)
     access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
-    extra = Attachment(
-        access,
-        workload.live_image(running),
-        ca_bundle=context.ca_bundle,
-        reader=constants.TOKENIZER,
-        path=f"{constants.MODEL_PATH}/base",
-    )
+    extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
     return attach_files(pod, source, context.operator, extra), picker
-
-
-def _has_files(running: ObservedTemplate | None) -> bool:
-    """Report whether a running pod has the model's files."""
-    spec = running.spec if running is not None else None
-    parts = [*((spec.init_containers if spec else None) or ()), *((spec.volumes if spec else None) or ())]
-    return any(part.name in (constants.STORAGE_INITIALIZER, constants.CLAIM_VOLUME) for part in parts)
-
-
-# Children.
 
 
 def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:

@@ -46,7 +46,6 @@ class RouterView:
 
     @property
     def route_refs(self) -> list[str]:
-        """Names of the HTTPRoutes in ``refs``."""
         return [ref.name for ref in (self.spec.http.refs if self.spec.http is not None else None) or ()]
 
     @cached_property
@@ -111,7 +110,6 @@ class RouterView:
         return [ObservedParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
     def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
-        """The Gateways by name, each once."""
         default = self.namespace
         places = ((default if ref.namespace is None else ref.namespace, ref.name) for ref in references)
         return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))

@@ -16,6 +16,7 @@ from app.kserve.sources import Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
 from app.kube.base import Json
 from app.kube.merge import merge
+from app.kube.objects import ObservedTemplate
 from app.kube.podspec import CONTAINER, container_named, each_name_once, with_container
 from app.workload.address import Address
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
@@ -74,13 +75,11 @@ def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifa
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Further inputs of an artifact's containers: the pod's credentials, and an image that is kept."""
+    """Further inputs of an artifact's containers."""
 
     access: Access = field(default_factory=Access)
-    live_image: str = ""
-    """Image of the running storage initializer, which is kept so that a new release restarts no pods."""
-    live_security: Json | None = None
-    """Security context of ``main`` that runs now."""
+    running: ObservedTemplate = field(default_factory=ObservedTemplate)
+    """Its storage initializer's image is kept, so that a new release restarts no pods."""
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
     reader: str = constants.MAIN
@@ -112,8 +111,10 @@ def attach(
         pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, constants.MODEL_PATH)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
-    elif source.provider is Provider.IMAGE_VOLUME:
-        pod = _image_volume(pod, source.uri)
+    elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
+        path = constants.MODEL_PATH
+        mount = {"name": constants.IMAGE_VOLUME, "mountPath": path, "readOnly": True, "subPath": "models"}
+        pod = _mounted(pod, {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
     if downloaded(source, adapters):
         pod = _download(pod, source, adapters, operator, extra)
     for adapter in adapters:
@@ -133,12 +134,6 @@ def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = con
     below = {"subPath": uri.key} if uri.key else {}
     mount = {"name": name, "mountPath": directory, "readOnly": True, **below}
     return _mounted(pod, {"persistentVolumeClaim": {"claimName": uri.head}}, mount, reader)
-
-
-def _image_volume(pod: Json, uri: Address) -> Json:
-    """Return the pod with the image mounted, which needs Kubernetes 1.35, or the feature gate ``ImageVolume``."""
-    mount = {"name": constants.IMAGE_VOLUME, "mountPath": constants.MODEL_PATH, "readOnly": True, "subPath": "models"}
-    return _mounted(pod, {"image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
 
 
 def inside(uri: Address) -> str:
@@ -167,7 +162,7 @@ def _download(
         pod = _mounted(pod, _FILLED, {**mounts[-1], **read_only})
     container: Json = {
         "name": constants.STORAGE_INITIALIZER,
-        "image": extra.live_image or settings.image,
+        "image": extra.running.container(constants.STORAGE_INITIALIZER).image or settings.image,
         "args": [part for pair in pairs for part in pair],
         "resources": settings.resources,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
@@ -259,7 +254,7 @@ def _beside_model(main: Json, user: Json, extra: Attachment) -> Json:
     Pods of earlier releases have nothing else in their security context, and keep it so that they do not restart.
     """
     main = {**main, "env": each_name_once([*(main.get("env") or ()), _ASYNC])}
-    if not user or extra.live_security == user["securityContext"]:
+    if not user or extra.running.container(constants.MAIN).security_context == user["securityContext"]:
         return {**main, **user}
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
 

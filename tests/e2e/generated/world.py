@@ -53,18 +53,19 @@ def _refused(document: Json, old: Json | None) -> list[str]:
     return [] if response["allowed"] else [f"{resource.kind} {metadata['name']}: {response['status']['message']}"]
 
 
-def admitted(documents: Documents, count: int, namespace: str) -> list[tuple[int, list[Json]]]:
-    """Return the first ``count`` numbers whose objects are all admitted, with the objects."""
-    found: list[tuple[int, list[Json]]] = []
+def admitted(documents: Documents, count: int, namespace: str) -> Iterator[tuple[int, list[Json]]]:
+    """Yield the first ``count`` numbers whose objects are all admitted, with the objects."""
+    found = 0
     refused: list[str] = []
     for number in range(count + count // 4):
         drawn = documents(number, namespace, 0)
         causes = refusals(drawn)
         refused += causes
         if not causes:
-            found.append((number, drawn))
-        if len(found) == count:
-            return found
+            found += 1
+            yield number, drawn
+        if found == count:
+            return
     raise AssertionError(f"admission refuses much of what is generated: {refused[:20]}")
 
 

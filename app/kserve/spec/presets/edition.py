@@ -99,8 +99,6 @@ def _workload(build: Builders, target: Target, form: str) -> Json:
     return {"template": template, "worker": build.pod(worker, None, grouped)}
 
 
-# The latency predictor.
-
 _TRAINING_PORT, _PREDICTION_PORT = 8000, 8001
 _TRAINING_URL = f"http://localhost:{_TRAINING_PORT}"
 

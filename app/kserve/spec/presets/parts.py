@@ -38,9 +38,6 @@ def spread(parallelism: str) -> list[str]:
     ]
 
 
-# Containers.
-
-
 def container(name: str, image: str, **fields: object) -> Json:
     """Build a container with what all of them have in common."""
     return {
