@@ -81,9 +81,8 @@ def plan(
     main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    protected = (
-        spec.disruption is not None and spec.disruption.protect_always
-    )  # not by the status: it would restart pods
+    # Only by the spec: an annotation that depended on the status would restart pods.
+    protected = spec.disruption is not None and spec.disruption.protect_always
     protection = {names.DO_NOT_DISRUPT: "true"} if protected else {}
     return InferencePlan(
         name=metadata.name,
