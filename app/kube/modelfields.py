@@ -87,7 +87,7 @@ def with_defaults(value: dict[str, Any], model: type[KubeModel]) -> dict[str, An
         if shape.model is not None and isinstance(item, dict):
             result[alias] = with_defaults(item, shape.model)
         elif shape.model is not None and isinstance(item, list):
-            result[alias] = [with_defaults(part, shape.model) for part in item]
+            result[alias] = [with_defaults(part, shape.model) if isinstance(part, dict) else part for part in item]
     return result
 
 

@@ -7,7 +7,7 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, child, component_labels, metadata
 from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.spec.presets.parts import GRPC_PORT
+from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
 from app.kserve.workload import plan as workload
 from app.kserve.workload.artifacts import Attachment, attach_files
 from app.kserve.workload.children import deployment
@@ -15,9 +15,6 @@ from app.kserve.workload.topology import replicas, selector, with_account
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container
-
-SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
-"""Container ports by these names are the Service's."""
 
 _TOKENIZER_FILES = (
     '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
@@ -104,7 +101,7 @@ def with_tokenizer(
         if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
     source = workload.model_artifact(spec, context)
-    access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), source)
+    access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), (source,))
     access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
     extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
     return attach_files(pod, source, context.operator, extra), picker
@@ -132,7 +129,7 @@ def _ports(pod: Json) -> list[Json]:
         }
         for container in pod.get("containers") or ()
         for port in container.get("ports") or ()
-        if port.get("name") in SERVICE_PORTS
+        if port.get("name") in PORTS
     }
     numbered: dict[int, Json] = {}
     for name in sorted(named):

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.kserve import constants
-from app.kserve.lora import LORA_PATH, Adapter
+from app.kserve.lora import LORA_PATH
 from app.kserve.modeluri import InvalidURL, parse
 from app.kserve.names import adapter_volume
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig, StorageInitializer
-from app.kserve.sources import Provider, problem, provider, shown
+from app.kserve.sources import Artifact, Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
 from app.kube.base import Json
 from app.kube.merge import merge
@@ -34,19 +34,6 @@ _FILLED: Json = {"emptyDir": {}}
 
 class ArtifactError(Exception):
     """The model cannot be brought into the pods; the message has the correction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """Kind of a model's source."""
-
-    uri: Address
-    provider: Provider | None
-    """``None`` when the pods fetch the model themselves."""
-
-    @property
-    def downloads(self) -> bool:
-        return self.provider is not None and self.provider.downloads
 
 
 def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifact:
@@ -88,10 +75,9 @@ class Attachment:
     """Directory of the model in that container."""
 
 
-def downloaded(source: Artifact, adapters: Sequence[Adapter]) -> list[Address]:
+def downloaded(parts: Sequence[Artifact]) -> list[Address]:
     """Every address that the storage initializer fetches from."""
-    uris = [source.uri] if source.downloads else []
-    return [*uris, *(adapter.uri for adapter in adapters if adapter.provider.downloads)]
+    return [part.uri for part in parts if part.downloads]
 
 
 def with_bundle(uris: Sequence[Address]) -> bool:
@@ -99,10 +85,9 @@ def with_bundle(uris: Sequence[Address]) -> bool:
     return any(provider(uri) not in (Provider.HF, Provider.HDFS) for uri in uris)
 
 
-def attach(
-    pod: Json, source: Artifact, adapters: Sequence[Adapter], operator: OperatorConfig, extra: Attachment
-) -> Json:
-    """The pod with the model and its adapters in it. Raises :class:`ArtifactError`."""
+def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra: Attachment) -> Json:
+    """The pod with the model and its adapters, in this order, in it. Raises :class:`ArtifactError`."""
+    source, *adapters = parts
     if source.provider is None:
         return pod
     if adapters and not container_named(pod, constants.MAIN):
@@ -115,8 +100,8 @@ def attach(
         path = constants.MODEL_PATH
         mount = {"name": constants.IMAGE_VOLUME, "mountPath": path, "readOnly": True, "subPath": "models"}
         pod = _mounted(pod, {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
-    if downloaded(source, adapters):
-        pod = _download(pod, source, adapters, operator, extra)
+    if downloaded(parts):
+        pod = _download(pod, parts, operator, extra)
     for adapter in adapters:
         if adapter.provider is Provider.CLAIM:
             pod = _claim(pod, adapter.uri, adapter_volume(adapter.name), adapter.path)
@@ -127,7 +112,7 @@ def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: A
     """Add files of a model on a claim, or a download, to the reader of a pod that is not a model server."""
     if source.provider is Provider.CLAIM:
         return _claim(pod, source.uri, constants.CLAIM_VOLUME, extra.path, extra.reader)
-    return _download(pod, source, (), operator, extra) if source.downloads else pod
+    return _download(pod, (source,), operator, extra) if source.downloads else pod
 
 
 def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:
@@ -143,13 +128,10 @@ def inside(uri: Address) -> str:
     return uri.path.partition("/")[2].strip("/")
 
 
-def _download(
-    pod: Json, source: Artifact, adapters: Sequence[Adapter], operator: OperatorConfig, extra: Attachment
-) -> Json:
+def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra: Attachment) -> Json:
     settings = operator.storage_initializer
-    fetched = [adapter for adapter in adapters if adapter.provider.downloads]
-    pairs = [(source.uri.text, constants.MODEL_PATH)] if source.downloads else []
-    pairs += [(adapter.uri.text, adapter.path) for adapter in fetched]
+    source, *adapters = parts
+    fetched = [adapter for adapter in adapters if adapter.downloads]
     mounts: list[Json] = []
     if source.downloads:
         mounts.append({"name": constants.PROVISION_VOLUME, "mountPath": constants.MODEL_PATH})
@@ -158,12 +140,12 @@ def _download(
         pod = _mounted(pod, _FILLED, mount, extra.reader)
     if fetched:
         mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": LORA_PATH})
-        read_only = {"readOnly": True} if fetched == list(adapters) else {}  # others are mounted below it
+        read_only = {"readOnly": True} if fetched == adapters else {}  # others are mounted below it
         pod = _mounted(pod, _FILLED, {**mounts[-1], **read_only})
     container: Json = {
         "name": constants.STORAGE_INITIALIZER,
         "image": extra.running.container(constants.STORAGE_INITIALIZER).image or settings.image,
-        "args": [part for pair in pairs for part in pair],
+        "args": [word for part in parts if part.downloads for word in (part.uri.text, part.path)],
         "resources": settings.resources,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": mounts,
@@ -173,7 +155,7 @@ def _download(
     for files in extra.access.files:
         mount = {"name": files.volume, "mountPath": files.mount_path, "readOnly": True}
         container, pod = _with_mount(container, mount), _with_volume(pod, _secret_volume(files))
-    if with_bundle(downloaded(source, adapters)):
+    if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
 

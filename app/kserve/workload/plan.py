@@ -12,7 +12,7 @@ from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
 from app.kserve.results import PhaseError
-from app.kserve.sources import Provider, provider
+from app.kserve.sources import Artifact, Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
@@ -120,7 +120,7 @@ class _Planner:
         self._group_annotations = self._annotations | propagated(notes, constants.PROPAGATED_LWS_ANNOTATIONS)
         self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
-        self._source: artifacts.Artifact = model_artifact(spec, context)
+        self._model = model_artifact(spec, context)
         self._adapters = lora.adapters(spec.model) if lora.is_loaded(spec) else []
 
     def plan(self) -> WorkloadPlan:
@@ -251,14 +251,15 @@ class _Planner:
     ) -> PodPlan:
         """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
         context = self._context
-        uris = artifacts.downloaded(self._source, self._adapters)
-        credentials = download_access(self._spec, context, account, self._source, self._adapters)
+        parts = (self._model, *self._adapters)
+        uris = artifacts.downloaded(parts)
+        credentials = download_access(self._spec, context, account, parts)
         for hint in download_hints(uris, credentials, template, context.operator.credentials):
             self._hints[hint.reason] = hint
         named = {variable["name"] for variable in credentials.env}
         self._ca_bundle |= artifacts.with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
         extra = artifacts.Attachment(credentials, running, context.ca_bundle)
-        pod = artifacts.attach(template, self._source, self._adapters, context.operator, extra)
+        pod = artifacts.attach(template, parts, context.operator, extra)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), credentials.sources, places)
 
@@ -276,24 +277,18 @@ class _Planner:
         return with_container(pod, constants.MAIN, lambda main: lora.with_adapters(main, limits, served))
 
 
-def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> artifacts.Artifact:
+def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> Artifact:
     """Return where the model of a service comes from. Raises :class:`ArtifactError`."""
     settings = context.operator.storage_initializer
     return artifacts.artifact(spec.model.uri, settings, enabled=lora.is_loaded(spec))
 
 
-def download_access(
-    spec: EffectiveSpec,
-    context: ReconcileContext,
-    account: str,
-    source: artifacts.Artifact,
-    adapters: Sequence[lora.Adapter] = (),
-) -> Access:
+def download_access(spec: EffectiveSpec, context: ReconcileContext, account: str, parts: Sequence[Artifact]) -> Access:
     """Return what the storage initializer gets for downloads in a pod; ``account`` is the one that a user named."""
-    uris = artifacts.downloaded(source, adapters)
+    uris = artifacts.downloaded(parts)
     service_account = context.account(account or "default") if uris else None
     credentials = access(uris, context.metadata.annotations or {}, service_account, context.operator.credentials)
-    if source.downloads:
+    if parts[0].downloads:
         credentials = credentials.with_variables(_confidential(spec), "spec.model.confidential")
     if any(provider(uri) is Provider.HF for uri in uris):
         credentials = credentials.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")

@@ -55,7 +55,7 @@ _TARGETS = {
 
 @dataclass(frozen=True, slots=True)
 class Builders:
-    """How an edition builds the parts of workloads; True: for a pod of a group."""
+    """Functions by which an edition builds the parts of workloads; True: for a pod of a group."""
 
     command: Callable[[Target, str, bool], list[str]]
     """Of a server of that form; True: of the first pod, which takes the requests."""
