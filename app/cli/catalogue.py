@@ -28,7 +28,7 @@ def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
     """
     described = {(manifest.kind, manifest.name) for manifest in manifests}
     kinds = {find(manifest.api_version, manifest.kind) for manifest in manifests}
-    readable = {key for kind in kinds if kind is not None for key in related_keys(kind)}
+    readable = {key for kind in kinds if kind is not None for key in related_keys(kind).values()}
     return [
         manifest
         for manifest in _installed()

@@ -29,6 +29,10 @@ class Change:
     def __str__(self) -> str:
         return f"{self.path}: {shown(self.old)} → {shown(self.new)}"
 
+    def sides(self, old: str, new: str) -> Json:
+        """Return the two values by these names, without one that is absent."""
+        return {side: value for side, value in ((old, self.old), (new, self.new)) if value is not ABSENT}
+
 
 def shown(value: object) -> str:
     return "(none)" if value is ABSENT else orjson.dumps(value).decode()

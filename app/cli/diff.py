@@ -16,7 +16,7 @@ import click
 import orjson
 
 from app.cli import CommandError, options, printing
-from app.cli.changes import Change, compare, shown
+from app.cli.changes import Change, compare
 from app.cli.files import collect, nothing_served
 from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestFiles
@@ -255,13 +255,8 @@ def _json(result: list[ChildDifference]) -> str:
             "action": difference.action,
             "effect": difference.effect.name.lower(),
             "restart": difference.effect is Effect.RESTART,
-            "fields": [_row(change) for change in difference.fields],
+            "fields": [{"path": str(change.path), **change.sides("old", "new")} for change in difference.fields],
         }
         for difference in result
     ]
     return printing.as_json({"changed": bool(rows), "children": rows})
-
-
-def _row(change: Change) -> Json:
-    sides = {"old": change.old, "new": change.new}
-    return {"path": str(change.path), **{side: value for side, value in sides.items() if shown(value) != "(none)"}}

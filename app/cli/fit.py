@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
+import orjson
 
 from app.cli import CommandError, options, printing
 from app.cli.files import collect
@@ -101,12 +102,13 @@ def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, 
 
     Raises :class:`ManifestError` for a malformed object that its hook reads.
     """
+    if kind.offline.fit is None:
+        valid = not kind.read(orjson.dumps(document.get("spec"))).errors
+        return pods_fit(cluster, kind, document, gpu_memory) if valid else None
     request = request_of(kind, document, cluster)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return None
-    if kind.offline.fit is None:
-        return pods_fit(cluster, kind, document, gpu_memory)
     return kind.offline.fit(resource, request, settings, gpu_memory)
 
 

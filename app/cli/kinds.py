@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from app.kube.field import nearest
@@ -58,6 +59,7 @@ _NOT_SERVED = {
 """Kinds of the Go operators that are not served here, with replacements."""
 
 
+@cache
 def find(api_version: str, kind: str) -> AnyKind | None:
     """Return the served kind of this name and version, in the version that hooks use; ``None`` for other kinds."""
     group, _, version = api_version.rpartition("/")

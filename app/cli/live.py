@@ -121,7 +121,7 @@ def readable_objects(source: ObjectSource, resource: CustomResource, document: J
     keys = [
         *(f"{kind.resource.kind}.{kind.resource.api_version}" for kind in family),
         *(child.key for kind in family for child in kind.resource.children),
-        *(key for kind in family for key in related_keys(kind)),
+        *(key for kind in family for key in related_keys(kind).values()),
         "Pod.v1",
     ]
     kinds = dict.fromkeys((api_version, name) for name, _, api_version in (key.partition(".") for key in keys))

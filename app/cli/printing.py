@@ -37,7 +37,8 @@ def lines(texts: Iterable[str]) -> str:
 
 def as_json(value: object) -> str:
     """Return indented JSON that is printable. Its strings can have the escapes of any line."""
-    return lines(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode().split("\n"))
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return f"{text}\n" if is_plain(text) else lines(text.split("\n"))
 
 
 def counted(count: int, noun: str) -> str:

@@ -138,11 +138,14 @@ class Cluster:
 
     def _answer(self, kind: AnyKind, body: Json) -> tuple[int, Json]:
         """Return a hash of the request, and the answer: the last one if only the parent's status is new (MC-2.2)."""
-        request = hash(orjson.dumps({**body, "parent": _without_status(body["parent"])}))
-        last = self.answers.get(body["parent"]["metadata"]["uid"])
+        encoded = {key: orjson.Fragment(orjson.dumps(part)) for key, part in body.items() if key != "parent"}
+        parent = body["parent"]
+        request = hash(orjson.dumps({**encoded, "parent": _without_status(parent)}))
+        last = self.answers.get(parent["metadata"]["uid"])
         if last is not None and last[0] == request:
             return last
-        return request, orjson.loads(self.send(f"{kind.resource.hook_path}/sync", orjson.dumps(body)))
+        answer = self.send(f"{kind.resource.hook_path}/sync", orjson.dumps({**encoded, "parent": parent}))
+        return request, orjson.loads(answer)
 
     def request(self, kind: AnyKind, parent: Json) -> bytes:
         """Build the body that Metacontroller would post to the sync hook."""

@@ -4,7 +4,7 @@
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 import msgspec
@@ -127,28 +127,26 @@ def related(
     them are not checked.
     """
     silent = TAKEN_FOR_GRANTED if granted is None else granted
-    keys = [key for key in related_keys(kind) if objects.of_kind(key) or key not in silent]
+    keys = related_keys(kind)
     selected_objects: dict[str, Json] = {}
     for rule in rules:
-        for key in keys:
-            name, _, api_version = key.partition(".")
-            if plural(name) != rule["resource"] or api_version != rule["apiVersion"]:
-                continue
+        key = keys.get((rule["resource"], rule["apiVersion"]))
+        if key is not None and (objects.of_kind(key) or key not in silent):
+            candidates = _candidates(rule, key, objects)
             group = selected_objects.setdefault(key, {})
-            for inner, document in _candidates(rule, key, objects):
-                if _selected(document, rule):
-                    group[inner] = document
+            group |= {inner: document for inner, document in candidates if _selected(document, rule)}
     return selected_objects
 
 
-def related_keys(kind: AnyKind) -> tuple[str, ...]:
-    """Metacontroller's keys of the kinds that a customize answer may ask for."""
-    return _names(kind.hooks.related)
+def related_keys(kind: AnyKind) -> Mapping[tuple[str, str], str]:
+    """Metacontroller's keys of the kinds that a customize answer may ask for, by resource and API version."""
+    return _keys(kind.hooks.related)
 
 
 @cache
-def _names(type_: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(info.encode_name for info in msgspec.structs.fields(type_))
+def _keys(type_: type[msgspec.Struct]) -> Mapping[tuple[str, str], str]:
+    keys = (info.encode_name for info in msgspec.structs.fields(type_))
+    return {(plural(key.partition(".")[0]), key.partition(".")[2]): key for key in keys}
 
 
 def _candidates(rule: Json, outer: str, objects: Store) -> Iterable[tuple[str, Json]]:
@@ -169,8 +167,10 @@ def _selected(document: Json, rule: Json) -> bool:
         return False
     if rule.get("names"):
         return metadata["name"] in rule["names"]
+    selector = rule.get("labelSelector")
+    if not selector:
+        return True
     labels = metadata.get("labels") or {}
-    selector = rule.get("labelSelector") or {}
     required = (selector.get("matchLabels") or {}).items()
     return all(labels.get(key) == value for key, value in required) and all(
         _matches(labels, expression) for expression in selector.get("matchExpressions") or []

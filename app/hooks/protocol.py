@@ -122,6 +122,12 @@ class RelatedRule(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     names: tuple[str, ...] = ()
     label_selector: Json | None = None
 
+    @staticmethod
+    def by_name(api_version: str, resource: str, *names: str, namespace: str = "") -> list[RelatedRule]:
+        """Return the rule for objects by name; none if all names are empty, because such a rule selects everything."""
+        distinct = tuple(dict.fromkeys(filter(None, names)))
+        return [RelatedRule(api_version, resource, namespace, distinct)] if distinct else []
+
 
 class Kept(dict[str, Any]):
     """A child of an answer as it was last applied, independent of the parent's present spec."""

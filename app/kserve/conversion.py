@@ -149,9 +149,6 @@ def _normalize_pod(pod: Json, *, fill: bool) -> Json:
     return pod if pod.get("containers", 0) is not None else _without(pod, "containers")
 
 
-# Criticality.
-
-
 def _newer_model(model: Json, preserved: str, annotations: Json) -> Json:
     if criticality := model.get("criticality"):
         annotations[MODEL_CRITICALITY] = criticality
@@ -214,8 +211,6 @@ def _with_adapters(model: Json, adapters: list[Any]) -> Json:
     return {**model, "lora": {**model["lora"], "adapters": adapters}} if adapters else model
 
 
-# The pool.
-
 _POOL = "router.scheduler.pool.spec"
 _SELECTOR, _PORTS = f"spec.{_POOL}.selector", f"spec.{_POOL}.targetPorts"
 
@@ -276,9 +271,6 @@ def _picker(pool: Json, key: str, model: type[KubeModel]) -> Json:
         for key, value in picker.items()
         if key in fields(model) and value is not None and (key, value) != ("name", "")
     }
-
-
-# JSON.
 
 
 def _replace(document: Json, path: str, change: Callable[[Json], Json], *, parent: str = "spec") -> Json:

@@ -31,9 +31,6 @@ NO_CLAIM = (
 SOURCE = str(_ANNOTATIONS.key(_CLASS))
 
 
-# Rules.
-
-
 def check(metadata: ObservedMeta) -> Iterator[field.Error]:
     annotations = metadata.annotations or {}
     if not _annotation_keys(metadata):
@@ -64,9 +61,6 @@ def _annotation_keys(metadata: ObservedMeta) -> list[str]:
     return sorted(key for key in metadata.annotations or {} if key.startswith(_PREFIX))
 
 
-# Claims.
-
-
 def device_request(metadata: ObservedMeta) -> Json | None:
     """Return the devices that valid annotations ask for, as a ResourceClaimTemplate requests them.
 
@@ -84,15 +78,12 @@ def device_request(metadata: ObservedMeta) -> Json | None:
 
 def with_claims(document: Json, names: Names) -> Json:
     """Claim the devices for the model servers of a spec. A claim of the same name in a pod is the user's own."""
+    claim = {"name": CLAIM, "resourceClaimTemplateName": names.claim_template}
     for path in MODEL_SERVERS:
         if (pod := find(document, path)) is not None:
-            document = replaced(document, path, _claiming(pod, names.claim_template))
+            pod = {**pod, "resourceClaims": _extended(pod.get("resourceClaims"), claim)}
+            document = replaced(document, path, with_container(pod, MAIN, _with_claim))
     return document
-
-
-def _claiming(pod: Json, template: str) -> Json:
-    claims = _extended(pod.get("resourceClaims"), {"name": CLAIM, "resourceClaimTemplateName": template})
-    return with_container({**pod, "resourceClaims": claims}, MAIN, _with_claim)
 
 
 def _with_claim(container: Json) -> Json:

@@ -56,9 +56,6 @@ class KVCacheOffloading(KubeModel):
     secondary: list[CacheTier] | None = Field(None, description="Storage for what leaves the host memory.")
 
 
-# Rules.
-
-
 def check(offloading: Json | None, path: field.Path, *, is_part: bool) -> Iterator[field.Error]:
     """Validate the field of one workload, as KServe v0.20 does; if ``is_part``, the rest may come from elsewhere."""
     settings, errors = _decoded(offloading, path)
@@ -99,9 +96,6 @@ def _decoded(offloading: object, path: field.Path = SPEC) -> tuple[KVCacheOffloa
     return decode_document(offloading, KVCacheOffloading, path) if isinstance(offloading, dict) else (None, [])
 
 
-# The pods.
-
-
 def with_tiers(document: Json) -> Json:
     """Mount the volumes of the secondary tiers into the model servers of a spec."""
     for side in ((), ("prefill",)):
@@ -136,9 +130,6 @@ def _source(files: CacheFileSystem) -> Json:
     if files.pvc.ref is not None:
         return {"persistentVolumeClaim": {"claimName": files.pvc.ref.name}}
     return {"ephemeral": {"volumeClaimTemplate": {"spec": files.pvc.spec or {}}}}
-
-
-# The server's flag.
 
 
 def transfer_flag(offloading: object) -> str:

@@ -3,18 +3,16 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.constants import MAIN, OPEN
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
 from app.kserve.modeluri import InvalidURL, parse, url_problem
-from app.kserve.sources import Provider, problem, provider, shown
+from app.kserve.sources import Artifact, problem, provider, shown
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.decode import SPEC
-from app.workload.address import Address
 
 LORA = SPEC.child("model", "lora")
 ADAPTERS = LORA.child("adapters")
@@ -26,22 +24,12 @@ _OTHERS = re.compile(r"[^A-Za-z0-9._-]")
 _FORMS = "hf://, s3://, gs:// or pvc:// and a path"
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
-    """One adapter, and its directory in the pods."""
-
-    name: str
-    uri: Address
-    provider: Provider
-    path: str
-
-
-def adapters(model: LLMModelSpec | None) -> list[Adapter]:
+def adapters(model: LLMModelSpec | None) -> list[Artifact]:
     """Return the adapters of a model that passed :func:`check`, sorted by name."""
     listed = []
     for _, entry in entries(model):
         uri = parse(entry["uri"])
-        listed.append(Adapter(entry["name"], uri, provider(uri), f"{LORA_PATH}/{_directory(entry['name'])}"))
+        listed.append(Artifact(uri, provider(uri), f"{LORA_PATH}/{_directory(entry['name'])}", entry["name"]))
     return sorted(listed, key=lambda adapter: adapter.name)
 
 
@@ -66,9 +54,6 @@ def entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
 
 def _directory(name: str) -> str:
     return _OTHERS.sub("-", name)
-
-
-# Rules.
 
 
 _ADAPTER = Members(("uri", "name"), ("uri", "name"))
@@ -192,9 +177,6 @@ def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Adv
             f"this script passes no arguments on, so the server hears nothing of the adapters: give it {_MODULES} "
             f'<name>={LORA_PATH}/<name> there, or "$@"',
         )
-
-
-# Arguments of the server.
 
 
 def with_adapters(container: Json, lora: LoRASpec, served: Sequence[tuple[str, str]]) -> Json:

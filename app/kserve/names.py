@@ -85,7 +85,6 @@ class Names:
     route = _ChildName("-kserve-route")
 
     def autoscaler(self, kind: AutoscalerKind, *, prefill: bool) -> str:
-        """Return the name of the autoscaler of the main or the prefill workload."""
         return child_name(self.service, f"-kserve-{'prefill-' if prefill else ''}{kind}")
 
     def objective(self, adapter: str = "") -> str:
@@ -115,9 +114,6 @@ def workload_labels(service: str, component: str, role: str) -> dict[str, str]:
 def workload_selector(service: str) -> dict[str, str]:
     """Selects all model-server pods of a service, decode and prefill alike (KS-3.3)."""
     return {**base_labels(service), KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE}
-
-
-# Objects, as plain JSON.
 
 
 def child(api_version: str, kind: str, metadata: Json, **content: object) -> Json:

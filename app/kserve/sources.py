@@ -5,9 +5,11 @@ download finds nothing (HTTP-X02, HTTP-X35 and HTTP-X36).
 """
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address
 
+from app.kserve.constants import MODEL_PATH
 from app.kserve.modeluri import parse, url_problem
 from app.kube.field import without_user
 from app.workload import address
@@ -42,6 +44,22 @@ class Provider(StrEnum):
     def is_image(self) -> bool:
         """True for a model that is a container image."""
         return self in (Provider.IMAGE, Provider.IMAGE_VOLUME)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A model or a LoRA adapter: where it comes from, and its directory in the pods."""
+
+    uri: Address
+    provider: Provider | None
+    """``None`` when the pods fetch it themselves."""
+    path: str = MODEL_PATH
+    name: str = ""
+    """Of an adapter."""
+
+    @property
+    def downloads(self) -> bool:
+        return self.provider is not None and self.provider.downloads
 
 
 _BY_SCHEME = {

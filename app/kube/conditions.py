@@ -183,6 +183,13 @@ class Conditions(Ledger[Condition]):
         if type_ in self._items:
             self.set(type_, status, reason, message)
 
+    def set_while(self, holds: object, type_: str, status: bool, reason: str, message: str) -> None:
+        """Set a condition that only exists while something holds; otherwise remove it."""
+        if holds:
+            self.set(type_, status, reason, message)
+        else:
+            self.remove(type_)
+
     def list(self) -> list[Condition]:
         """Return all conditions; those written by hand, without a time, get the present one, as the schema requires."""
         return [

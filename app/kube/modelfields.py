@@ -6,6 +6,8 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from pydantic_core import PydanticUndefined
+
 from app.kube import embedded, field
 from app.kube.base import EmbeddedType, KubeModel
 from app.kube.correction import Members
@@ -70,6 +72,23 @@ def _known_members(value: object, shape: FieldType) -> object:
     if shape.container == "map" and isinstance(value, dict):
         return {key: known_fields(item, shape.model) for key, item in value.items()}
     return known_fields(value, shape.model)
+
+
+def with_defaults(value: dict[str, Any], model: type[KubeModel]) -> dict[str, Any]:
+    """Return an object with the defaults of its type at every level; an empty list counts as absent."""
+    result = dict(value)
+    for alias, (name, shape) in fields(model).items():
+        info = model.model_fields[name]
+        extra = info.json_schema_extra
+        default = extra.get("default", info.default) if isinstance(extra, dict) else info.default
+        if value.get(alias) in (None, []) and default not in (None, PydanticUndefined):
+            result[alias] = default
+        item = result.get(alias)
+        if shape.model is not None and isinstance(item, dict):
+            result[alias] = with_defaults(item, shape.model)
+        elif shape.model is not None and isinstance(item, list):
+            result[alias] = [with_defaults(part, shape.model) if isinstance(part, dict) else part for part in item]
+    return result
 
 
 @cache

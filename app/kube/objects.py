@@ -166,6 +166,11 @@ class ObservedTemplate(Observed):
     metadata: ObservedTemplateMeta = msgspec.field(default_factory=ObservedTemplateMeta)
     spec: PodPart = msgspec.field(default_factory=PodPart)
 
+    def container(self, name: str) -> ContainerPart:
+        """Return the container, or init container, of that name; an empty one if there is none."""
+        parts = (*(self.spec.init_containers or ()), *(self.spec.containers or ()))
+        return next((part for part in parts if part.name == name), ContainerPart())
+
 
 class DeploymentStrategy(Observed):
     """The way pods are replaced; ``rolling_update`` has numbers and percentages as in the manifest."""

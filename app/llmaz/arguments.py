@@ -4,7 +4,7 @@ This is not Go's template language: one word between ``{{ .`` and ``}}``, nothin
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.kube import field
 from app.kube.field import Advice, advice
@@ -63,11 +63,6 @@ def render_variable(text: str, params: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: params.get(match[1]) or match[0], text)
 
 
-def unknown_words(argument: str, known: Collection[str] = ()) -> Iterator[str]:
-    """Return the placeholders whose value must come from a param of the flavor."""
-    return (word for word in named_words(argument) if word not in WORDS and word not in known)
-
-
 def is_word(text: str) -> bool:
     return re.fullmatch(_WORD, text) is not None
 
@@ -106,7 +101,3 @@ def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice
         if option == "--port" and port != str(PORT):
             where = path.index(position)
             yield advice(where, f"no effect on the probes and the Service, which always use port {PORT}", "no-effect")
-
-
-def looks_templated(argument: str) -> bool:
-    return "{{" in argument and "." in argument

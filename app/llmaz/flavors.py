@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
 from app.kube import field, quantity
@@ -79,38 +78,26 @@ def degree(text: str) -> str:
     return text if _DEGREE.fullmatch(text) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
-    """The nodes on which pods may run."""
-
-    selectors: tuple[Mapping[str, str], ...] = ()
-    """Node labels of each flavor, best first."""
-    others: bool = False
+_FIRST_WEIGHT = 64
+"""Halved for each next flavor, so that an earlier one outweighs all later ones together."""
 
 
-def nodes(flavors: Sequence[Flavor]) -> Nodes:
+def add_affinity(pod: Json, flavors: Sequence[Flavor]) -> None:
+    """Restrict a pod to the flavors' nodes and prefer those of the first, in addition to the pod's own affinity."""
     selecting = list(takewhile(node_selector, flavors))  # the first that does not runs on every node
     selectors: list[Mapping[str, str]] = []
     for flavor in selecting:
         if (selector := node_selector(flavor)) not in selectors:
             selectors.append(selector)
-    return Nodes(tuple(selectors), others=len(selecting) < len(flavors))
-
-
-_FIRST_WEIGHT = 64
-"""Halved for each next flavor, so that an earlier one outweighs all later ones together."""
-
-
-def add_affinity(pod: Json, nodes: Nodes) -> None:
-    """Restrict a pod to these nodes and prefer the first, in addition to the pod's own affinity."""
-    if not nodes.selectors:
+    others = len(selecting) < len(flavors)
+    if not selectors:
         return
     affinity = pod.get("affinity", {})
     node = dict(affinity.get("nodeAffinity", {}))
-    if not nodes.others:
+    if not others:
         required = node.get(_REQUIRED, {})
-        node[_REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), nodes.selectors)}
-    ranked = nodes.selectors if nodes.others else nodes.selectors[:-1]
+        node[_REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), selectors)}
+    ranked = selectors if others else selectors[:-1]
     if ranked:
         preferred = ({"weight": _FIRST_WEIGHT >> rank, "preference": _term(s)} for rank, s in enumerate(ranked))
         node[_PREFERRED] = [*node.get(_PREFERRED, ()), *preferred]

@@ -81,10 +81,12 @@ def invalid(resource: Resource[Any, ScaledStatus], errors: Sequence[field.Error]
     return _stopped(resource.status, LlmazReason.INVALID_SPEC, field.aggregate(errors), now)
 
 
-def aborted(previous: ScaledStatus, cause: Cause, now: datetime, *, replicas: int) -> ScaledStatus:
-    """Build the status of an object whose children stay unchanged, except that ``replicas: 0`` stops them."""
-    effect = "running pods are left unchanged" if replicas else "replicas is 0, so everything is stopped"
-    return _stopped(previous, cause.reason, f"{cause.text}; {effect}", now)
+def aborted(resource: Resource[Any, ScaledStatus], cause: Cause, request: AnyRequest, now: datetime) -> SyncResponse:
+    """Build the answer for an object whose children stay unchanged, except that ``replicas: 0`` stops them."""
+    stopped = "replicas is 0, so everything is stopped"
+    effect = "running pods are left unchanged" if resource.spec.replicas else stopped
+    status = _stopped(resource.status, cause.reason, f"{cause.text}; {effect}", now)
+    return SyncResponse(status=status, children=kept_children(request))
 
 
 def _stopped(previous: ScaledStatus, reason: str, message: str, now: datetime) -> ScaledStatus:

@@ -5,6 +5,7 @@ When it is spent, the slowest clients give way.
 """
 
 import time
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from starlette.types import Receive, Scope
@@ -25,21 +26,19 @@ class Holder(Protocol):
         pass
 
 
+@dataclass(eq=False, slots=True)
 class Load:
     """The requests in progress, shared by all endpoints of a process. ``budget`` is in bytes."""
 
-    __slots__ = ("budget", "draining", "held", "holders", "in_flight", "last", "worker")
-
-    def __init__(self, budget: int = BODY_BUDGET_BYTES) -> None:
-        self.budget = budget
-        self.held = 0
-        self.in_flight = 0
-        self.draining = False
-        self.last = time.perf_counter()
-        """When the last request began while the process was stopping."""
-        self.holders: set[Holder] = set()
-        """Incomplete bodies and unread answers."""
-        self.worker = Worker()
+    budget: int = BODY_BUDGET_BYTES
+    held: int = 0
+    in_flight: int = 0
+    draining: bool = False
+    last: float = field(default_factory=time.perf_counter)
+    """When the last request began while the process was stopping."""
+    holders: set[Holder] = field(default_factory=set)
+    """Incomplete bodies and unread answers."""
+    worker: Worker = field(default_factory=Worker)
 
     def make_room(self, body: Holder) -> bool:
         """Report whether a body fits into the budget, after those of slower clients gave way."""
@@ -68,24 +67,22 @@ class Refusal(Exception):
         self.headers = headers
 
 
+@dataclass(eq=False, slots=True)
 class Reader:
     """Reads the body of one request and holds its share of the budget until :meth:`release`."""
 
-    __slots__ = ("_load", "_lost", "_max_bytes", "_parts", "_retry_after", "_since", "held")
-
-    def __init__(self, load: Load, max_bytes: int, retry_after: bytes) -> None:
-        self._load = load
-        self._max_bytes = max_bytes
-        self._retry_after = retry_after
-        self.held = 0
-        self._lost = False
-        self._parts: list[bytes] = []
-        self._since = 0.0
+    load: Load
+    max_bytes: int
+    retry_after: bytes
+    held: int = 0
+    _lost: bool = False
+    _parts: list[bytes] = field(default_factory=list)
+    _since: float = 0.0
 
     async def read(self, scope: Scope, receive: Receive) -> bytes:
         """Return the whole body, or raise :class:`Refusal` or :class:`Disconnected`."""
         self._check_head(scope)
-        if self._load.in_flight > MAX_IN_FLIGHT:
+        if self.load.in_flight > MAX_IN_FLIGHT:
             raise self._overloaded()
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -99,9 +96,9 @@ class Reader:
 
     def hold(self, size: int) -> None:
         """Count ``size`` bytes against the budget from now on, or raise :class:`Refusal` if they do not fit."""
-        self._load.held += size - self.held
+        self.load.held += size - self.held
         self.held = size
-        if not self._load.make_room(self):
+        if not self.load.make_room(self):
             self.give_way()
             raise self._overloaded()
 
@@ -117,9 +114,9 @@ class Reader:
 
     def release(self) -> None:
         """Give back the share of the budget: the body is no longer needed."""
-        self._load.held -= self.held
+        self.load.held -= self.held
         self.held = 0
-        self._load.holders.discard(self)
+        self.load.holders.discard(self)
 
     async def _rest(self, first: bytes, receive: Receive) -> bytes:
         self._since = time.monotonic()
@@ -130,20 +127,20 @@ class Reader:
                 raise Disconnected
             size = self._take(message.get("body", b""), size)
             more = bool(message.get("more_body"))
-        self._load.holders.discard(self)
+        self.load.holders.discard(self)
         parts, self._parts = self._parts, []
         return b"".join(parts)
 
     def _take(self, part: bytes, before: int) -> int:
         """Add a part to those of ``before`` bytes, and return the new size."""
         size = before + len(part)
-        if size > self._max_bytes:
+        if size > self.max_bytes:
             raise self._too_large()
         if self._lost:
             raise self._overloaded()
         self._parts.append(part)
         if size > SMALL_BODY_BYTES:
-            self._load.holders.add(self)
+            self.load.holders.add(self)
             self.hold(size)
         return size
 
@@ -158,14 +155,14 @@ class Reader:
                 raise Refusal(415, "content-encoding is not supported")
         if media != b"application/json" and not _is_json(media):
             raise Refusal(415, "content-type must be application/json")
-        if length > self._max_bytes:
+        if length > self.max_bytes:
             raise self._too_large()
 
     def _too_large(self) -> Refusal:
-        return Refusal(413, f"the body is larger than {self._max_bytes} bytes")
+        return Refusal(413, f"the body is larger than {self.max_bytes} bytes")
 
     def _overloaded(self) -> Refusal:
-        return Refusal(429, "overloaded", (b"retry-after", self._retry_after))
+        return Refusal(429, "overloaded", (b"retry-after", self.retry_after))
 
 
 def _is_json(media: bytes) -> bool:

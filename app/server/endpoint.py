@@ -7,6 +7,7 @@ Nothing between the socket and the decoder of a hook looks at a body.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from fastapi import Request, Response
@@ -118,6 +119,7 @@ class UnhandledError(Exception):
         self.body = body
 
 
+@dataclass(eq=False)
 class HookEndpoint(Generic[AnsweredT]):
     """Answers one path.
 
@@ -126,33 +128,23 @@ class HookEndpoint(Generic[AnsweredT]):
     event loop never works on one.
     """
 
-    def __init__(
-        self,
-        handle: Handle[AnsweredT],
-        max_bytes: int,
-        retry_after: int,
-        load: Load,
-        report: Report[AnsweredT] | None = None,
-        *,
-        inline: bool = True,
-    ) -> None:
-        self._handle = handle
-        self._max_bytes = max_bytes
-        self._retry_after = str(retry_after).encode()
-        self._load = load
-        self._report = report
-        self._inline = inline
+    handle: Handle[AnsweredT]
+    max_bytes: int
+    retry_after: int
+    load: Load
+    report: Report[AnsweredT] | None = None
+    inline: bool = True
 
     async def answer(self, request: Request) -> Response:
         """Answer one request, or raise what :mod:`app.server.problems` answers."""
-        load, body, caller = self._load, b"", caller_of(request.scope)
+        load, body, caller = self.load, b"", caller_of(request.scope)
         if load.draining:
             load.last = time.perf_counter()
         load.in_flight += 1
-        reader = Reader(load, self._max_bytes, self._retry_after)
+        reader = Reader(load, self.max_bytes, b"%d" % self.retry_after)
         try:
             body = await reader.read(request.scope, request.receive)
-            answer = await load.worker.answer(self._handle, body, caller, inline=self._inline)
+            answer = await load.worker.answer(self.handle, body, caller, inline=self.inline)
         except (Refusal, ProtocolError, Disconnected):
             raise
         except Exception as fault:
@@ -162,8 +154,8 @@ class HookEndpoint(Generic[AnsweredT]):
             load.in_flight -= 1
         state = request.scope["state"]
         state["bytes"] = len(body)
-        if self._report is not None:
-            state["report"] = self._report(answer)
+        if self.report is not None:
+            state["report"] = self.report(answer)
         return Answer(load, answer if isinstance(answer, bytes) else answer.body)
 
 

@@ -14,7 +14,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app import limits
@@ -52,6 +52,7 @@ class Handshake:
         self.task.cancel()
 
 
+@dataclass(eq=False)
 class Listener:
     """A listening socket.
 
@@ -59,35 +60,29 @@ class Listener:
     is crowded no more are opened; those that wait have a line for each address.
     """
 
-    def __init__(
-        self,
-        listening: socket.socket,
-        protocol: Callable[[str], LimitedProtocol],
-        connections: Collection[Any],
-        context: ssl.SSLContext | None,
-        worker: Worker,
-    ) -> None:
-        self._listening = listening
-        self._protocol = protocol
-        self._connections = connections
-        self._context = context
-        self._worker = worker
-        self._waiting: FairQueue[Accepted] = FairQueue()
-        self._handshakes: set[Handshake] = set()
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(listening, self._accept)
+    listening: socket.socket
+    protocol: Callable[[str], LimitedProtocol]
+    connections: Collection[Any]
+    context: ssl.SSLContext | None
+    worker: Worker
+    _waiting: FairQueue[Accepted] = field(default_factory=FairQueue)
+    _handshakes: set[Handshake] = field(default_factory=set)
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+
+    def __post_init__(self) -> None:
+        self._loop.add_reader(self.listening, self._accept)
 
     def close(self) -> None:
         """Accept no more connections; open ones stay open."""
-        self._loop.remove_reader(self._listening)
-        self._listening.close()
+        self._loop.remove_reader(self.listening)
+        self.listening.close()
 
     def _accept(self) -> None:
         if not self._waiting:
             self._loop.call_soon(self._admit)
         for _ in range(limits.MAX_WAITING_CONNECTIONS):
             try:
-                accepted, (address, *_) = self._listening.accept()
+                accepted, (address, *_) = self.listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:
@@ -100,7 +95,7 @@ class Listener:
 
     def _admit(self) -> None:
         """Open some of the connections that wait, then let the loop serve the others before the next turn."""
-        if self._worker.crowded:
+        if self.worker.crowded:
             self._loop.call_later(limits.TURN_SECONDS, self._admit)
             return
         turn = [self._waiting.get() for _ in range(min(limits.MAX_ACCEPTED, len(self._waiting)))]
@@ -113,23 +108,23 @@ class Listener:
             self._loop.call_soon(self._admit)
 
     def _pause(self) -> None:
-        self._loop.remove_reader(self._listening)
+        self._loop.remove_reader(self.listening)
         self._loop.call_later(PAUSE_SECONDS, self._resume)
 
     def _resume(self) -> None:
-        if self._listening.fileno() >= 0:
-            self._loop.add_reader(self._listening, self._accept)
+        if self.listening.fileno() >= 0:
+            self._loop.add_reader(self.listening, self._accept)
 
     async def _open(self, accepted: socket.socket, address: str) -> None:
-        seconds = None if self._context is None else limits.HANDSHAKE_SECONDS
+        seconds = None if self.context is None else limits.HANDSHAKE_SECONDS
         with contextlib.suppress(OSError, TimeoutError):  # the client speaks no TLS, or has left
             await self._loop.connect_accepted_socket(
-                lambda: self._protocol(address), accepted, ssl=self._context, ssl_handshake_timeout=seconds
+                lambda: self.protocol(address), accepted, ssl=self.context, ssl_handshake_timeout=seconds
             )
 
     def _make_room(self, newcomers: Counter[str]) -> None:
         """Close connections of the addresses that have the most, counting the newcomers."""
-        candidates = [*self._handshakes, *self._connections]
+        candidates = [*self._handshakes, *self.connections]
         excess = len(candidates) + newcomers.total() - limits.MAX_CONNECTIONS
         if excess <= 0:
             return

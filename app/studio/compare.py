@@ -54,7 +54,7 @@ def edits(old: Sequence[Manifest], new: Sequence[Manifest], namespace: str) -> I
                 column=column,
                 object=f"{manifest.kind}/{manifest.name}",
                 path=str(change.path),
-                **_sides(change),
+                **change.sides("before", "after"),
             )
 
 
@@ -83,12 +83,7 @@ def _object(difference: ChildDifference, after: Children) -> ObjectChange:
 
 
 def _field(change: Change, effect: Effect) -> FieldChange:
-    return FieldChange(path=str(change.path), effect=effect, **_sides(change))
-
-
-def _sides(change: Change) -> Json:
-    sides = {"before": change.old, "after": change.new}
-    return {side: value for side, value in sides.items() if value is not ABSENT}
+    return FieldChange(path=str(change.path), effect=effect, **change.sides("before", "after"))
 
 
 def _effect(meaning: Meaning, child: Json) -> Effect:

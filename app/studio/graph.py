@@ -75,8 +75,8 @@ def draw(
     return Graph(nodes=nodes, edges=[e for e in drawing.edges if e.source in shown and e.target in shown])
 
 
-_MADE_BY_OTHERS = frozenset({"EndpointSlice.discovery.k8s.io/v1"})
-"""Kinds that have no manifests, so that their objects are never shown as absent."""
+_MADE_BY_OTHERS = frozenset({POD, "EndpointSlice.discovery.k8s.io/v1"})
+"""Kinds that have no manifests, so that their objects are never shown as absent; pods are below their workload."""
 
 
 class _Drawing:
@@ -141,7 +141,7 @@ class _Drawing:
                 if place(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
-            outer = _kind_of(world.related_keys(kind), rule)
+            outer = world.related_keys(kind).get((rule["resource"], rule["apiVersion"]), "")
             named = rule.get("names") or ()
             for name in named if outer and outer not in _MADE_BY_OTHERS else ():
                 inner = f"{rule['namespace']}/{name}" if rule.get("namespace") else str(name)
@@ -239,15 +239,6 @@ def _type(outer: str) -> tuple[str, str]:
 
 def _edge(source: Key, target: Key, label: str) -> Edge:
     return Edge(source=_id(source), target=_id(target), label=label)
-
-
-def _kind_of(keys: Iterable[str], rule: Json) -> str:
-    """``ConfigMap.v1`` for the plural of a rule; empty for pods, which are drawn below their workload."""
-    for key in keys:
-        name, _, api_version = key.partition(".")
-        if key != POD and world.plural(name) == rule["resource"] and api_version == rule["apiVersion"]:
-            return key
-    return ""
 
 
 def scaled(document: Json) -> Key | None:

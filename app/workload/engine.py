@@ -38,13 +38,8 @@ class Release(msgspec.Struct, frozen=True):
     paths: frozenset[str]
 
 
-def _read() -> tuple[Release, ...]:
-    folder = resources.files("app.workload").joinpath("engines")
-    texts = [file.read_bytes() for file in folder.iterdir() if file.name.endswith(".json")]
-    return tuple(msgspec.json.decode(text, type=Release) for text in texts)
-
-
-RELEASES = _read()
+_FILES = resources.files("app.workload").joinpath("engines").iterdir()
+RELEASES = tuple(msgspec.json.decode(f.read_bytes(), type=Release) for f in _FILES if f.name.endswith(".json"))
 
 
 def _ordered(version: str) -> tuple[int, ...]:

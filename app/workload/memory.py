@@ -5,7 +5,7 @@ known, and far apart where only names are. A verdict holds for both bounds.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.kube.fit import Fit, FitAnswer
@@ -114,9 +114,9 @@ def _enough(question: Question) -> Iterator[str]:
     """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
     previous = len(GPU_MODELS)
     for count in GPU_COUNTS:
+        most = _total(question.use, _amounts(replace(question, gpus=count))).most
         for index, gpu in enumerate(GPU_MODELS[:previous]):
-            other = replace(question, gpus=count, memory=gpu.memory, use=replace(question.use, gpus=None))
-            if _verdict(other).answer is FitAnswer.FITS:
+            if most is not None and most <= _usable(question.use, count * gpu.memory):
                 yield f"{count} x {gpu.name}"
                 previous = index
                 break
@@ -126,12 +126,9 @@ def _verdict(question: Question) -> Fit:
     use = question.use
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
-    weight = weights(question)
-    amounts = weight, cache(question), _overhead(question, weight)
+    amounts = _amounts(question)
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, amounts, strict=True))
-    least = sum(part.least for part in amounts)
-    most = None if use.more or any(part.most is None for part in amounts) else sum(part.most or 0 for part in amounts)
-    total = Amount(least, most, f"without {use.more}" if use.more else "")
+    total = _total(use, amounts)
     rows = (*rows, ("needed", str(total), total.how))
     if not question.gpus:
         return Fit(FitAnswer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
@@ -146,9 +143,27 @@ def _verdict(question: Question) -> Fit:
     return _compared(question, total, available, rows)
 
 
+def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
+    """Return what the weights, the key-value cache and the server itself need."""
+    weight = weights(question)
+    overhead_most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
+    overhead = Amount(0, overhead_most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
+    return weight, cache(question), overhead
+
+
+def _total(use: Usage, amounts: Sequence[Amount]) -> Amount:
+    least = sum(part.least for part in amounts)
+    most = None if use.more or any(part.most is None for part in amounts) else sum(part.most or 0 for part in amounts)
+    return Amount(least, most, f"without {use.more}" if use.more else "")
+
+
+def _usable(use: Usage, available: int) -> float:
+    return available * (use.share or use.usual_share)
+
+
 def _compared(question: Question, total: Amount, available: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
     use = question.use
-    usable = available * (use.share or use.usual_share)
+    usable = _usable(use, available)
     capacity = f"{_gib(available)} GiB"
     if use.share is not None or use.usual_share < 1:
         share = f"{(use.share or use.usual_share):.0%} of it"
@@ -286,11 +301,6 @@ def cache(question: Question) -> Amount:
     if not use.context:
         how += "; the server may choose fewer tokens"
     return Amount(least, per_token * tokens * shape.ends[1] * copies, how)
-
-
-def _overhead(question: Question, weight: Amount) -> Amount:
-    most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
-    return Amount(0, most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
 
 
 _SHAPES = {

@@ -1,4 +1,4 @@
-"""Parts of pods and autoscalers in every family: GPUs, probes (LK-3.8, LK-T-51), metrics, the account.
+"""Parts of pods and autoscalers: GPUs, the numbers of probes (LK-3.8, LK-T-51), metrics, the account.
 
 Metacontroller replaces an autoscaler's list of metrics as a whole, so each one is complete and its quantities are
 canonical (MC-3.2).
@@ -29,10 +29,6 @@ class GPURequest:
         return f"{self.resource}: {self.count}"
 
 
-def toleration(request: GPURequest) -> Json:
-    return {"key": request.resource, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
-
-
 def missing(message: str, resources: Iterable[str]) -> str:
     """Return the first resource that the scheduler reports as insufficient, or an empty string."""
     return next((resource for resource in resources if f"Insufficient {resource}" in message), "")
@@ -43,38 +39,8 @@ TERMINATION_MESSAGE_POLICY = "FallbackToLogsOnError"
 
 STARTUP_PERIOD = 2
 """Seconds between startup probes."""
-
 LOAD_ATTEMPTS = 900
 """Maximum number of startup probes: half an hour for loading a model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Probes:
-    startup: Json
-    liveness: Json
-    readiness: Json
-
-
-def probes(handler: Json) -> Probes:
-    """Build the three probes with one handler, such as ``http_get("/health", 8080)``."""
-    return Probes(
-        startup={
-            **handler,
-            "periodSeconds": STARTUP_PERIOD,
-            "timeoutSeconds": STARTUP_PERIOD,  # longer, and a server that hangs would be given more than half an hour
-            "failureThreshold": LOAD_ATTEMPTS,
-        },
-        liveness={**handler, "periodSeconds": 15, "timeoutSeconds": 5, "failureThreshold": 3},
-        readiness={**handler, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 3},
-    )
-
-
-def http_get(path: str, port: int) -> Json:
-    return {"httpGet": {"path": path, "port": port}}
-
-
-def tcp_socket(port: int) -> Json:
-    return {"tcpSocket": {"port": port}}
 
 
 def pods_metric(name: str, average: str) -> Json:

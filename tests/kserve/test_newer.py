@@ -403,6 +403,22 @@ def picked(config: Any, *containers: str) -> Json:
             "PluginServerMissing",
             "the tokenizer gets no files",
         ),
+        (
+            service(
+                uri="custom://store/m",
+                storageInitializer={"enabled": False},
+                router=picked(TOKENIZED, "tokenizer"),
+            ),
+            {},
+            "PluginServerMissing",
+            "the tokenizer gets no files",
+        ),
+        (
+            service(uri="custom://store/m", storageInitializer={"enabled": False}, router=picked(PREDICTOR)),
+            {},
+            None,
+            "",
+        ),
         (service(router=picked("plugins: [")), {}, None, ""),
         (service(), {"enableLLMInferenceServiceTLS": False}, None, ""),
         (service(notes={"serving.kserve.io/stop": "true"}), {"enableLLMInferenceServiceTLS": True}, None, ""),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
-from app.llmaz.flavors import Nodes, add_affinity
+from app.llmaz.flavors import add_affinity
+from app.llmaz.openmodel.types import Flavor
 from app.settings import Settings
 from tests.llmaz.test_shipped import ENGINES
 from tests.llmaz.world import (
@@ -101,10 +102,14 @@ def test_a_flavor_of_any_node() -> None:
     assert affinity(service(), offering(flavor("any"), gpu("b"))) == {}
 
 
+def selecting(gpu: str) -> Flavor:
+    return Flavor(name=gpu, node_selector={"gpu": gpu})
+
+
 def test_a_first_flavor_outweighs_all_later_ones() -> None:
     """A node of an earlier flavor wins over one that all later flavors select."""
     pod: Json = {}
-    add_affinity(pod, Nodes(tuple({"gpu": str(rank)} for rank in range(8))))
+    add_affinity(pod, [selecting(str(rank)) for rank in range(8)])
     weights = [one["weight"] for one in pod["affinity"]["nodeAffinity"][PREFERRED]]
     assert all(1 <= weight <= 100 for weight in weights)
     assert all(weight > sum(weights[rank + 1 :]) for rank, weight in enumerate(weights))
@@ -121,7 +126,7 @@ def test_what_the_template_asks_for_counts_too() -> None:
         },
     }
     pod: Json = {"affinity": mine}
-    add_affinity(pod, Nodes(({"gpu": "a"}, {"gpu": "b"})))
+    add_affinity(pod, [selecting("a"), selecting("b")])
     field = {"matchFields": [{"key": "metadata.name"}]}
     zone = term(zone="x")["matchExpressions"]
     assert pod["affinity"]["podAntiAffinity"] == {"x": []}
@@ -140,7 +145,7 @@ def test_what_the_template_asks_for_counts_too() -> None:
         ],
     }
     hopeless: Json = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}}
-    add_affinity(hopeless, Nodes(({"gpu": "a"},)))
+    add_affinity(hopeless, [selecting("a")])
     assert hopeless["affinity"]["nodeAffinity"][REQUIRED] == {"nodeSelectorTerms": [{}]}
 
 

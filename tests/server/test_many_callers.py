@@ -72,9 +72,9 @@ def test_declared_lengths_do_not_exhaust_the_budget(service: Service) -> None:
             assert service.post(path, document).status == 200
 
 
-@pytest.fixture
-def encrypted(tmp_path: Path) -> Iterator[Service]:
-    files = Files(tmp_path)
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    files = Files(tmp_path_factory.mktemp("tls"))
     files.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
     with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as started:
         started.tls = ssl.create_default_context(cadata=BUNDLE.trusted)
@@ -186,11 +186,10 @@ def test_answers_a_request_before_a_refused_one() -> None:
     assert b'"level":"error"' not in log
 
 
-def test_sighup_ends_nothing() -> None:
+def test_sighup_ends_nothing(service: Service) -> None:
     """Without a certificate there is nothing to reload."""
-    with running() as service:
-        service.process.send_signal(signal.SIGHUP)
-        assert is_allowed(service.post(REVIEW, review())) is not None
+    service.process.send_signal(signal.SIGHUP)
+    assert is_allowed(service.post(REVIEW, review())) is not None
 
 
 def test_sighup_reads_the_certificate_again(tmp_path: Path) -> None:

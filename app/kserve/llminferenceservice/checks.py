@@ -109,9 +109,6 @@ def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[fi
     return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, _OPERATOR))
 
 
-# Names and models.
-
-
 def _name(metadata: ObservedMeta) -> Iterator[field.Error]:
     name = metadata.name
     if name and not is_dns1035_label(name):
@@ -173,15 +170,9 @@ def _rule_name_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
             yield field.no_effect(HTTP.child("spec", "rules").index(position).child("name"), hint)
 
 
-# Bases.
-
-
 def _bases(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if len(spec.base_refs or ()) > MAX_BASES:
         yield field.too_many(SPEC.child("baseRefs"), len(spec.base_refs or ()), MAX_BASES)
-
-
-# The router.
 
 
 def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -239,9 +230,6 @@ def pool_contents(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Check the managed pool by the rules that its schema has as CEL; also of configs."""
     if spec.pool is not None and spec.pool.spec is not None:
         yield from violations(spec.pool.spec, SCHEDULER.child("pool", "spec"))
-
-
-# Updates.
 
 
 def _unchanged(old: types.LLMInferenceServiceSpec, new: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:

@@ -90,9 +90,6 @@ def caches(spec: types.LLMInferenceServiceSpec, *, is_part: bool) -> Iterator[fi
         yield from kvcache.check(workload.kv_cache_offloading, path.child("kvCacheOffloading"), is_part=is_part)
 
 
-# Router.
-
-
 def _router(router: types.RouterSpec) -> Iterator[field.Error]:
     http = router.route.http if router.route is not None else None
     if http is None or not http.refs:
@@ -123,9 +120,6 @@ def _group(router: types.RouterSpec, route: types.RouteSpec, *, based: bool) -> 
         yield field.invalid(path.child("group"), route.group, detail)
 
 
-# Parallelism.
-
-
 def _parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
     parallelism = workload.parallelism or types.NO_PARALLELISM
     data_parallel, pipeline_parallel = parallelism.is_data_parallel, parallelism.is_pipeline_parallel
@@ -150,8 +144,6 @@ _WORKER_NEEDS = (
     "(parallelism.pipeline); without either, leave worker out"
 )
 
-
-# Scheduler.
 
 _SHORTEST_INLINE = 3
 """Minimum length of an inline configuration with content; ``{}`` has none."""
@@ -186,9 +178,6 @@ def scheduler_replicas(scheduler: types.SchedulerSpec | None) -> Iterator[field.
         yield field.invalid(
             SCHEDULER.child("replicas"), scheduler.replicas, "must be at least 1; remove scheduler to have none"
         )
-
-
-# Scaling.
 
 
 def scaling(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get
+from app.hooks.protocol import ByName, Parent, RelatedRule, SyncRequest, get, objects_of
 from app.kserve import constants, lora
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, upgrade
 from app.kserve.devices import device_request
@@ -167,57 +167,49 @@ class Peer(objects.RelatedMeta):
         return frozenset((model.name or self.metadata.name, *lora.adapter_names(model.lora.adapters)))
 
 
-# The hook's view.
-
-
-def _kind(name: str) -> Any:
-    """Objects of a kind, ``None`` by default."""
-    return msgspec.field(name=name, default=None)
-
-
 class LLMChildren(msgspec.Struct):
     """Observed children by kind; ``None`` where the kind is not declared."""
 
-    deployments: ByName[objects.ObservedDeployment] = _kind("Deployment.apps/v1")
-    services: ByName[objects.ObservedObject] = _kind("Service.v1")
-    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = _kind(
+    deployments: ByName[objects.ObservedDeployment] = objects_of("Deployment.apps/v1")
+    services: ByName[objects.ObservedObject] = objects_of("Service.v1")
+    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = objects_of(
         f"LeaderWorkerSet.{constants.LEADER_WORKER_SET_API}"
     )
-    routes: ByName[ObservedRoute] = _kind(f"HTTPRoute.{constants.GATEWAY_API}")
-    pools: ByName[ObservedPool] = _kind(f"InferencePool.{constants.POOL_API}")
-    service_accounts: ByName[ObservedAccount] = _kind("ServiceAccount.v1")
-    roles: ByName[ObservedRole] = _kind("Role.rbac.authorization.k8s.io/v1")
-    role_bindings: ByName[ObservedBinding] = _kind("RoleBinding.rbac.authorization.k8s.io/v1")
-    config_maps: ByName[objects.ObservedObject] = _kind("ConfigMap.v1")
-    autoscalers: ByName[objects.ObservedConditions] = _kind(resource.AUTOSCALERS.key)
-    scaled_objects: ByName[objects.ObservedConditions] = _kind(f"ScaledObject.{constants.SCALED_OBJECT_API}")
-    variants: ByName[objects.ObservedObject] = _kind(f"VariantAutoscaling.{constants.VARIANT_API}")
-    claim_templates: ByName[objects.ObservedObject] = _kind(f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}")
-    objectives: ByName[objects.ObservedObject] = _kind(f"InferenceObjective.{constants.OBJECTIVE_API}")
+    routes: ByName[ObservedRoute] = objects_of(f"HTTPRoute.{constants.GATEWAY_API}")
+    pools: ByName[ObservedPool] = objects_of(f"InferencePool.{constants.POOL_API}")
+    service_accounts: ByName[ObservedAccount] = objects_of("ServiceAccount.v1")
+    roles: ByName[ObservedRole] = objects_of("Role.rbac.authorization.k8s.io/v1")
+    role_bindings: ByName[ObservedBinding] = objects_of("RoleBinding.rbac.authorization.k8s.io/v1")
+    config_maps: ByName[objects.ObservedObject] = objects_of("ConfigMap.v1")
+    autoscalers: ByName[objects.ObservedConditions] = objects_of(resource.AUTOSCALERS.key)
+    scaled_objects: ByName[objects.ObservedConditions] = objects_of(f"ScaledObject.{constants.SCALED_OBJECT_API}")
+    variants: ByName[objects.ObservedObject] = objects_of(f"VariantAutoscaling.{constants.VARIANT_API}")
+    claim_templates: ByName[objects.ObservedObject] = objects_of(
+        f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}"
+    )
+    objectives: ByName[objects.ObservedObject] = objects_of(f"InferenceObjective.{constants.OBJECTIVE_API}")
 
 
 class LLMRelated(msgspec.Struct):
     """Related objects by kind; ``None`` where they were not asked for."""
 
-    configs: ByName[Parent] = _kind(f"LLMInferenceServiceConfig.{V1ALPHA2}")
-    older_configs: ByName[Parent] = _kind(f"LLMInferenceServiceConfig.{V1ALPHA1}")
+    configs: ByName[Parent] = objects_of(f"LLMInferenceServiceConfig.{V1ALPHA2}")
+    older_configs: ByName[Parent] = objects_of(f"LLMInferenceServiceConfig.{V1ALPHA1}")
     """For a parent of v1alpha1, instead of the others."""
-    peers: ByName[Peer] = _kind(f"LLMInferenceService.{V1ALPHA2}")
-    config_maps: ByName[objects.ObservedConfigMap] = _kind("ConfigMap.v1")
-    service_accounts: ByName[ServiceAccount] = _kind("ServiceAccount.v1")
-    gateways: ByName[ObservedGateway] = _kind(f"Gateway.{constants.GATEWAY_API}")
-    routes: ByName[ObservedRoute] = _kind(f"HTTPRoute.{constants.GATEWAY_API}")
-    pools: ByName[ObservedPool] = _kind(f"InferencePool.{constants.POOL_API}")
-    services: ByName[objects.RelatedMeta] = _kind("Service.v1")
-    pods: ByName[objects.ObservedPod] = _kind("Pod.v1")
+    peers: ByName[Peer] = objects_of(f"LLMInferenceService.{V1ALPHA2}")
+    config_maps: ByName[objects.ObservedConfigMap] = objects_of("ConfigMap.v1")
+    service_accounts: ByName[ServiceAccount] = objects_of("ServiceAccount.v1")
+    gateways: ByName[ObservedGateway] = objects_of(f"Gateway.{constants.GATEWAY_API}")
+    routes: ByName[ObservedRoute] = objects_of(f"HTTPRoute.{constants.GATEWAY_API}")
+    pools: ByName[ObservedPool] = objects_of(f"InferencePool.{constants.POOL_API}")
+    services: ByName[objects.RelatedMeta] = objects_of("Service.v1")
+    pods: ByName[objects.ObservedPod] = objects_of("Pod.v1")
 
     def __post_init__(self) -> None:
         if self.older_configs is not None:
             self.configs = {key: upgrade(config) for key, config in self.older_configs.items()} | (self.configs or {})
             self.older_configs = None
 
-
-# Context of a reconciliation.
 
 Service = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
 Request = SyncRequest[LLMChildren, LLMRelated]
@@ -286,7 +278,6 @@ class ReconcileContext:
         return get(self.related.service_accounts, name, self.metadata.namespace)
 
     def gateway(self, reference: ObservedParentReference) -> ObservedGateway | None:
-        """Return the Gateway that a route refers to."""
         namespace = self.metadata.namespace if reference.namespace is None else reference.namespace
         return get(self.related.gateways, reference.name, namespace)
 
@@ -304,9 +295,6 @@ def reconcile_context(service: Service, request: Request, settings: Settings) ->
     return ReconcileContext(service, bytes(request.parent.spec), request.children, related, operator, settings)
 
 
-# The customize hook.
-
-
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Select the related objects of a service; ``declared`` has the declared child kinds as ``plural.group``."""
     namespace, system = service.metadata.namespace, settings.kserve_system_namespace
@@ -320,7 +308,9 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     if settings.watch_pods:
         selector = {"matchLabels": {constants.NAME: service.metadata.name}}  # each label costs at each event of a pod
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
-    if f"httproutes.{constants.GATEWAY_GROUP}" in declared and _routed(service.spec):
+    router = service.spec.router
+    routed = service.spec.base_refs or (router is not None and (router.route or router.gateway) is not None)
+    if f"httproutes.{constants.GATEWAY_GROUP}" in declared and routed:
         rules += _named(constants.GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
         rules += _gateways(refs, namespace, OperatorConfig(system).gateway)
     if service.spec.route is not None and service.spec.route.group:
@@ -362,10 +352,6 @@ def _config_maps(
 def _bundled(model: types.LLMModelSpec | None) -> bool:
     """Report whether a download may use the CA bundle (KS-3.7.3); a template may render to any address."""
     return any(uri.lower().startswith(("s3:", "gs:", "http", constants.OPEN)) for uri in lora.uris(model))
-
-
-def _routed(spec: types.LLMInferenceServiceSpec) -> bool:
-    return bool(spec.base_refs) or (spec.router is not None and (spec.router.route or spec.router.gateway) is not None)
 
 
 def _named(api: str, resource: str, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:

@@ -1,4 +1,4 @@
-"""The effective spec of a service and the source of each value in its pods.
+"""The effective spec of a service, the inputs of its pod templates, and the source of each value in its pods.
 
 What follows from the effective spec is in :mod:`app.kserve.workload.plan` and :mod:`app.kserve.router.view`.
 """
@@ -7,21 +7,25 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Raw
+
 from app.hooks.protocol import get
-from app.kserve import devices, lora
-from app.kserve.constants import MAIN, OPERATOR_CONFIG
+from app.kserve import constants, devices, lora
 from app.kserve.kvcache import TIER
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, is_stopped, reconcile_context
 from app.kserve.lora import LORA_PATH
-from app.kserve.operator import AUTOSCALING_KEY, NO_TLS, OperatorConfigError
+from app.kserve.operator import AUTOSCALING_KEY, DOCUMENTS, NO_TLS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.results import PhaseError
 from app.kserve.router.scheduler import with_tokenizer
-from app.kserve.spec.effective import Effective, combine
+from app.kserve.spec.effective import Effective, combine, merge_layers
+from app.kserve.spec.find import find_scheduler_config
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
+from app.kserve.spec.render import has_template, rendered
 from app.kserve.workload.plan import MissingAccountError, PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
+from app.kserve.workload.topology import propagated
 from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.merge import find
@@ -33,7 +37,7 @@ Keyed = list[str | tuple[str, Any]]
 
 MODEL = "spec.model.uri and the operator's settings"
 """Source of everything that is added to a pod to provide the model."""
-PROMETHEUS = f"ConfigMap/{OPERATOR_CONFIG} {AUTOSCALING_KEY}"
+PROMETHEUS = f"ConfigMap/{constants.OPERATOR_CONFIG} {AUTOSCALING_KEY}"
 """Source of the address of Prometheus and of the credentials for it."""
 _OPERATORS = (
     *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
@@ -50,6 +54,61 @@ def effective_spec(context: ReconcileContext) -> Effective:
     if errors:
         raise CombineError(f"the combined spec is invalid: {field.aggregate(errors)}")
     return effective
+
+
+# Inputs of pod templates besides the spec: objects as the API server stores them, so that a release cannot change
+# them (docs/decisions/0017).
+
+_REACH_PODS = (
+    *constants.PROPAGATED_LABELS,
+    *constants.PROPAGATED_ANNOTATIONS,
+    *constants.PROPAGATED_LWS_ANNOTATIONS,
+    f"{constants.GROUP}/",
+)
+"""Beginnings of the labels and annotations with a meaning for pods."""
+
+
+def template_inputs(service: Service, request: Request, settings: Settings) -> dict[str, object]:
+    """Return what the service refers to; nothing where its spec cannot be combined, because its children are kept."""
+    metadata = service.metadata
+    try:
+        context = reconcile_context(service, request, settings)
+        merged = merge_layers(context)
+        refs = references(merged.document)
+        names = {"accounts": [*refs.accounts], "schedulerConfig": [*(refs.scheduler_config or ())]}
+        names, _ = rendered(names, merged.layers, merged.data)
+        reference = names["schedulerConfig"]
+        scheduler_config = find_scheduler_config(context, *reference) if reference else ""
+    except (OperatorConfigError, CombineError):
+        return {}
+    written = [layer for layer in merged.layers if layer.raw]
+    templated = any(has_template(layer.spec) for layer in written)
+    reach = ("",) if templated else (*_REACH_PODS, context.operator.credentials.storage_secret_name_annotation)
+    return {
+        "configs": {layer.source: Raw(layer.raw) for layer in written[:-1]},
+        "operator": _operator_documents(context),
+        "schedulerConfig": scheduler_config,
+        "accounts": {name: _account(context, name) for name in names["accounts"]},
+        "labels": propagated(metadata.labels, reach),
+        "annotations": propagated(metadata.annotations, reach),
+        "makesAccounts": context.managed_accounts,
+        "makesBundles": context.children.config_maps is not None,
+        "mountsCommonBundle": context.has_common_bundle,
+    }
+
+
+def _operator_documents(context: ReconcileContext) -> dict[str, str]:
+    config_map = get(context.related.config_maps, constants.OPERATOR_CONFIG, context.operator.system_namespace)
+    data = config_map.data if config_map is not None else None
+    return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
+
+
+def _account(context: ReconcileContext, name: str) -> list[object]:
+    """Return the parts of a ServiceAccount that downloads use: annotations about S3, and names of Secrets."""
+    account = context.account(name)
+    if account is None or get(context.children.service_accounts, name, context.metadata.namespace) is not None:
+        return []
+    return [propagated(account.metadata.annotations, (constants.EKS_ROLE, constants.S3_PREFIX)), account.secrets]
 
 
 # Sources of values, for the command line.
@@ -117,7 +176,7 @@ def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
     if devices.CLAIM in names or keyed[-1] == "claims":
         return devices.SOURCE
     is_adapter = any(name.startswith((LORA_PATH, "lora-")) for name in names) or (
-        keyed[-1] == "args" and (MAIN in names or value in plan.adapters)
+        keyed[-1] == "args" and (constants.MAIN in names or value in plan.adapters)
     )
     return "spec.model.lora" if is_adapter else MODEL
 

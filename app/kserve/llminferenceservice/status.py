@@ -25,7 +25,6 @@ from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of
 from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import since
-from app.kube.podspec import container_named
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
@@ -105,35 +104,24 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
     if context.children.claim_templates is None and device_request(context.metadata) is not None:
         reported.append((types.LLMReason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
     if scheduler is not None and config is not None:
-        problems = _plugins_without_server(config.inline, scheduler.template)
+        problems = _picker_problems(spec, config.inline, scheduler.template)
         reported += [(types.LLMReason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
-        if _tokenizer_lacks_files(spec):
-            reported.append((types.LLMReason.PLUGIN_SERVER_MISSING, _NO_FILES))
     if any(kvcache.lacks_flag(w.kv_cache_offloading, w.template, w.worker) for w, _ in spec.workloads()):
         reported.append((types.LLMReason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
     return fails(reported[0][0], "; ".join(message for _, message in reported)) if reported else None
 
 
-def _plugins_without_server(config: object, pod: Json | None) -> Iterator[str]:
-    """Yield a problem for each plugin whose server is not a container of the endpoint picker's pod."""
+def _picker_problems(spec: EffectiveSpec, config: object, pod: Json | None) -> Iterator[str]:
+    """Yield what plugins of the endpoint picker lack: a server in its pod, or the model's files for the tokenizer."""
+    plugin_types = [str(plugin.get("type")) for plugin in plugins(document_of(config))]
     names = {container.get("name") for container in (pod or {}).get("containers") or ()}
-    if names - {MAIN, TOKENIZER}:
-        return
-    for plugin in plugins(document_of(config)):
-        server = _SIDECARS.get(str(plugin.get("type")))
+    for type_ in plugin_types if names <= {MAIN, TOKENIZER} else ():
+        server = _SIDECARS.get(type_)
         if server is not None and server not in names:
-            yield f"{plugin['type']} needs a {server}, and no container has one; add one to scheduler.template"
-
-
-def _tokenizer_lacks_files(spec: EffectiveSpec) -> bool:
-    """Report whether a plugin of the endpoint picker asks a tokenizer that nothing brings the model's files."""
-    scheduler = spec.scheduler
-    if scheduler is None or scheduler.config is None:
-        return False
-    has_tokenizer = bool(container_named(scheduler.template, TOKENIZER))
-    asks = any(plugin.get("type") == PRECISE for plugin in plugins(document_of(scheduler.config.inline)))
-    is_image = provider(parse(spec.model.uri)).is_image
-    return has_tokenizer and asks and (is_image or not is_loaded(spec))
+            yield f"{type_} needs a {server}, and no container has one; add one to scheduler.template"
+    tokenizes = PRECISE in plugin_types and TOKENIZER in names
+    if tokenizes and (not is_loaded(spec) or provider(parse(spec.model.uri)).is_image):
+        yield _NO_FILES
 
 
 def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
@@ -178,9 +166,6 @@ def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) ->
     causes = waiting_causes(outcome.outstanding, waited, now)
     ledger.set(types.LLMCondition.CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
     return causes
-
-
-# Ready.
 
 
 def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -> ConditionState | None:

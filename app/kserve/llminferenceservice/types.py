@@ -166,7 +166,6 @@ class KEDAAdvanced(KubeModel):
 
     @property
     def has_modifiers(self) -> bool:
-        """Report whether any modifier has a value."""
         modifiers = self.scaling_modifiers
         return modifiers is not None and any(
             (modifiers.formula, modifiers.target, modifiers.activation_target, modifiers.metric_type)
@@ -358,7 +357,6 @@ class WorkloadSpec(KubeModel):
 
     @property
     def pods_per_replica(self) -> int | None:
-        """Number of pods, from its parallelism."""
         return self.parallelism.pods_per_replica if self.parallelism is not None else None
 
     def pods(self, path: field.Path) -> Iterator[tuple[Json | None, field.Path]]:

@@ -58,7 +58,6 @@ _SAMPLE: Json = {
 
 
 def sample_data(settings: Settings) -> ServiceData:
-    """Data of the sample service's templates."""
     return ServiceData(_SAMPLE_METADATA, _SAMPLE, OperatorConfig(settings.kserve_system_namespace), sample=True)
 
 
@@ -85,8 +84,7 @@ def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list
 
     The text names the place, line and all; the field is left empty, as upstream's webhook does.
     """
-    document = spec.model_dump(by_alias=True, exclude_none=True)
-    place, problem = render_error(document, sample_data(settings))
+    place, problem = render_error(_dump(spec), sample_data(settings))
     return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
 
 

@@ -67,17 +67,11 @@ def _segment(adapter: str) -> str:
     return f"{left}-{digest}".lstrip("-")
 
 
-# The objects.
-
-
 def inference_objective(objective: Objective, names: Names, namespace: str, pool: str) -> Json:
     """Build one object. Pools of the older API group are not created here."""
     meta = metadata(objective.name, namespace, component_labels(names.service, COMPONENT_ROUTER))
     reference = {"group": POOL_GROUP, "kind": "InferencePool", "name": pool}
     return child(OBJECTIVE_API, "InferenceObjective", meta, spec={"priority": objective.priority, "poolRef": reference})
-
-
-# The route.
 
 
 def with_objectives(route: Json, requested: Sequence[Objective], pool: str) -> Json:

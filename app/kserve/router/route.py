@@ -58,9 +58,6 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
 
 
-# Services that share requests.
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     """The services of one group, as one of them sees it."""
@@ -96,7 +93,8 @@ def group_of(
         name, route = peer.metadata.name, peer.spec.router.route
         if name == service.name or route.group != group or peer.metadata.deletion_timestamp:
             continue
-        backend = _backend(peer)
+        scheduler = peer.spec.router.scheduler
+        backend = member_backend(Names(name), None if scheduler is None else scheduler.pool.ref.name)
         conditions, stopped = peer.status.conditions, is_stopped(peer.metadata)
         holds = [is_true(conditions, type_) for type_ in (LLMCondition.WORKLOADS_READY, LLMCondition.ROUTER_READY)]
         if peer.models != models:
@@ -106,19 +104,11 @@ def group_of(
     return Group(group, sorted(members, key=lambda member: member.name), sorted(divergent))
 
 
-def pool_backend(name: str) -> MemberBackend:
-    return MemberBackend(name, "InferencePool", constants.POOL_GROUP, constants.PUBLIC_PORT)
-
-
-def service_backend(name: str) -> MemberBackend:
-    return MemberBackend(name, "Service", port=constants.PUBLIC_PORT)
-
-
-def _backend(peer: Peer) -> MemberBackend:
-    names, scheduler = Names(peer.metadata.name), peer.spec.router.scheduler
-    if scheduler is None:
-        return service_backend(names.workload_service)
-    return pool_backend(scheduler.pool.ref.name or names.pool)
+def member_backend(names: Names, pool: str | None) -> MemberBackend:
+    """Return the pool of a service, empty for the managed one, or the Service of one without a scheduler."""
+    if pool is None:
+        return MemberBackend(names.workload_service, "Service", port=constants.PUBLIC_PORT)
+    return MemberBackend(pool or names.pool, "InferencePool", constants.POOL_GROUP, constants.PUBLIC_PORT)
 
 
 def shared(route: Json, prefix: str, prefixes: Sequence[str], members: Sequence[RouterMember]) -> Json:

@@ -1,7 +1,5 @@
 """The endpoint picker (EPP): Deployment, Service, account and InferencePool. Source: KS-4.3 to KS-4.5."""
 
-from dataclasses import dataclass
-
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
@@ -9,7 +7,7 @@ from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, child, component_labels, metadata
 from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.spec.presets.parts import GRPC_PORT
+from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
 from app.kserve.workload import plan as workload
 from app.kserve.workload.artifacts import Attachment, attach_files
 from app.kserve.workload.children import deployment
@@ -17,9 +15,6 @@ from app.kserve.workload.topology import replicas, selector, with_account
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container
-
-SERVICE_PORTS = ("grpc", "grpc-health", "metrics", "zmq")
-"""Container ports by these names are the Service's."""
 
 _TOKENIZER_FILES = (
     '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
@@ -31,15 +26,6 @@ _ALWAYS_USED_BEFORE = (0, 9)
 _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerPlan:
-    """Everything that is decided about the endpoint picker."""
-
-    deployment: workload.DeploymentPlan
-    account: workload.AccountPlan
-    """Without a name for the namespace's default account."""
-
-
 def plan_scheduler(
     names: Names,
     spec: SchedulerSpec,
@@ -47,8 +33,8 @@ def plan_scheduler(
     *,
     managed_account: bool,
     observed: ObservedDeployment | None,
-) -> SchedulerPlan:
-    """Decide about the endpoint picker of a spec that has ``template``.
+) -> tuple[workload.DeploymentPlan, workload.AccountPlan]:
+    """Decide about the endpoint picker of a spec that has ``template``; the default account is without a name.
 
     ``managed_account``: whether ServiceAccounts and Roles are declared, so that one can be made.
     """
@@ -70,8 +56,7 @@ def plan_scheduler(
         pod=workload.PodPlan(labels, spec.annotations or {}, pod),
     )
     role, binding = names.scheduler_role, names.scheduler_role_binding
-    rights = workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
-    return SchedulerPlan(deployment, rights)
+    return deployment, workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
 
 
 def _pod(template: Json, account: str, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:
@@ -107,34 +92,19 @@ def with_tokenizer(
     picker = pickerconfig.Picker(version, bool(container_named(pod, constants.TOKENIZER)))
     if not picker.has_tokenizer:
         return pod, picker
-    running = observed.spec.template if observed is not None else None
+    running = observed.spec.template if observed is not None else ObservedTemplate()
     config = scheduler.config.inline if scheduler.config is not None else None
     if picker.is_at_least(*_ALWAYS_USED_BEFORE) and not pickerconfig.may_have_plugin(config, pickerconfig.PRECISE):
         others = [container for container in pod["containers"] if container.get("name") != constants.TOKENIZER]
         pod, picker = {**pod, "containers": others}, pickerconfig.Picker(version)
-        if not _has_files(running):
+        claims = [volume for volume in running.spec.volumes or () if volume.name == constants.CLAIM_VOLUME]
+        if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
     source = workload.model_artifact(spec, context)
-    access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), source)
+    access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), (source,))
     access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
-    extra = Attachment(
-        access,
-        workload.live_image(running),
-        ca_bundle=context.ca_bundle,
-        reader=constants.TOKENIZER,
-        path=f"{constants.MODEL_PATH}/base",
-    )
+    extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
     return attach_files(pod, source, context.operator, extra), picker
-
-
-def _has_files(running: ObservedTemplate | None) -> bool:
-    """Report whether a running pod has the model's files."""
-    spec = running.spec if running is not None else None
-    parts = [*((spec.init_containers if spec else None) or ()), *((spec.volumes if spec else None) or ())]
-    return any(part.name in (constants.STORAGE_INITIALIZER, constants.CLAIM_VOLUME) for part in parts)
-
-
-# Children.
 
 
 def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:
@@ -159,7 +129,7 @@ def _ports(pod: Json) -> list[Json]:
         }
         for container in pod.get("containers") or ()
         for port in container.get("ports") or ()
-        if port.get("name") in SERVICE_PORTS
+        if port.get("name") in PORTS
     }
     numbered: dict[int, Json] = {}
     for name in sorted(named):

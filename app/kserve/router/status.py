@@ -166,9 +166,6 @@ def _refusal(status: ParentsStatus, *types: str) -> str:
     return "is not yet accepted by every Gateway that it names"
 
 
-# Readiness (KS-4.7 and KS-6.4).
-
-
 def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:
     """Of the endpoint picker: one available pod is enough, because standbys are never ready (KS-6.4).
 
@@ -196,7 +193,7 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
 
 
 def is_route_ready(route: ObservedRoute) -> bool:
-    """Report whether every parent in the spec has accepted the route and resolved its references.
+    """Report whether every parent in the spec has accepted the route and resolved its references (KS-4.7).
 
     A parent status without ``Accepted`` was written by a policy controller and is ignored.
     """
@@ -237,11 +234,8 @@ def _holds(conditions: Iterable[Condition] | None, type_: str, generation: int |
     return observed <= 0 or observed >= (generation or 0)
 
 
-# ``status.router`` (KS-6.5).
-
-
 def router_parts(view: RouterView) -> types.Router | None:
-    """Build ``status.router``; ``None`` without a route that is attached to a Gateway."""
+    """Build ``status.router`` (KS-6.5); ``None`` without a route that is attached to a Gateway."""
     attached: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for route, parent in _parents(view):
         namespace = view.namespace if parent.namespace is None else parent.namespace
@@ -267,7 +261,6 @@ def router_parts(view: RouterView) -> types.Router | None:
 
 
 def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
-    """Yield each route of the service with each of its parents."""
     if view.children.routes is None:
         return
     if view.managed_spec is not None:

@@ -4,7 +4,7 @@ The steps run in upstream's order (KS-4.2). A failed step ends the phase: object
 other router object is kept as observed, and later conditions do not change.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -22,8 +22,9 @@ from app.kserve.router.view import RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import picker_config
 from app.kserve.workload.children import accounts, current, outlived
+from app.kserve.workload.plan import AccountPlan
 from app.kube.base import Json
-from app.kube.objects import ObservedDeployment, ObservedObject
+from app.kube.objects import ObservedObject, ObservedTemplate
 from app.workload.ready import deployment_causes
 
 INSTALL_RBAC = (
@@ -47,9 +48,6 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext) -> RouterResu
         result.states[error.condition] = error.state
         result.children += _kept_children(context, result.children)
     return result
-
-
-# Keeping.
 
 
 Groups = tuple[Mapping[str, ObservedObject] | None, ...]
@@ -85,9 +83,6 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
     }
 
 
-# Steps.
-
-
 def _schedule(view: RouterView, result: RouterResult) -> None:
     """The endpoint picker with its Service and its pool."""
     requested = view.spec.picker
@@ -96,7 +91,8 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
         return
     observed = get(view.children.deployments, view.names.scheduler, view.namespace)
     pod, picker = scheduler.with_tokenizer(view.spec, requested, view.context, observed)
-    plan = scheduler.plan_scheduler(
+    running = observed.spec.template if observed is not None else ObservedTemplate()
+    plan, account = scheduler.plan_scheduler(
         view.names,
         requested.model_copy(update={"template": pod}),
         picker_config(
@@ -104,20 +100,20 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
             picker,
             disaggregated=view.spec.prefill is not None,
             adapters=bool(view.adapters),
-            running=_running_arguments(observed),
+            running=running.container(MAIN).args or (),
         ),
         managed_account=view.rbac_declared,
         observed=observed,
     )
-    _require_account(view, plan)
+    _require_account(view, account)
     if view.rbac_declared:
-        result.children += accounts(plan.account, view.namespace)
-    if not outlived(observed, plan.deployment.selector):
-        result.children.append(scheduler.scheduler_deployment(plan.deployment, view.namespace))
-    result.children.append(scheduler.scheduler_service(plan.deployment, view.picker_service, view.namespace))
+        result.children += accounts(account, view.namespace)
+    if not outlived(observed, plan.selector):
+        result.children.append(scheduler.scheduler_deployment(plan, view.namespace))
+    result.children.append(scheduler.scheduler_service(plan, view.picker_service, view.namespace))
     if view.spec.pool_spec is not None and view.children.pools is not None:
         result.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
-    observed = current(observed, plan.deployment.selector)
+    observed = current(observed, plan.selector)
     state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
@@ -126,21 +122,15 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
         result.causes += deployment_causes(observed)
 
 
-def _running_arguments(observed: ObservedDeployment | None) -> Sequence[str]:
-    containers = observed.spec.template.spec.containers if observed is not None else None
-    return next((c.args or () for c in containers or () if c.name == MAIN), ())
-
-
-def _require_account(view: RouterView, plan: scheduler.SchedulerPlan) -> None:
+def _require_account(view: RouterView, plan: AccountPlan) -> None:
     """A ServiceAccount that the user names is the user's to make."""
-    account = plan.account.account
-    if account and not plan.account.managed and view.context.account(account) is None:
+    account = plan.account
+    if account and not plan.managed and view.context.account(account) is None:
         text = f"ServiceAccount {view.namespace}/{account}, which the scheduler's template names, does not exist"
         raise PhaseError(LLMCondition.SCHEDULER_WORKLOAD_READY, LLMReason.SCHEDULER_RECONCILE_ERROR, text)
 
 
 def _prioritize(view: RouterView, result: RouterResult) -> None:
-    """The objectives of the model and its adapters."""
     for objective in view.objectives:
         result.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
     result.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view)

@@ -74,9 +74,6 @@ def choose(addresses: Sequence[ServiceAddress], own_path: str) -> str:
     return min(addresses, key=order).url if addresses else ""
 
 
-# Listeners.
-
-
 def _listeners(gateway: ObservedGateway, section: str | None, preferred: str) -> list[GatewayListener]:
     """The listeners that serve the route, the preferred scheme first, then https, then http."""
     listeners = gateway.spec.listeners or []
@@ -137,9 +134,6 @@ def _service_of(gateway: ObservedGateway, services: Mapping[str, RelatedMeta] | 
     if labelled:
         return min(labelled)
     return name if get(services, name, namespace) is not None else ""
-
-
-# URLs.
 
 
 def _url(listener: GatewayListener, host: str, path: str) -> str:

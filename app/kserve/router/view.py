@@ -17,7 +17,7 @@ from app.kserve.llminferenceservice.observed import (
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, RouterMember
 from app.kserve.results import ConditionState, PhaseError
 from app.kserve.router.objectives import Objective, objectives, with_objectives
-from app.kserve.router.route import Group, group_of, http_route, pool_backend, pool_group, service_backend, shared
+from app.kserve.router.route import Group, group_of, http_route, member_backend, pool_group, shared
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
 
@@ -46,7 +46,6 @@ class RouterView:
 
     @property
     def route_refs(self) -> list[str]:
-        """Names of the HTTPRoutes in ``refs``."""
         return [ref.name for ref in (self.spec.http.refs if self.spec.http is not None else None) or ()]
 
     @cached_property
@@ -71,8 +70,7 @@ class RouterView:
         route = self.spec.route
         if route is None or not route.group or route.weight is None:
             return None
-        service = service_backend(self.names.workload_service)
-        backend = service if self.spec.scheduler is None else pool_backend(self.pool)
+        backend = member_backend(self.names, None if self.spec.scheduler is None else self.pool)
         return group_of(
             RouterMember(self.names.service, route.weight, backend_ref=backend),
             route.group,
@@ -111,7 +109,6 @@ class RouterView:
         return [ObservedParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
     def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
-        """The Gateways by name, each once."""
         default = self.namespace
         places = ((default if ref.namespace is None else ref.namespace, ref.name) for ref in references)
         return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))

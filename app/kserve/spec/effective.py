@@ -36,8 +36,6 @@ from app.limits import MAX_COMBINED_BYTES
 
 _PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
-# The type: what goes into children is plain JSON, rendered already.
-
 
 class EffectiveModel(ConfigModelSpec):
     criticality: str | None = Field(None, description="Of v1alpha1; v1alpha2 has it in an annotation.")
@@ -64,9 +62,6 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
         """The scheduler, if there is an endpoint picker to make for it."""
         is_made = self.scheduler is not None and self.scheduler.template is not None and not self.pool_ref
         return self.scheduler if is_made else None
-
-
-# The pipeline.
 
 
 @dataclass(frozen=True, slots=True)

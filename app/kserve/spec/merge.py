@@ -8,17 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.kserve.constants import GATEWAY_GROUP, MODEL_SERVERS
-from app.kserve.gatewayapi import DEFAULT_MATCHES, DEFAULT_RULES, ROOT_PATH
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
+from app.kserve.constants import MODEL_SERVERS
+from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec
+from app.kserve.llminferenceservice.types import EndpointPickerReference, LLMInferenceServiceSpec
 from app.kserve.spec.route import ROUTE
 from app.kube.base import Json
 from app.kube.merge import MergeRules, find, replaced
-from app.kube.modelfields import known_fields
+from app.kube.modelfields import known_fields, with_defaults
 from app.kube.podspec import MERGE_KEYS, POD, normalised
 from app.kube.stored import without_nulls
-
-# Layers.
 
 Keyed = Sequence[str | tuple[str, Any]]
 """A path whose list items are named by their merge key (:func:`app.kube.merge.find`)."""
@@ -75,8 +73,6 @@ def source_of(layers: Sequence[Layer], path: Keyed) -> str:
     return next((layer.source for layer in reversed(layers) if find(layer.spec, path) is not None), "")
 
 
-# Documents.
-
 _WORKLOAD_FIELDS = {"template": POD, "worker": POD}
 _PICKER_CONFIG = ("router", "scheduler", "config")
 _CONFIG = MergeRules(atomic=frozenset({"inline"}), one_of=frozenset({"inline", "ref"}))
@@ -118,46 +114,11 @@ def _scheduler(scheduler: Json) -> Json:
 
 
 def _route(spec: Json) -> Json:
+    """Return a route with what the API server adds: Metacontroller replaces lists as a whole, so they are complete."""
     spec = _without_empty_lists(spec)
     if spec.get("rules") == DEFAULT_RULES:
         del spec["rules"]
-    return _with_defaults(spec)
-
-
-def _with_defaults(spec: Json) -> Json:
-    """A route with what the API server would add: lists that Metacontroller replaces as a whole must be complete.
-
-    Only defaults that our own schema does not give already (MC-3.2).
-    """
-    result = dict(spec)
-    if isinstance(spec.get("parentRefs"), list):
-        result["parentRefs"] = [{"group": GATEWAY_GROUP, "kind": "Gateway", **ref} for ref in spec["parentRefs"]]
-    if isinstance(spec.get("rules"), list):
-        result["rules"] = [_rule_with_defaults(rule) for rule in spec["rules"]]
-    return result
-
-
-def _rule_with_defaults(rule: Json) -> Json:
-    matches = rule.get("matches") or DEFAULT_MATCHES
-    result = {**rule, "matches": [match if "path" in match else {**match, "path": ROOT_PATH} for match in matches]}
-    if rule.get("backendRefs"):
-        backends = [{"group": "", "kind": "Service", "weight": 1, **ref} for ref in rule["backendRefs"]]
-        result["backendRefs"] = [_filters_with_defaults(backend) for backend in backends]
-    return _filters_with_defaults(result)
-
-
-def _filters_with_defaults(owner: Json) -> Json:
-    if not owner.get("filters"):
-        return owner
-    return {**owner, "filters": [_mirror_with_defaults(step) for step in owner["filters"]]}
-
-
-def _mirror_with_defaults(step: Json) -> Json:
-    mirror = step.get("requestMirror")
-    if not isinstance(mirror, dict) or not isinstance(mirror.get("backendRef"), dict):
-        return step
-    reference = {"group": "", "kind": "Service", **mirror["backendRef"]}
-    return {**step, "requestMirror": {**mirror, "backendRef": reference}}
+    return {key: value for key, value in with_defaults(spec, HTTPRouteSpec).items() if key in spec}
 
 
 def pool_spec(spec: Json) -> Json:
@@ -165,7 +126,7 @@ def pool_spec(spec: Json) -> Json:
     result = {key: spec[key] for key in ("selector", "targetPorts", "appProtocol") if spec.get(key)}
     picker = spec.get("endpointPickerRef")
     if isinstance(picker, dict):
-        result["endpointPickerRef"] = {"group": "", "kind": "Service", "failureMode": "FailClose", **picker}
+        result["endpointPickerRef"] = with_defaults(picker, EndpointPickerReference)
     return result
 
 

@@ -56,9 +56,6 @@ def demand(parallelism: Mapping[str, Any] | None) -> Demand | None:
     return None if tensor is None and copies == 1 else Demand(tensor, copies, bool(numbers.get("expert")))
 
 
-# What is added.
-
-
 def with_parallelism(spec: Json, pipelines: Collection[str], *, adds_gpus: bool = True) -> Json:
     """Add to the servers of a merged spec the arguments and GPUs that their parallelism needs.
 
@@ -142,9 +139,6 @@ def _takes_arguments(container: Json) -> bool:
     """Report whether the container passes its arguments to vLLM."""
     started = container.get("command") or [container.get("image") or ""]
     return "vllm" in " ".join(map(str, started)).lower() and passes_arguments(container)
-
-
-# Conflicts.
 
 
 def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:

@@ -51,9 +51,6 @@ def picker_version(annotations: Mapping[str, str] | None) -> Version | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-# Documents.
-
-
 def document_of(config: object) -> Json | None:
     """Return an EndpointPickerConfig, which is an object or a string with one; ``None`` for anything else."""
     if isinstance(config, str):
@@ -126,8 +123,6 @@ def compact(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-# The default.
-
 _QUEUE: Json = {"pluginRef": "queue-scorer", "weight": 2}
 _KV_CACHE: Json = {"pluginRef": "kv-cache-utilization-scorer", "weight": 2}
 _ACTIVE: Json = {"pluginRef": "active-request-scorer", "weight": 2}
@@ -170,17 +165,24 @@ def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
     }
 
 
-# Versions.
-
-
 def _for_version(document: Json, picker: Picker) -> Json:
     """Return a configuration with the names that the picker's version has for plugins and their parameters."""
-    for version, renamed, change in _VERSIONS:
-        if picker.is_at_least(*version):
-            document = _renamed(document, renamed)
-            if isinstance(document.get("plugins"), list):
-                document = {**document, "plugins": [new for plugin in document["plugins"] for new in change(plugin)]}
+    if picker.is_at_least(0, 6):
+        document = _changed(document, _in_tokens)
+    if picker.is_at_least(0, 7):
+        document = _changed(_renamed(document, _HANDLERS), _with_decider)
+    if picker.is_at_least(0, 8):
+        document = _renamed(document, {"model-server-protocol-metrics": "core-metrics-extractor"})
     return document
+
+
+_HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
+
+
+def _changed(document: Json, change: Callable[[Any], Iterator[Any]]) -> Json:
+    if not isinstance(document.get("plugins"), list):
+        return document
+    return {**document, "plugins": [new for plugin in document["plugins"] for new in change(plugin)]}
 
 
 def _renamed(document: Json, names: Mapping[str, str]) -> Json:
@@ -231,25 +233,10 @@ def _with_decider(plugin: object) -> Iterator[object]:
     yield {**plugin, "parameters": changed}
 
 
-def _unchanged(plugin: object) -> Iterator[object]:
-    yield plugin
-
-
 def _parameters(plugin: Any, type_: str) -> Json:
     is_of_type = isinstance(plugin, dict) and plugin.get("type") == type_
     return _object(plugin.get("parameters")) if is_of_type else {}
 
-
-_VERSIONS: Sequence[tuple[Version, Mapping[str, str], Callable[[Any], Iterator[Any]]]] = (
-    ((0, 6), {}, _in_tokens),
-    (
-        (0, 7),
-        {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"},
-        _with_decider,
-    ),
-    ((0, 8), {"model-server-protocol-metrics": "core-metrics-extractor"}, _unchanged),
-)
-"""For each version that renamed something: new types of plugins by the old ones, and other changes of a plugin."""
 
 _METRIC_FLAGS = {
     "total-queued-requests-metric": "vllm:num_requests_waiting",
@@ -280,8 +267,6 @@ def _is_default(argument: str) -> bool:
     name, equals, value = argument.lstrip("-").partition("=")
     return bool(equals) and argument.startswith("-") and _METRIC_FLAGS.get(name) == value
 
-
-# The tokenizer.
 
 _TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
 

@@ -76,9 +76,6 @@ def replaced_as_a_whole(route: Json) -> Json:
     return {**route, "rules": [nameless if rule is clash else rule for rule in rules]}
 
 
-# Routing by model.
-
-
 def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Json:
     """The route without matches by model where they are not asked for, and with one for each adapter where they are.
 

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.kserve import constants
-from app.kserve.lora import LORA_PATH, Adapter
+from app.kserve.lora import LORA_PATH
 from app.kserve.modeluri import InvalidURL, parse
 from app.kserve.names import adapter_volume
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig, StorageInitializer
-from app.kserve.sources import Provider, problem, provider, shown
+from app.kserve.sources import Artifact, Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
 from app.kube.base import Json
 from app.kube.merge import merge
+from app.kube.objects import ObservedTemplate
 from app.kube.podspec import CONTAINER, container_named, each_name_once, with_container
 from app.workload.address import Address
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
@@ -33,19 +34,6 @@ _FILLED: Json = {"emptyDir": {}}
 
 class ArtifactError(Exception):
     """The model cannot be brought into the pods; the message has the correction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """Kind of a model's source."""
-
-    uri: Address
-    provider: Provider | None
-    """``None`` when the pods fetch the model themselves."""
-
-    @property
-    def downloads(self) -> bool:
-        return self.provider is not None and self.provider.downloads
 
 
 def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifact:
@@ -74,13 +62,11 @@ def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifa
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Further inputs of an artifact's containers: the pod's credentials, and an image that is kept."""
+    """Further inputs of an artifact's containers."""
 
     access: Access = field(default_factory=Access)
-    live_image: str = ""
-    """Image of the running storage initializer, which is kept so that a new release restarts no pods."""
-    live_security: Json | None = None
-    """Security context of ``main`` that runs now."""
+    running: ObservedTemplate = field(default_factory=ObservedTemplate)
+    """Its storage initializer's image is kept, so that a new release restarts no pods."""
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
     reader: str = constants.MAIN
@@ -89,10 +75,9 @@ class Attachment:
     """Directory of the model in that container."""
 
 
-def downloaded(source: Artifact, adapters: Sequence[Adapter]) -> list[Address]:
+def downloaded(parts: Sequence[Artifact]) -> list[Address]:
     """Every address that the storage initializer fetches from."""
-    uris = [source.uri] if source.downloads else []
-    return [*uris, *(adapter.uri for adapter in adapters if adapter.provider.downloads)]
+    return [part.uri for part in parts if part.downloads]
 
 
 def with_bundle(uris: Sequence[Address]) -> bool:
@@ -100,10 +85,9 @@ def with_bundle(uris: Sequence[Address]) -> bool:
     return any(provider(uri) not in (Provider.HF, Provider.HDFS) for uri in uris)
 
 
-def attach(
-    pod: Json, source: Artifact, adapters: Sequence[Adapter], operator: OperatorConfig, extra: Attachment
-) -> Json:
-    """The pod with the model and its adapters in it. Raises :class:`ArtifactError`."""
+def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra: Attachment) -> Json:
+    """The pod with the model and its adapters, in this order, in it. Raises :class:`ArtifactError`."""
+    source, *adapters = parts
     if source.provider is None:
         return pod
     if adapters and not container_named(pod, constants.MAIN):
@@ -112,10 +96,12 @@ def attach(
         pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, constants.MODEL_PATH)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
-    elif source.provider is Provider.IMAGE_VOLUME:
-        pod = _image_volume(pod, source.uri)
-    if downloaded(source, adapters):
-        pod = _download(pod, source, adapters, operator, extra)
+    elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
+        path = constants.MODEL_PATH
+        mount = {"name": constants.IMAGE_VOLUME, "mountPath": path, "readOnly": True, "subPath": "models"}
+        pod = _mounted(pod, {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
+    if downloaded(parts):
+        pod = _download(pod, parts, operator, extra)
     for adapter in adapters:
         if adapter.provider is Provider.CLAIM:
             pod = _claim(pod, adapter.uri, adapter_volume(adapter.name), adapter.path)
@@ -126,19 +112,13 @@ def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: A
     """Add files of a model on a claim, or a download, to the reader of a pod that is not a model server."""
     if source.provider is Provider.CLAIM:
         return _claim(pod, source.uri, constants.CLAIM_VOLUME, extra.path, extra.reader)
-    return _download(pod, source, (), operator, extra) if source.downloads else pod
+    return _download(pod, (source,), operator, extra) if source.downloads else pod
 
 
 def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:
     below = {"subPath": uri.key} if uri.key else {}
     mount = {"name": name, "mountPath": directory, "readOnly": True, **below}
     return _mounted(pod, {"persistentVolumeClaim": {"claimName": uri.head}}, mount, reader)
-
-
-def _image_volume(pod: Json, uri: Address) -> Json:
-    """Return the pod with the image mounted, which needs Kubernetes 1.35, or the feature gate ``ImageVolume``."""
-    mount = {"name": constants.IMAGE_VOLUME, "mountPath": constants.MODEL_PATH, "readOnly": True, "subPath": "models"}
-    return _mounted(pod, {"image": {"reference": uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
 
 
 def inside(uri: Address) -> str:
@@ -148,13 +128,10 @@ def inside(uri: Address) -> str:
     return uri.path.partition("/")[2].strip("/")
 
 
-def _download(
-    pod: Json, source: Artifact, adapters: Sequence[Adapter], operator: OperatorConfig, extra: Attachment
-) -> Json:
+def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra: Attachment) -> Json:
     settings = operator.storage_initializer
-    fetched = [adapter for adapter in adapters if adapter.provider.downloads]
-    pairs = [(source.uri.text, constants.MODEL_PATH)] if source.downloads else []
-    pairs += [(adapter.uri.text, adapter.path) for adapter in fetched]
+    source, *adapters = parts
+    fetched = [adapter for adapter in adapters if adapter.downloads]
     mounts: list[Json] = []
     if source.downloads:
         mounts.append({"name": constants.PROVISION_VOLUME, "mountPath": constants.MODEL_PATH})
@@ -163,12 +140,12 @@ def _download(
         pod = _mounted(pod, _FILLED, mount, extra.reader)
     if fetched:
         mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": LORA_PATH})
-        read_only = {"readOnly": True} if fetched == list(adapters) else {}  # others are mounted below it
+        read_only = {"readOnly": True} if fetched == adapters else {}  # others are mounted below it
         pod = _mounted(pod, _FILLED, {**mounts[-1], **read_only})
     container: Json = {
         "name": constants.STORAGE_INITIALIZER,
-        "image": extra.live_image or settings.image,
-        "args": [part for pair in pairs for part in pair],
+        "image": extra.running.container(constants.STORAGE_INITIALIZER).image or settings.image,
+        "args": [word for part in parts if part.downloads for word in (part.uri.text, part.path)],
         "resources": settings.resources,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
         "volumeMounts": mounts,
@@ -178,7 +155,7 @@ def _download(
     for files in extra.access.files:
         mount = {"name": files.volume, "mountPath": files.mount_path, "readOnly": True}
         container, pod = _with_mount(container, mount), _with_volume(pod, _secret_volume(files))
-    if with_bundle(downloaded(source, adapters)):
+    if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
 
@@ -259,7 +236,7 @@ def _beside_model(main: Json, user: Json, extra: Attachment) -> Json:
     Pods of earlier releases have nothing else in their security context, and keep it so that they do not restart.
     """
     main = {**main, "env": each_name_once([*(main.get("env") or ()), _ASYNC])}
-    if not user or extra.live_security == user["securityContext"]:
+    if not user or extra.running.container(constants.MAIN).security_context == user["securityContext"]:
         return {**main, **user}
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
 

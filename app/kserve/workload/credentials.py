@@ -89,7 +89,9 @@ def access(
     named: dict[str, Json] = {}
     for variable in (*env, *paths):
         named.setdefault(variable["name"], variable)
-    source = _named(annotated, account, settings)
+    source = f"the Secrets of ServiceAccount {account.metadata.name}"
+    if annotated:
+        source = f"Secret {annotated}, named by metadata.annotations[{settings.storage_secret_name_annotation}]"
     held_by = [name for file in files for name in (file.volume, file.mount_path)]
     requested = [*(name for name, variable in named.items() if "valueFrom" in variable), *(v["name"] for v in paths)]
     return Access(list(named.values()), files, annotated, dict.fromkeys([*requested, *held_by], source))
@@ -131,12 +133,6 @@ _AZURE = (
 def _is_generated(secret: str, account: str) -> bool:
     """Report whether the cluster created the Secret for the account: a token, or a pull secret of OpenShift."""
     return secret.startswith((f"{account}-token-", f"{account}-dockercfg-"))
-
-
-def _named(annotated: str, account: ServiceAccount, settings: Credentials) -> str:
-    if annotated:
-        return f"Secret {annotated}, named by metadata.annotations[{settings.storage_secret_name_annotation}]"
-    return f"the Secrets of ServiceAccount {account.metadata.name}"
 
 
 def _keys(secrets: Sequence[str], s3: S3) -> list[Json]:

@@ -12,13 +12,13 @@ from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
 from app.kserve.results import PhaseError
-from app.kserve.sources import Provider, provider
+from app.kserve.sources import Artifact, Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
 from app.kserve.workload.topology import Labels, Side, laid_over, propagated, replicas, selector, topology, with_account
 from app.kube.base import Json
-from app.kube.objects import ObservedTemplate, ObservedTemplateMeta
+from app.kube.objects import LeaderWorkerTemplate, ObservedTemplate
 from app.kube.podspec import each_name_once, with_container
 from app.workload.cause import Cause, Stage
 
@@ -120,7 +120,7 @@ class _Planner:
         self._group_annotations = self._annotations | propagated(notes, constants.PROPAGATED_LWS_ANNOTATIONS)
         self._hints: dict[str, Cause] = {}
         self._ca_bundle = False
-        self._source: artifacts.Artifact = model_artifact(spec, context)
+        self._model = model_artifact(spec, context)
         self._adapters = lora.adapters(spec.model) if lora.is_loaded(spec) else []
 
     def plan(self) -> WorkloadPlan:
@@ -151,22 +151,17 @@ class _Planner:
         if not self._context.managed_accounts:
             return []
         spec, names, service = self._spec, self._context.names, self._context.metadata.name
-        accounts = []
-        if spec.worker is None and _has_sidecar(spec.template):
-            account = _named_account(spec) or names.main
-            labels = component_labels(service, constants.COMPONENT_WORKLOAD)
-            accounts.append(AccountPlan(account, account == names.main, labels, names.role, names.role_binding))
+        accounts, base = [], base_labels(service)
+        routed = _has_sidecar(spec.template) or _has_sidecar(spec.worker)
         if spec.worker is not None:
-            account = _named_account(spec) or names.multi_node
-            routed = _has_sidecar(spec.template) or _has_sidecar(spec.worker)
-            role = (names.multi_node_role, names.multi_node_role_binding) if routed else ("", "")
-            if account == names.multi_node or routed:
-                accounts.append(AccountPlan(account, account == names.multi_node, base_labels(service), *role))
+            roles = (names.multi_node_role, names.multi_node_role_binding) if routed else ()
+            accounts.append(_account(spec, names.multi_node, base, *roles))
+        elif routed:
+            labels = component_labels(service, constants.COMPONENT_WORKLOAD)
+            accounts.append(_account(spec, names.main, labels, names.role, names.role_binding))
         if spec.prefill is not None and spec.prefill.worker is not None:
-            account = _named_account(spec.prefill) or names.multi_node_prefill
-            if account == names.multi_node_prefill:
-                accounts.append(AccountPlan(account, True, base_labels(service)))
-        return accounts
+            accounts.append(_account(spec.prefill, names.multi_node_prefill, base))
+        return [account for account in accounts if account.managed or account.role]
 
     # Workloads.
 
@@ -174,10 +169,9 @@ class _Planner:
         base = workload_labels(self._context.metadata.name, side.component(), side.role)
         labels = laid_over(base, self._labels)
         observed = self._context.deployment(side.name)
-        live = observed.spec.template if observed is not None else None
-        running = live.metadata if live is not None else ObservedTemplateMeta()
-        pods = laid_over(labels, side.labels(running.labels))
-        annotations = laid_over(self._annotations, side.annotations(running.annotations))
+        live = observed.spec.template if observed is not None else ObservedTemplate()
+        pods = laid_over(labels, side.labels(live.metadata.labels))
+        annotations = laid_over(self._annotations, side.annotations(live.metadata.annotations))
         template = self._routed(side.spec.template or {})
         account, managed_name = _named_account(side.spec), self._context.names.main
         managed = self._context.managed_accounts and side.role != constants.ROLE_PREFILL and _has_sidecar(template)
@@ -197,18 +191,17 @@ class _Planner:
     def _group(self, side: Side) -> GroupPlan:
         service, spec = self._context.metadata.name, side.spec
         observed = get(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
-        live = observed.spec.leader_worker_template if observed is not None else None
+        live = observed.spec.leader_worker_template if observed is not None else LeaderWorkerTemplate()
         managed = side.group_name if self._context.managed_accounts else ""
         account = _named_account(side.spec) or managed  # (KS-3.6)
 
-        def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate | None) -> PodPlan:
+        def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate) -> PodPlan:
             shaped = self._routed(template) if side.role != constants.ROLE_PREFILL else template
             if account:
                 shaped = {**shaped, "serviceAccountName": account}
             named = "" if account == side.group_name else account
-            meta = running.metadata if running is not None else ObservedTemplateMeta()
-            labels = laid_over(labels, self._labels, side.labels(meta.labels))
-            annotations = laid_over(self._group_annotations, side.annotations(meta.annotations))
+            labels = laid_over(labels, self._labels, side.labels(running.metadata.labels))
+            annotations = laid_over(self._group_annotations, side.annotations(running.metadata.annotations))
             return self._pod(shaped, labels, annotations, named, running)
 
         alone = workload_labels(
@@ -220,7 +213,7 @@ class _Planner:
         leader = None
         if spec.template is not None:
             labels = workload_labels(service, side.component("-leader"), side.role)
-            leader = pod(spec.template, labels, live.leader_template if live is not None else None)
+            leader = pod(spec.template, labels, live.leader_template or ObservedTemplate())
         size = spec.pods_per_replica
         data_parallel = spec.parallelism is not None and spec.parallelism.is_data_parallel
         return GroupPlan(
@@ -230,7 +223,7 @@ class _Planner:
             replicas=replicas(spec.replicas, observed, spec.scaling),
             size=size,
             leader=leader,
-            worker=pod(spec.worker or {}, group_labels, live.worker_template if live is not None else None),
+            worker=pod(spec.worker or {}, group_labels, live.worker_template or ObservedTemplate()),
             sub_group_size=size if side.role == constants.ROLE_PREFILL and data_parallel else None,
         )
 
@@ -254,18 +247,19 @@ class _Planner:
         }
 
     def _pod(
-        self, template: Json, labels: Labels, annotations: Labels, account: str, running: ObservedTemplate | None
+        self, template: Json, labels: Labels, annotations: Labels, account: str, running: ObservedTemplate
     ) -> PodPlan:
         """The pod with the model and its adapters in it; ``account`` is the one that a user named."""
         context = self._context
-        uris = artifacts.downloaded(self._source, self._adapters)
-        credentials = download_access(self._spec, context, account, self._source, self._adapters)
+        parts = (self._model, *self._adapters)
+        uris = artifacts.downloaded(parts)
+        credentials = download_access(self._spec, context, account, parts)
         for hint in download_hints(uris, credentials, template, context.operator.credentials):
             self._hints[hint.reason] = hint
         named = {variable["name"] for variable in credentials.env}
         self._ca_bundle |= artifacts.with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
-        extra = artifacts.Attachment(credentials, live_image(running), _live_security(running), context.ca_bundle)
-        pod = artifacts.attach(template, self._source, self._adapters, context.operator, extra)
+        extra = artifacts.Attachment(credentials, running, context.ca_bundle)
+        pod = artifacts.attach(template, parts, context.operator, extra)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), credentials.sources, places)
 
@@ -283,24 +277,18 @@ class _Planner:
         return with_container(pod, constants.MAIN, lambda main: lora.with_adapters(main, limits, served))
 
 
-def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> artifacts.Artifact:
+def model_artifact(spec: EffectiveSpec, context: ReconcileContext) -> Artifact:
     """Return where the model of a service comes from. Raises :class:`ArtifactError`."""
     settings = context.operator.storage_initializer
     return artifacts.artifact(spec.model.uri, settings, enabled=lora.is_loaded(spec))
 
 
-def download_access(
-    spec: EffectiveSpec,
-    context: ReconcileContext,
-    account: str,
-    source: artifacts.Artifact,
-    adapters: Sequence[lora.Adapter] = (),
-) -> Access:
+def download_access(spec: EffectiveSpec, context: ReconcileContext, account: str, parts: Sequence[Artifact]) -> Access:
     """Return what the storage initializer gets for downloads in a pod; ``account`` is the one that a user named."""
-    uris = artifacts.downloaded(source, adapters)
+    uris = artifacts.downloaded(parts)
     service_account = context.account(account or "default") if uris else None
     credentials = access(uris, context.metadata.annotations or {}, service_account, context.operator.credentials)
-    if source.downloads:
+    if parts[0].downloads:
         credentials = credentials.with_variables(_confidential(spec), "spec.model.confidential")
     if any(provider(uri) is Provider.HF for uri in uris):
         credentials = credentials.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")
@@ -322,6 +310,11 @@ def _named_account(workload: WorkloadSpec) -> str:
     return next((str(pod["serviceAccountName"]) for pod in pods if pod and pod.get("serviceAccountName")), "")
 
 
+def _account(workload: WorkloadSpec, own: str, labels: Labels, role: str = "", binding: str = "") -> AccountPlan:
+    account = _named_account(workload) or own
+    return AccountPlan(account, account == own, labels, role, binding)
+
+
 def _has_sidecar(pod: Json | None) -> bool:
     return any(c.get("name") == constants.ROUTING_SIDECAR for c in (pod or {}).get("initContainers") or ())
 
@@ -330,13 +323,3 @@ def _with_pool_group(sidecar: Json) -> Json:
     """Return the routing sidecar that asks for a pool of the group of the managed one (KS-4.5)."""
     lines = {key: sidecar[key] for key in ("command", "args") if sidecar.get(key)}
     return {**sidecar, **{key: [_GROUP if word == _OLDER_GROUP else word for word in lines[key]] for key in lines}}
-
-
-def _live_security(running: ObservedTemplate | None) -> Json | None:
-    containers = running.spec.containers if running is not None else None
-    return next((c.security_context for c in containers or () if c.name == constants.MAIN), None)
-
-
-def live_image(running: ObservedTemplate | None) -> str:
-    containers = running.spec.init_containers if running is not None else None
-    return next((c.image for c in containers or () if c.name == constants.STORAGE_INITIALIZER), "")

@@ -74,9 +74,6 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
     )
 
 
-# Children.
-
-
 def scaling_children(plan: ScalingPlan, context: ReconcileContext) -> list[Json]:
     """The objects of one workload, as far as their kinds are declared."""
     namespace = context.metadata.namespace
@@ -161,9 +158,6 @@ def _keda_fields(keda: KEDASpec) -> Json:
             rules.pop("tolerance", None)  # KEDA before 2.18 would prune it, and it would be written at every sync
         advanced["horizontalPodAutoscalerConfig"] = {"behavior": behavior}
     return {**fields, "advanced": advanced} if advanced else fields
-
-
-# States.
 
 
 def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionState:

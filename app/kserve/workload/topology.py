@@ -57,9 +57,6 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
     return [main, prefill]
 
 
-# Labels and annotations.
-
-
 def propagated(values: Mapping[str, str] | None, prefixes: tuple[str, ...]) -> Labels:
     """Return the labels or annotations of a service that go to its children, by their prefixes."""
     return {key: value for key, value in (values or {}).items() if key.startswith(prefixes)}

@@ -101,7 +101,9 @@ def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[Advice]:
 
 def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> Iterator[Advice]:
     for where, argument in path.each(args):
-        for word in arguments.unknown_words(argument, known):
+        for word in arguments.named_words(argument):
+            if word in arguments.WORDS or word in known:
+                continue
             near = nearest(word, arguments.WORDS)
             hint = f"did you mean {near}?" if near else "an argument of paramArgs is left out where it has not"
             yield advice(

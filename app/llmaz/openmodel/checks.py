@@ -15,9 +15,14 @@ from app.llmaz.flavors import FLAVORS
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel, OpenModelSpec
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
+from app.workload.fieldrules import leaves_its_root, matching
 
 _SOURCE = SPEC.child("source")
 _HUB = _SOURCE.child("modelHub")
+_FAMILY = matching(
+    is_label_value,
+    "must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends",
+)
 
 
 def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
@@ -27,15 +32,12 @@ def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> lis
     if created is not None and parse_rfc3339(created) is None:
         detail = "must be a date and time as in RFC 3339, for example 2025-01-31T12:00:00Z"
         errors.append(field.invalid(SPEC.child("createdAt"), created, detail))
-    return [*errors, *_family(model.spec), *_source(model.spec.source), *_flavors(model.spec)]
-
-
-def _family(spec: OpenModelSpec) -> Iterator[field.Error]:
-    if not is_label_value(spec.family_name):
-        detail = (
-            "must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
-        )
-        yield field.invalid(SPEC.child("familyName"), spec.family_name, detail)
+    return [
+        *errors,
+        *_FAMILY(model.spec.family_name, SPEC.child("familyName")),
+        *_source(model.spec.source),
+        *_flavors(model.spec),
+    ]
 
 
 def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
@@ -65,7 +67,7 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
     if hub.name == "ModelScope":
         detail = "one file can only be fetched from Huggingface; use allowPatterns instead"
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
-    if not hub.filename or hub.filename.startswith("/") or ".." in hub.filename.split("/"):
+    if not hub.filename or leaves_its_root(hub.filename):
         detail = "must be the path of a file in the repository, without '..', for example model-q4.gguf"
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
     for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):

@@ -14,7 +14,7 @@ from app.kube.field import Advice, advice
 from app.kube.names import is_dns1123_subdomain
 from app.llmaz import checks as shared
 from app.llmaz import claims, flavors, references, scaling
-from app.llmaz.arguments import looks_templated, port_warnings
+from app.llmaz.arguments import port_warnings
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Request
 from app.llmaz.playground.plan import plan
@@ -116,7 +116,7 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
 def _arguments(args: list[str]) -> Iterator[Advice]:
     path = CONFIG.child("args")
     for where, argument in path.each(args):
-        if looks_templated(argument):
+        if "{{" in argument and "." in argument:
             message = (
                 "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written"
             )

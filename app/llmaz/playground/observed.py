@@ -52,9 +52,8 @@ def template_inputs(_playground: Playground, request: Request, _settings: Settin
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     spec, metadata = playground.spec, playground.metadata
-    claimed = tuple(dict.fromkeys(model.name for model in spec.claims.models or () if model.name))
-    rules = [RelatedRule(MODEL_API, "openmodels", names=claimed)] if claimed else []
-    if spec.backend:
-        rules.append(RelatedRule(INFERENCE_API, "backendruntimes", names=(spec.backend,)))
-    rules.append(RelatedRule(INFERENCE_API, "services", namespace=metadata.namespace, names=(metadata.name,)))
-    return rules
+    return [
+        *RelatedRule.by_name(MODEL_API, "openmodels", *(model.name for model in spec.claims.models or ())),
+        *RelatedRule.by_name(INFERENCE_API, "backendruntimes", spec.backend),
+        *RelatedRule.by_name(INFERENCE_API, "services", metadata.name, namespace=metadata.namespace),
+    ]

@@ -9,7 +9,7 @@ from app.llmaz.playground.children import horizontal_pod_autoscaler, service
 from app.llmaz.playground.observed import PlaygroundChildren, PlaygroundRelated, Request
 from app.llmaz.playground.plan import plan
 from app.llmaz.playground.types import Playground, PlaygroundReason
-from app.llmaz.status import aborted, kept_children, outstanding_causes
+from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.autoscaler import scaling_state
 from app.workload.cause import Cause, Stage
@@ -21,8 +21,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     related = request.related
     decided = _conflict(playground, request.children, related) or plan(playground, related, settings)
     if isinstance(decided, Cause):
-        stopped = aborted(playground.status, decided, now, replicas=playground.spec.replicas)
-        return SyncResponse(status=stopped, children=kept_children(request))
+        return aborted(playground, decided, request, now)
     autoscaler = horizontal_pod_autoscaler(playground, decided)
     children = as_json([service(playground, decided), *([autoscaler] if autoscaler else [])], request)
     metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)

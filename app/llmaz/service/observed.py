@@ -48,9 +48,8 @@ def template_inputs(_service: Service, request: Request, _settings: Settings) ->
 def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Select the claimed models, the family's ConfigMap, the pods, and the model's routes, never a whole kind."""
     metadata, models = service.metadata, service.spec.claims.names
-    claimed = tuple(dict.fromkeys(name for name in models if name))
-    rules = [RelatedRule(names.MODEL_API, "openmodels", names=claimed)] if claimed else []
-    rules.append(RelatedRule("v1", "configmaps", namespace=settings.llmaz_system_namespace, names=(names.CONFIG_MAP,)))
+    rules = RelatedRule.by_name(names.MODEL_API, "openmodels", *models)
+    rules += RelatedRule.by_name("v1", "configmaps", names.CONFIG_MAP, namespace=settings.llmaz_system_namespace)
     if settings.watch_pods and service.spec.replicas and is_label_value(metadata.name):
         # A LeaderWorkerSet that already runs a service of one pod stays (LZ-9).
         single = [names.deployment_selector(metadata.name)] if service.spec.workload_template.is_single else []

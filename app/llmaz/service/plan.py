@@ -1,14 +1,14 @@
 """Every decision about a Service: its workload, and the model in its pods. Source: LZ-2.9, LZ-4, LZ-9."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.hooks.protocol import get
 from app.hooks.reader import read_yaml
 from app.kube.objects import ObservedConfigMap, ObservedLeaderWorkerSet
 from app.llmaz import flavors, references
-from app.llmaz.flavors import Nodes
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE, deployment_selector, leader_selector, skips_loader
+from app.llmaz.openmodel.types import Flavor
 from app.llmaz.references import ClaimedModel, Obstacle
 from app.llmaz.service.observed import ServiceChildren, ServiceRelated
 from app.llmaz.service.types import Service, ServiceReason, ServiceSpec, SubGroupPolicy, WorkloadTemplate
@@ -43,7 +43,8 @@ class ServicePlan:
     """The main model first."""
     accelerators: dict[str, str]
     """Requests and limits of the engine from the chosen flavor."""
-    nodes: Nodes
+    flavors: Sequence[Flavor]
+    """The flavors on whose nodes the pods may run, best first; empty for all nodes."""
     skip: bool
     config: GlobalConfig
     object_loader: str
@@ -75,7 +76,9 @@ def plan(
     if grouped and children.leaderworkersets is None:
         return _required(metadata.name)
     claimed, offered = spec.claims.inference_flavors or [], models[0].flavors
-    chosen, size = flavors.chosen(offered, claimed), _size(template, observed)
+    chosen, size = flavors.chosen(offered, claimed), template.size
+    if observed is not None and observed.spec.leader_worker_template.size is not None:
+        size = observed.spec.leader_worker_template.size  # LeaderWorkerSet refuses every change of it
     return ServicePlan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -85,7 +88,7 @@ def plan(
         sub_groups=_sub_groups(template, size, observed),
         models=models,
         accelerators=dict((chosen.limits if chosen is not None else None) or {}),
-        nodes=flavors.nodes(flavors.eligible(offered, claimed)) if settings.llmaz_flavor_affinity else Nodes(),
+        flavors=flavors.eligible(offered, claimed) if settings.llmaz_flavor_affinity else (),
         skip=skip,
         config=config,
         object_loader=settings.llmaz_object_loader_image,
@@ -130,12 +133,6 @@ def _required(name: str) -> Cause:
         "component leaderworkerset, or use size 1 without a leaderTemplate"
     )
     return Cause(Stage.SPEC, text, ServiceReason.LEADER_WORKER_SET_REQUIRED)
-
-
-def _size(template: WorkloadTemplate, observed: ObservedLeaderWorkerSet | None) -> int:
-    """Return the observed size, because LeaderWorkerSet refuses every change of it."""
-    current = observed.spec.leader_worker_template.size if observed is not None else None
-    return template.size if current is None else current
 
 
 def _sub_groups(template: WorkloadTemplate, size: int, observed: ObservedLeaderWorkerSet | None) -> SubGroups | None:

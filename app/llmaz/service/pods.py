@@ -47,7 +47,7 @@ def _template(plan: ServicePlan, spelled: Json, *, labelled: bool) -> Json:
     else:
         _add_loaders(spec, plan)
     _add_volumes(spec, plan)
-    add_affinity(spec, plan.nodes)
+    add_affinity(spec, plan.flavors)
     if labelled:
         _add_labels(template, plan)
     runner = _runner(spec)

@@ -14,7 +14,7 @@ from app.llmaz.service.children import deployment, leader_worker_set, load_balan
 from app.llmaz.service.observed import Request
 from app.llmaz.service.plan import ServicePlan, plan
 from app.llmaz.service.types import Service, ServiceReason
-from app.llmaz.status import aborted, kept_children, outstanding_causes
+from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import account_in_place
@@ -26,7 +26,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     related, children = request.related, request.children
     decided = plan(service, children, related, settings)
     if isinstance(decided, Cause):
-        return _aborted(service, decided, request, now)
+        return aborted(service, decided, request, now)
     if not decided.grouped:
         deployed = get(children.deployments, decided.name, decided.namespace)
         workload, selector = _deployment(decided, deployed)
@@ -37,7 +37,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         workload = leader_worker_set(decided, pods.worker(decided), pods.leader(decided))
         observed = status.of_group(decided.name, group)
     if conflict := _conflict(workload):
-        return _aborted(service, conflict, request, now)
+        return aborted(service, conflict, request, now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]
     desired = as_json(built, request)
     outstanding = outstanding_causes(desired, request, service, now)
@@ -47,11 +47,6 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         children=desired,
         resync_after_seconds=RESYNC if outstanding else None,
     )
-
-
-def _aborted(service: Service, cause: Cause, request: Request, now: datetime) -> SyncResponse:
-    stopped = aborted(service.status, cause, now, replicas=service.spec.replicas)
-    return SyncResponse(status=stopped, children=kept_children(request))
 
 
 def _deployment(decided: ServicePlan, observed: ObservedDeployment | None) -> tuple[Json, dict[str, str]]:

@@ -25,32 +25,32 @@ from app.llmkube import names
 from app.llmkube.download import is_by_pods
 from app.llmkube.inferenceservice import observed, types
 from app.llmkube.inferenceservice.fitting import fit_with
-from app.llmkube.inferenceservice.gpus import MIG_PROFILE, sharing_problem
+from app.llmkube.inferenceservice.gpus import sharing_problem
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
-from app.llmkube.runtimes.flag import flag_values
+from app.llmkube.runtimes.flag import flag_values, is_set
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag, rejected_options, service_engine
 from app.llmkube.source import SourceClass, source_of
 from app.settings import Settings
 from app.workload import podadvice, podrules, volumes
 from app.workload.cause import Cause, Stage
-from app.workload.fieldrules import each, has, object_name
+from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
 
-Errors = list[field.Error]
+Errors = Iterator[field.Error]
 
 
-def validate(service: Service, _: Service | None, __: Settings) -> Errors:
+def validate(service: Service, _: Service | None, __: Settings) -> list[field.Error]:
     spec = service.spec
     return [
         *_name(service.metadata.name),
         *_model(spec),
         *_image(spec),
         *_resources(spec.requests, SPEC.child("resources")),
-        *_endpoint(spec),
+        *_URL_PATH(spec.endpoint.path if spec.endpoint else "", SPEC.child("endpoint", "path")),
         *_overrides(spec),
-        *_bind_address(spec),
+        *_ADDRESS(spec.bind_address, SPEC.child("bindAddress")),
         *_speculation(spec),
         *_model_cache(spec),
         *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
@@ -61,44 +61,53 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
     ]
 
 
+_URL_PATH = matching(
+    re.compile(r"(/\S*)?").fullmatch,
+    "must begin with '/' and contain no white space, for example /v1/chat/completions",
+)
+"""The path in status.endpoint (LK-V-I30)."""
+_ADDRESS = matching(
+    re.compile(r"[0-9A-Za-z:.%_-]*").fullmatch,
+    'must be an address of the pod, for example "::" for all of IPv6 and IPv4',
+)
+"""The characters of IP addresses (LK-V-I69)."""
+_MIG_PROFILE = matching(re.compile(r"([0-9]+g\.[0-9]+gb)?").fullmatch, "must be a MIG profile, for example 1g.10gb")
+_DRAFT_FILE = matching(
+    lambda path: not leaves_its_root(path), "must be the path of one of the Model's files, without '..'"
+)
+
+
 def _name(name: str) -> Errors:
     """Reject a name that no Service can have, with dashes for dots (LK-V-I57)."""
     path = field.Path("metadata").child("name")
     if len(name) > LABEL_MAX:
-        return [field.too_long(path, LABEL_MAX, "the name is also used in labels")]
-    if name and not is_dns1035_label(names.service_name(name)):
+        yield field.too_long(path, LABEL_MAX, "the name is also used in labels")
+    elif name and not is_dns1035_label(names.service_name(name)):
         detail = (
             "must begin with a letter and consist of lower case letters, digits, '-' and '.', as names of Services do"
         )
-        return [field.invalid(path, name, detail)]
-    return []
+        yield field.invalid(path, name, detail)
 
 
 def _model(spec: InferenceServiceSpec) -> Errors:
     """Reject a name that no Model can have, or that is too long for the pods' label (LK-V-I01)."""
     path = SPEC.child("modelRef")
     if not spec.model_ref:
-        return [field.required(path, "name a Model in this namespace")]
-    if len(spec.model_ref) > LABEL_MAX:
-        return [field.too_long(path, LABEL_MAX, "names of Models are not longer")]
-    if not is_dns1123_subdomain(spec.model_ref):
-        return [field.invalid(path, spec.model_ref, _MODEL_NAME)]
-    return []
-
-
-_MODEL_NAME = (
-    "must be the name of a Model in this namespace: lower case letters, digits, '-' and '.', for example smollm"
-)
+        yield field.required(path, "name a Model in this namespace")
+    elif len(spec.model_ref) > LABEL_MAX:
+        yield field.too_long(path, LABEL_MAX, "names of Models are not longer")
+    elif not is_dns1123_subdomain(spec.model_ref):
+        form = "lower case letters, digits, '-' and '.', for example smollm"
+        yield field.invalid(path, spec.model_ref, f"must be the name of a Model in this namespace: {form}")
 
 
 def _image(spec: InferenceServiceSpec) -> Errors:
     """Require an image where the runtime has none, without surrounding white space (LK-V-I22, LK-V-I23)."""
     path = SPEC.child("image")
     if not spec.image and not runtime(spec.runtime).image:
-        return [field.required(path, f"runtime {spec.runtime} has no default image; name one")]
-    if spec.image != spec.image.strip():
-        return [field.invalid(path, spec.image, "must not begin or end with white space")]
-    return []
+        yield field.required(path, f"runtime {spec.runtime} has no default image; name one")
+    elif spec.image != spec.image.strip():
+        yield field.invalid(path, spec.image, "must not begin or end with white space")
 
 
 def _resources(resources: types.ServiceResources, path: field.Path) -> Errors:
@@ -110,24 +119,19 @@ def _resources(resources: types.ServiceResources, path: field.Path) -> Errors:
         "ephemeralStorage": (resources.ephemeral_storage, "200Gi"),
     }
     shares = resources.gpu_sharing or types.GPUSharing()
-    errors = [*violations(shares, path.child("gpuSharing"))]
-    if shares.profile and not MIG_PROFILE.fullmatch(shares.profile):
-        detail = "must be a MIG profile, for example 1g.10gb"
-        errors.append(field.invalid(path.child("gpuSharing", "profile"), shares.profile, detail))
-    checked = (quantity.quantity_errors(t, path.child(n), example=e) for n, (t, e) in texts.items() if t)
-    return [*errors, *chain.from_iterable(checked)]
+    yield from violations(shares, path.child("gpuSharing"))
+    yield from _MIG_PROFILE(shares.profile, path.child("gpuSharing", "profile"))
+    for name, (text, example) in texts.items():
+        if text:
+            yield from quantity.quantity_errors(text, path.child(name), example=example)
 
 
 def _speculation(spec: InferenceServiceSpec) -> Errors:
     speculation, path = spec.speculative_decoding, SPEC.child("speculativeDecoding")
-    if speculation is None:
-        return []
-    errors = [*violations(speculation, path)]
-    file = speculation.draft_model or ""
-    if file.startswith("/") or ".." in file.split("/"):
-        detail = "must be the path of one of the Model's files, without '..'"
-        errors.append(field.invalid(path.child("draftModel"), file, detail))
-    return [*errors, *object_name(speculation.draft_model_ref, path.child("draftModelRef"))]
+    if speculation is not None:
+        yield from violations(speculation, path)
+        yield from _DRAFT_FILE(speculation.draft_model or "", path.child("draftModel"))
+        yield from object_name(speculation.draft_model_ref, path.child("draftModelRef"))
 
 
 _OVERRIDE = re.compile(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)
@@ -145,112 +149,79 @@ _OVERRIDE_FORM = (
 
 def _overrides(spec: InferenceServiceSpec) -> Errors:
     """Reject overrides with which llama.cpp ends at once (LK-V-I67, LK-V-I68). Commas separate several."""
-    errors: Errors = []
     for path, override in SPEC.child("metadataOverrides").each(spec.metadata_overrides):
         for part in _NEXT_OVERRIDE.split(override):
             match = _OVERRIDE.fullmatch(part)
             if match is None:
-                errors.append(field.invalid(path, override, _OVERRIDE_FORM))
+                yield field.invalid(path, override, _OVERRIDE_FORM)
             elif not _VALUES[match[1]].fullmatch(match[2]):
-                errors.append(field.invalid(path, override, f"{field.render(match[2])} must be of type {match[1]}"))
+                yield field.invalid(path, override, f"{field.render(match[2])} must be of type {match[1]}")
     for path, override in SPEC.child("tensorOverrides").each(spec.tensor_overrides):
         parts = [part.partition("=") for part in override.split(",")]
         if not all(pattern and device for pattern, _, device in parts):
             detail = r"must be <pattern>=<device>, for example \.ffn_.*_exps\.=CPU"
-            errors.append(field.invalid(path, override, detail))
-    return errors
-
-
-_ADDRESS = re.compile(r"[0-9A-Za-z:.%_-]+")
-
-
-def _bind_address(spec: InferenceServiceSpec) -> Errors:
-    """Reject an address with other characters than an IP address has (LK-V-I69)."""
-    if not spec.bind_address or _ADDRESS.fullmatch(spec.bind_address):
-        return []
-    detail = 'must be an address of the pod, for example "::" for all of IPv6 and IPv4'
-    return [field.invalid(SPEC.child("bindAddress"), spec.bind_address, detail)]
+            yield field.invalid(path, override, detail)
 
 
 def _model_cache(spec: InferenceServiceSpec) -> Errors:
     """Reject a claim beside persistence Ephemeral, or with an invalid name (LK-V-I72)."""
     cache, path = spec.model_cache or types.ModelCache(), SPEC.child("modelCache", "claimName")
     if cache.claim_name and cache.persistence == "Ephemeral":
-        return [field.forbidden(path, "must be left out with persistence Ephemeral")]
-    return list(object_name(cache.claim_name, path))
+        yield field.forbidden(path, "must be left out with persistence Ephemeral")
+    else:
+        yield from object_name(cache.claim_name, path)
 
 
 def _options(spec: InferenceServiceSpec) -> Errors:
     """Reject numbers with which a server ends at once (LK-V-I51)."""
     detail = "must be at least 1; leave it out for the server's default"
-    values = chain.from_iterable(flag_values(spec, server.flags) for server in RUNTIMES.values())
-    return [
-        field.invalid(SPEC.child(*path.split(".")), value, detail)
-        for path, option, value in values
-        if option.positive and isinstance(value, int) and value < 1
-    ]
-
-
-_URL_PATH = re.compile(r"/[^\s]*")
-
-
-def _endpoint(spec: InferenceServiceSpec) -> Errors:
-    """Reject a path that would make status.endpoint invalid (LK-V-I30)."""
-    path = spec.endpoint.path if spec.endpoint else ""
-    if not path or _URL_PATH.fullmatch(path):
-        return []
-    detail = "must begin with '/' and contain no white space, for example /v1/chat/completions"
-    return [field.invalid(SPEC.child("endpoint", "path"), path, detail)]
+    for path, option, value in chain.from_iterable(flag_values(spec, server.flags) for server in RUNTIMES.values()):
+        if option.positive and isinstance(value, int) and value < 1:
+            yield field.invalid(SPEC.child(*path.split(".")), value, detail)
 
 
 def _autoscaling(autoscaling: types.Autoscaling, path: field.Path) -> Errors:
-    errors: Errors = []
+    """Check the range, and each metric by its type (LK-V-I20, LK-V-I29, LK-V-I31, LK-V-I66)."""
     lowest = autoscaling.min_replicas or 1
-    if lowest > autoscaling.max_replicas:  # LK-V-I29
+    if lowest > autoscaling.max_replicas:
         detail = f"must be at least minReplicas, which is {lowest}"
-        errors.append(field.invalid(path.child("maxReplicas"), autoscaling.max_replicas, detail))
+        yield field.invalid(path.child("maxReplicas"), autoscaling.max_replicas, detail)
     for metric_path, metric in path.child("metrics").each(autoscaling.metrics):
-        errors += _metric(metric, metric_path)
-    return errors
+        if not metric.name:
+            yield field.required(metric_path.child("name"), "name the metric")
+        yield from (_pods_metric if metric.type == "Pods" else _resource_metric)(metric, metric_path)
 
 
-def _metric(metric: types.Metric, path: field.Path) -> Errors:
-    """Check a metric by its type (LK-V-I20, LK-V-I31, LK-V-I66)."""
-    errors = [] if metric.name else [field.required(path.child("name"), "name the metric")]
-    if metric.type == "Pods":
-        return errors + _pods_metric(metric, path)
+def _resource_metric(metric: types.Metric, path: field.Path) -> Errors:
+    target, value = path.child("targetAverageUtilization"), metric.target_average_utilization
     if metric.name not in ("", "cpu", "memory"):
-        errors.append(field.not_supported(path.child("name"), metric.name, ["cpu", "memory"], "for type Resource"))
-    target = path.child("targetAverageUtilization")
-    if metric.target_average_utilization is None:
-        errors.append(field.required(target, "type Resource needs it, as a percentage of the request, for example 80"))
-    elif metric.target_average_utilization < 1:
-        errors.append(field.invalid(target, metric.target_average_utilization, "must be at least 1"))
-    return errors
+        yield field.not_supported(path.child("name"), metric.name, ["cpu", "memory"], "for type Resource")
+    if value is None:
+        yield field.required(target, "type Resource needs it, as a percentage of the request, for example 80")
+    elif value < 1:
+        yield field.invalid(target, value, "must be at least 1")
 
 
 def _pods_metric(metric: types.Metric, path: field.Path) -> Errors:
-    errors: Errors = []
+    target, value = path.child("targetAverageValue"), metric.target_average_value
     if metric.name in (".", "..") or "/" in metric.name or "%" in metric.name:
-        errors.append(field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'"))
-    target = path.child("targetAverageValue")
-    if not metric.target_average_value:
-        return [*errors, field.required(target, 'type Pods needs it as a quantity, for example "2"')]
-    return errors + quantity.quantity_errors(metric.target_average_value, target, positive=True, example='"2"')
+        yield field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'")
+    if not value:
+        yield field.required(target, 'type Pods needs it as a quantity, for example "2"')
+    else:
+        yield from quantity.quantity_errors(value, target, positive=True, example='"2"')
 
 
 def _pod(spec: InferenceServiceSpec) -> Errors:
     """Check labels, annotations and names of classes (LK-V-I54, LK-V-I56, LK-V-I65)."""
-    return [
-        *validate_labels(spec.pod_labels, SPEC.child("podLabels")),
-        *validate_annotation_keys(spec.pod_annotations, SPEC.child("podAnnotations")),
-        *podrules.check("PodSpec.nodeSelector", spec.node_selector, SPEC.child("nodeSelector")),
-        *object_name(spec.runtime_class_name, SPEC.child("runtimeClassName")),
-        *object_name(spec.priority_class_name, SPEC.child("priorityClassName")),
-    ]
+    yield from validate_labels(spec.pod_labels, SPEC.child("podLabels"))
+    yield from validate_annotation_keys(spec.pod_annotations, SPEC.child("podAnnotations"))
+    yield from podrules.check("PodSpec.nodeSelector", spec.node_selector, SPEC.child("nodeSelector"))
+    yield from object_name(spec.runtime_class_name, SPEC.child("runtimeClassName"))
+    yield from object_name(spec.priority_class_name, SPEC.child("priorityClassName"))
 
 
-def _embedded(spec: InferenceServiceSpec) -> Iterator[field.Error]:
+def _embedded(spec: InferenceServiceSpec) -> Errors:
     """Check the embedded types (LK-V-I59, LK-V-K01 to LK-V-K31)."""
     yield from podrules.check("Container.env", spec.env, SPEC.child("env"))
     yield from podrules.check_embedded("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations"))
@@ -282,7 +253,7 @@ def _parts(spec: InferenceServiceSpec) -> Iterator[tuple[str, Json | list[Json] 
 _PROBES = ("startup", "liveness", "readiness")
 
 
-def _volumes(spec: InferenceServiceSpec) -> Iterator[field.Error]:
+def _volumes(spec: InferenceServiceSpec) -> Errors:
     """Check volumes and mounts, which must not clash with the generated ones (LK-V-K32 to LK-V-K34, LK-V-I73)."""
     path, volume_names = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
     yield from podrules.check_embedded("PodSpec.volumes", spec.extra_volumes, path)
@@ -326,19 +297,15 @@ def warnings(service: Service) -> list[field.Advice]:
 def _unread(server: Runtime, written: Json) -> Iterator[Advice]:
     """Warn of fields that only other runtimes, or a metal agent, read (LK-V-I24 to LK-V-I28, LK-V-I36, LK-V-I63)."""
     for name, value in written.items():
-        if _is_set(value) and (reading := readers(name)) and server.name not in reading:
+        if is_set(value) and (reading := readers(name)) and server.name not in reading:
             message = f"no effect with runtime {server.name}, only with {spelt_out(reading)}"
             yield advice(SPEC.child(name), message, "no-effect")
     for name in _METAL_ONLY:  # LK-V-I63
-        if _is_set(written.get(name)):
+        if is_set(written.get(name)):
             yield advice(SPEC.child(name), "no effect unless the Model's accelerator is metal", "no-effect")
 
 
 _METAL_ONLY = ("evictionProtection", "turboQuantBits", "pagedSSDCacheDir", "pagedSSDCacheMaxSize", "hotCacheMaxSize")
-
-
-def _is_set(value: object) -> bool:
-    return value is not None and value is not False and value not in ("", [])
 
 
 _OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priorityClassName"))
@@ -347,13 +314,13 @@ _OVERRIDES = (("resources.memory", "resources.hostMemory"), ("priority", "priori
 def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> Iterator[Advice]:
     """Warn of values that another field, or ``extraArgs``, which come later, override (LK-V-I37 to LK-V-I48)."""
     for loser, winner in (*server.overridden, *_OVERRIDES):
-        if all(_is_set(value_at(written, path.split("."))) for path in (loser, winner)):
+        if all(is_set(value_at(written, path.split("."))) for path in (loser, winner)):
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
     if "extraArgs" not in server.fields:
         return
     for path, option in server.flags.items():
         repeated = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
-        if repeated and _is_set(value_at(written, path.split("."))):
+        if repeated and is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
             yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {repeated} in extraArgs", "no-effect")
     if has_flag(spec.extra_args, "--port"):
@@ -478,7 +445,7 @@ def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
         text = f"runtime {server.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
     engine = service_engine(spec, service_plan.server.image)
-    quantizations = engine.values(server.formats_option) if engine is not None else ()
+    quantizations = engine.values("--quantization") if engine is not None else ()
     if quantizations and "gguf" not in quantizations and source.text.partition("?")[0].endswith(".gguf"):
         text = f"{engine} does not load GGUF files, and Model {spec.model_ref} is one: use safetensors or another image"
         yield Cause(Stage.SPEC, text, "FormatNotServable")

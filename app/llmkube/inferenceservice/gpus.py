@@ -1,14 +1,11 @@
 """GPUs of a service's pods: their number, resource and nodes, and why they cannot be requested (LK-3.4, LK-3.4.1)."""
 
-import re
-
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import GPUSharing, InferenceServiceSpec
+from app.llmkube.model.plan import gpu_resource
 from app.llmkube.model.types import ModelSpec
 from app.settings import Settings, variable_name
 from app.workload.parts import GPURequest
-
-MIG_PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb")
 
 _WHOLE_GPUS = GPUSharing()
 
@@ -16,16 +13,14 @@ _WHOLE_GPUS = GPUSharing()
 def gpu_request(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> GPURequest:
     """Return the GPUs of one pod. A service cannot request fewer than its Model does, not even none."""
     shares = sharing(spec)
-    resource = f"{names.MIG_PARTITION}{shares.profile}" if shares.mode == "partitioned" else _resource(model, settings)
+    resource = gpu_resource(model, (model.accelerator, model.gpu.vendor), settings) or names.NVIDIA_GPU
+    if shares.mode == "partitioned":
+        resource = f"{names.MIG_PARTITION}{shares.profile}"
     return GPURequest(model.gpu.count or spec.requests.gpu or 0, resource)
 
 
 def sharing(spec: InferenceServiceSpec) -> GPUSharing:
     return spec.requests.gpu_sharing or _WHOLE_GPUS
-
-
-def toleration_key(model: ModelSpec, request: GPURequest) -> str:
-    return model.gpu.toleration_key or request.resource
 
 
 def pool_selector(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> dict[str, str]:
@@ -58,16 +53,3 @@ def gpu_resources(settings: Settings) -> tuple[str, ...]:
     """Return every resource that counts as a GPU in the scheduler's message (LK-5.4)."""
     fixed = (names.NVIDIA_GPU, names.AMD_GPU, names.INTEL_GPU, names.INTEL_XE_GPU, names.DRI_RENDER)
     return tuple(dict.fromkeys((*fixed, settings.llmkube_intel_gpu_resource or names.INTEL_GPU)))
-
-
-def _resource(model: ModelSpec, settings: Settings) -> str:
-    """Return the resource of whole GPUs. Intel wins over AMD, and both over the default."""
-    gpu = model.gpu
-    if gpu.resource_name or gpu.amd_device:
-        return gpu.resource_name or names.DRI_RENDER
-    kinds = (model.accelerator, gpu.vendor)
-    if "intel" in kinds:
-        return settings.llmkube_intel_gpu_resource or names.INTEL_GPU
-    if "rocm" in kinds or "amd" in kinds:
-        return names.AMD_GPU
-    return names.DRI_RENDER if "vulkan" in kinds else names.NVIDIA_GPU

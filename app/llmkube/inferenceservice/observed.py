@@ -80,21 +80,17 @@ def customize(resource: Service, declared: frozenset[str], settings: Settings) -
     """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
-    models = _named(spec.model_ref, draft_name(spec))
-    rules = [RelatedRule(names.API_VERSION, "models", namespace, models)] if models else []
+    rules = RelatedRule.by_name(names.API_VERSION, "models", spec.model_ref, draft_name(spec), namespace=namespace)
     if settings.watch_pods and replicas_of(spec):
         labels = {"matchLabels": {names.LABEL_APP: metadata.name}}  # one, as each event of any pod is compared with it
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=labels))
     if settings.llmkube_watch_endpoint_slices:
-        slices = (names.service_name(metadata.name),)
-        rules.append(RelatedRule("discovery.k8s.io/v1", "endpointslices", namespace, slices))
-    if spec.priority_class_name:
-        rules.append(RelatedRule("scheduling.k8s.io/v1", "priorityclasses", names=(spec.priority_class_name,)))
-    if spec.runtime_class_name:
-        rules.append(RelatedRule("node.k8s.io/v1", "runtimeclasses", names=(spec.runtime_class_name,)))
-    claims = _named(settings.llmkube_model_cache_claim, spec.cache_claim)
-    if claims:
-        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, claims))
+        service = names.service_name(metadata.name)
+        rules += RelatedRule.by_name("discovery.k8s.io/v1", "endpointslices", service, namespace=namespace)
+    rules += RelatedRule.by_name("scheduling.k8s.io/v1", "priorityclasses", spec.priority_class_name)
+    rules += RelatedRule.by_name("node.k8s.io/v1", "runtimeclasses", spec.runtime_class_name)
+    claims = (settings.llmkube_model_cache_claim, spec.cache_claim)
+    rules += RelatedRule.by_name("v1", "persistentvolumeclaims", *claims, namespace=namespace)
     if settings.llmkube_queue_position and spec.requests.gpu:
         rules.append(RelatedRule(names.API_VERSION, "inferenceservices", label_selector={}))
     return rules
@@ -104,11 +100,6 @@ def pods_of(service: str, related: InferenceRelated) -> list[ObservedPod]:
     """Return the pods of the service; the rule's label may select others."""
     labels = names.service_labels(service).items()
     return [pod for pod in sorted_values(related.pods) if labels <= (pod.metadata.labels or {}).items()]
-
-
-def _named(*candidates: str) -> tuple[str, ...]:
-    """Return the distinct names without empty ones, which would select every object."""
-    return tuple(dict.fromkeys(filter(None, candidates)))
 
 
 # Whether the Model that a service names can be served.
@@ -232,7 +223,8 @@ def draft_cause(
         other = runtime.draft_of(_arguments(observed)) not in ("", name)
         return missing_draft(spec, None, "; running pods are kept") if other else None
     model = decode(related)
-    if model is not None and not related.metadata.deletion_timestamp and not _is_mounted(model):
+    unmounted = model is not None and (model.spec.on_metal or source_of(model.spec).kind is SourceClass.REPOSITORY)
+    if unmounted and not related.metadata.deletion_timestamp:
         return None
     draft = usable(name, related)
     if not isinstance(draft, UnusableModel):
@@ -250,10 +242,6 @@ def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, n
         return None
     text = f"draft Model {name} does not exist in this namespace{note}"
     return Cause(Stage.MODEL, text, InferenceReason.SPECULATIVE_INVALID)
-
-
-def _is_mounted(model: Model) -> bool:
-    return not model.spec.on_metal and source_of(model.spec).kind is not SourceClass.REPOSITORY
 
 
 def _arguments(observed: ObservedDeployment | None) -> list[str]:

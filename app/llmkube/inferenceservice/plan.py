@@ -14,26 +14,16 @@ from app.kube.objects import ObservedMeta
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.kube.stored import clean
-from app.llmkube import names
-from app.llmkube.download import (
-    Download,
-    cache_claim,
-    container,
-    default_pod_security,
-    download,
-    is_by_pods,
-    serving_mount,
-    volumes,
-)
-from app.llmkube.inferenceservice.gpus import gpu_request, pool_selector, toleration_key
-from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, Service
+from app.llmkube import download, names
+from app.llmkube.inferenceservice.gpus import gpu_request, pool_selector
+from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, ProbeOverrides, Service
 from app.llmkube.model.types import Model, ModelResources, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
 from app.llmkube.source import Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
 from app.workload import parts
-from app.workload.parts import GPURequest, Probes
+from app.workload.parts import GPURequest
 
 PORT_NAME = "http"
 """The Service and the PodMonitor find the container's port by this name (LK-T-44)."""
@@ -91,6 +81,10 @@ def plan(
     main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
+    protected = (
+        spec.disruption is not None and spec.disruption.protect_always
+    )  # not by the status: it would restart pods
+    protection = {names.DO_NOT_DISRUPT: "true"} if protected else {}
     return InferencePlan(
         name=metadata.name,
         namespace=metadata.namespace,
@@ -98,7 +92,7 @@ def plan(
         labels=labels,
         selector=names.service_labels(metadata.name),
         pod_labels={**spec.pod_labels, **labels},
-        pod_annotations=_annotations(spec),
+        pod_annotations={**protection, **spec.pod_annotations},
         replicas=replicas_of(spec),
         scaling=_scaling(metadata.name, spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
@@ -115,7 +109,7 @@ def _pod(
         containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
         init_containers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
-        security_context=_security(spec.pod_security_context, default_pod_security(settings)),
+        security_context=_replaced(download.default_pod_security(settings), spec.pod_security_context),
         priority_class_name=priority_class(spec),
         runtime_class_name=spec.runtime_class_name or None,
         image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,
@@ -131,7 +125,9 @@ def _pod(
 def _server(
     serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[desired.VolumeMount]
 ) -> desired.Container:
-    spec, server_probes = serving.spec, _probes(serving.spec, runtime, serving.port)
+    spec, probes = serving.spec, serving.spec.probe_overrides or ProbeOverrides()
+    alive = _handler(runtime.health, serving.port)
+    loaded = _handler(runtime.generates or runtime.health, serving.port)
     return desired.Container(
         name=runtime.container,
         image=spec.image or _image(runtime, serving.model, gpus),
@@ -141,10 +137,10 @@ def _server(
         env=[_stored(clean(v)) for v in each_name_once([*runtime.environment(spec), *spec.env], moved=True)] or None,
         resources=_resources(spec, serving.model, gpus),
         volume_mounts=[*mounts, *_embedded(spec.extra_volume_mounts)] or None,
-        startup_probe=server_probes.startup,
-        liveness_probe=server_probes.liveness,
-        readiness_probe=server_probes.readiness,
-        security_context=_security(spec.security_context, _CONTAINER_SECURITY),
+        startup_probe=_replaced({**loaded, **_STARTUP}, probes.startup),
+        liveness_probe=_replaced({**alive, **_LIVENESS}, probes.liveness),
+        readiness_probe=_replaced({**loaded, **_READINESS}, probes.readiness),
+        security_context=_replaced(_CONTAINER_SECURITY, spec.security_context),
         termination_message_policy=parts.TERMINATION_MESSAGE_POLICY,
     )
 
@@ -270,9 +266,9 @@ def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, set
     return Storage(
         path=fetched.path,
         directory=fetched.directory if source.files else "",
-        volumes=tuple(_sized(volume, spec) for volume in volumes(fetched, claim, settings)),
-        mounts=(serving_mount(fetched),),
-        init=container(fetched, settings, spec.pod_security_context),
+        volumes=tuple(_sized(volume, spec) for volume in download.volumes(fetched, claim, settings)),
+        mounts=(download.serving_mount(fetched),),
+        init=download.container(fetched, settings, spec.pod_security_context),
     )
 
 
@@ -281,20 +277,20 @@ def _sized(volume: Json, spec: InferenceServiceSpec) -> Json:
     return {**volume, "emptyDir": {"sizeLimit": limit}} if limit and volume["name"] == names.STORAGE_VOLUME else volume
 
 
-def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> Download:
+def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> download.Download:
     """Return the download of a pod, into the directory of the Model's Job where the pod has its claim."""
     namespace, name = model.metadata.namespace, model.metadata.name
-    fetched = download(model.spec, source, namespace, name, settings)
+    fetched = download.download(model.spec, source, namespace, name, settings)
     if not fetched.cached:
         return fetched
-    without_claim = is_by_pods(model.metadata, source) and not own.claim_name
+    without_claim = download.is_by_pods(model.metadata, source) and not own.claim_name
     if not key or own.persistence == "Ephemeral" or without_claim:
         return replace(fetched, cached=False, path=ephemeral_path(source, namespace, name))
     return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, stored_as(source, name)))
 
 
 def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
-    return cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
+    return download.cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
 
 
 def _draft(
@@ -318,11 +314,11 @@ def _draft(
     return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
 
 
-def _downloaded(fetched: Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Storage:
+def _downloaded(fetched: download.Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Storage:
     existing = {volume["name"] for volume in main.volumes}
-    added = tuple(_sized(v, spec) for v in volumes(fetched, "", settings) if v["name"] not in existing)
-    mount = serving_mount(fetched)
-    downloader = container(fetched, settings, spec.pod_security_context)
+    added = tuple(_sized(v, spec) for v in download.volumes(fetched, "", settings) if v["name"] not in existing)
+    mount = download.serving_mount(fetched)
+    downloader = download.container(fetched, settings, spec.pod_security_context)
     init = msgspec.structs.replace(downloader, name=names.DRAFT_DOWNLOADER)
     return Storage(fetched.path, added, () if mount.name in existing else (mount,), init)
 
@@ -373,12 +369,6 @@ def _disk(spec: InferenceServiceSpec) -> dict[str, str]:
     return {EPHEMERAL_STORAGE: canonical(text)} if text else {}
 
 
-def _annotations(spec: InferenceServiceSpec) -> dict[str, str]:
-    """Return the pod annotations. They must not depend on the status: changes would restart pods."""
-    protected = spec.disruption is not None and spec.disruption.protect_always
-    return {names.DO_NOT_DISRUPT: "true", **spec.pod_annotations} if protected else spec.pod_annotations
-
-
 def _embedded(items: list[Json]) -> list[Json]:
     return [normalised(clean(item)) for item in items]
 
@@ -388,44 +378,27 @@ def _stored(variable: Json) -> Json:
     reference = (variable.get("valueFrom") or {}).get("resourceFieldRef")
     if reference and "divisor" in reference:
         reference["divisor"] = canonical_value(reference["divisor"])
-    return _without_empty(variable)
-
-
-def _without_empty(item: Json) -> Json:
-    return {key: value for key, value in item.items() if value != ""}
+    return {key: value for key, value in variable.items() if value != ""}
 
 
 def _tolerations(spec: InferenceServiceSpec, gpus: GPURequest, model: ModelSpec) -> list[Json]:
-    generated = [parts.toleration(replace(gpus, resource=toleration_key(model, gpus)))] if gpus.count else []
-    return generated + [_without_empty(clean(item)) for item in spec.tolerations]
+    key = model.gpu.toleration_key or gpus.resource
+    of_gpus: Json = {"key": key, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+    return [*([of_gpus] if gpus.count else []), *_embedded(spec.tolerations)]
 
 
-def _probes(spec: InferenceServiceSpec, runtime: Runtime, port: int) -> Probes:
-    """Return the runtime's probes; each probe of the user replaces one of them."""
-    generated = parts.probes(parts.http_get(runtime.health, port) if runtime.health else parts.tcp_socket(port))
-    if runtime.generates:
-        thorough = parts.probes(parts.http_get(runtime.generates, port))
-        generated = Probes(thorough.startup, generated.liveness, thorough.readiness)
-    overrides = spec.probe_overrides
-    if overrides is None:
-        return generated
-    return Probes(
-        startup=_probe(overrides.startup) or generated.startup,
-        liveness=_probe(overrides.liveness) or generated.liveness,
-        readiness=_probe(overrides.readiness) or generated.readiness,
-    )
+_STARTUP: Json = {
+    "periodSeconds": parts.STARTUP_PERIOD,
+    "timeoutSeconds": parts.STARTUP_PERIOD,  # longer, and a server that hangs would be given more than half an hour
+    "failureThreshold": parts.LOAD_ATTEMPTS,
+}
+_LIVENESS: Json = {"periodSeconds": 15, "timeoutSeconds": 5, "failureThreshold": 3}
+_READINESS: Json = {"periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 3}
 
 
-def _probe(own: Json | None) -> Json | None:
-    """Return a probe as the API server stores it, without zeros and empty hosts or paths."""
-    if own is None:
-        return None
-    fields = {key: value for key, value in clean(own).items() if value != 0}
-    for handler in ("httpGet", "tcpSocket"):
-        if isinstance(fields.get(handler), dict):
-            fields[handler] = _without_empty(fields[handler])
-    return fields
+def _handler(path: str, port: int) -> Json:
+    return {"httpGet": {"path": path, "port": port}} if path else {"tcpSocket": {"port": port}}
 
 
-def _security(own: Json | None, default: Json) -> Json:
+def _replaced(default: Json, own: Json | None) -> Json:
     return default if own is None else normalised(clean(own))

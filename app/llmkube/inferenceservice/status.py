@@ -34,7 +34,6 @@ from app.llmkube.inferenceservice.types import (
 )
 from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, runtime
-from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, missing
@@ -52,31 +51,25 @@ class Scheduling:
 NOT_WAITING = Scheduling()
 
 
-@dataclass(frozen=True, slots=True)
-class StatusInputs:
-    """Inputs of every status besides the service itself."""
-
-    now: datetime
-    effective_priority: int
-    endpoint: str = ""
-    model_ready: bool = False
-
-
 def waiting(
-    service: Service, unusable: UnusableModel, rollout: Rollout, inputs: StatusInputs
+    service: Service, unusable: UnusableModel, rollout: Rollout, base: InferenceServiceStatus, now: datetime
 ) -> InferenceServiceStatus:
-    """Return the status of a service whose pods cannot be made: it has no address, and what runs is kept."""
+    """Return the status of a service whose pods cannot be made: it has no address, and what runs is kept.
+
+    ``base``, here and below, has the fields that do not depend on the pods.
+    """
     desired = replicas_of(service.spec)
     stopped = [] if desired else [_stopped(service.spec)]
-    conditions = _conditions(service, inputs)
-    _progress(conditions, service.spec, unusable.phase, (rollout.ready, 0), unusable.cause.text)
-    status = InferenceServiceStatus(
-        phase=unusable.phase, desired_replicas=desired if inputs.model_ready else 0, replicas=rollout.replicas
+    status = msgspec.structs.replace(
+        base, phase=unusable.phase, desired_replicas=desired if base.model_ready else 0, replicas=rollout.replicas
     )
-    return _status(service, status, [*stopped, unusable.cause], conditions, inputs)
+    conditions = _progress(service, status, rollout.ready, now, unusable.cause.text)
+    return _complete(service, status, [*stopped, unusable.cause], conditions, now)
 
 
-def on_metal(service: Service, heartbeat: Heartbeat, inputs: StatusInputs) -> InferenceServiceStatus:
+def on_metal(
+    service: Service, heartbeat: Heartbeat, base: InferenceServiceStatus, now: datetime
+) -> InferenceServiceStatus:
     """Return the status of a service on metal: its replicas are the agent's addresses, and its own status is kept."""
     ready, desired = heartbeat.ready, replicas_of(service.spec)
     phase = _phase(service.spec, ready, desired)
@@ -85,9 +78,8 @@ def on_metal(service: Service, heartbeat: Heartbeat, inputs: StatusInputs) -> In
     if phase is not InferencePhase.READY:
         scheduling = _kept_for_agent(service.status) or scheduling
         causes = [_agent_cause(service.spec, phase, scheduling, ready, desired)]
-    conditions = _conditions(service, inputs)
-    _progress(conditions, service.spec, phase, (ready, desired))
-    status = InferenceServiceStatus(
+    status = msgspec.structs.replace(
+        base,
         phase=phase,
         ready_replicas=ready,
         desired_replicas=desired,
@@ -95,7 +87,7 @@ def on_metal(service: Service, heartbeat: Heartbeat, inputs: StatusInputs) -> In
         scheduling_status=scheduling.status,
         scheduling_message=scheduling.message,
     )
-    return _status(service, status, causes, conditions, inputs)
+    return _complete(service, status, causes, _progress(service, status, ready, now), now)
 
 
 _WRITTEN_BY_AGENT = (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMORY_CHECK_FAILED)
@@ -133,7 +125,9 @@ class ServiceObservation:
     missing_draft: Cause | None = None
 
 
-def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInputs) -> InferenceServiceStatus:
+def in_cluster(
+    service: Service, observed: ServiceObservation, base: InferenceServiceStatus, now: datetime
+) -> InferenceServiceStatus:
     """Return the status of a service in the cluster, whose replicas are the Deployment's pods."""
     ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
@@ -141,14 +135,8 @@ def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInp
         phase = InferencePhase.WAITING_FOR_GPU
     waits = phase in (InferencePhase.CREATING, InferencePhase.WAITING_FOR_GPU)
     shown = observed.scheduling if waits else NOT_WAITING
-    place = observed.queue_position if phase is InferencePhase.WAITING_FOR_GPU else 0
-    conditions = _conditions(service, inputs)
-    _progress(conditions, service.spec, phase, (ready, desired), waiting_for=shown.waiting_for, place=place)
-    _runtime_conditions(conditions, service.spec)
-    _autoscaling(conditions, service.spec)
-    _speculation(conditions, service.spec, observed.missing_draft)
-    diagnosis.write(conditions, observed.pods, ready=phase is InferencePhase.READY)
-    status = InferenceServiceStatus(
+    status = msgspec.structs.replace(
+        base,
         phase=phase,
         ready_replicas=ready,
         desired_replicas=desired,
@@ -156,11 +144,18 @@ def in_cluster(service: Service, observed: ServiceObservation, inputs: StatusInp
         scheduling_status=shown.status,
         scheduling_message=shown.message,
         waiting_for=shown.waiting_for,
-        queue_position=place,
+        queue_position=observed.queue_position if phase is InferencePhase.WAITING_FOR_GPU else 0,
     )
+    conditions = _progress(service, status, ready, now)
+    _runtime_conditions(conditions, service.spec)
+    missing, reason = missing_metric(service.spec), InferenceReason.METRIC_REQUIRED
+    message = f"spec.autoscaling.metrics: {missing}"
+    conditions.set_while(missing, InferenceCondition.SCALING_ACTIVE, False, reason, message)
+    _speculation(conditions, service.spec, observed.missing_draft)
+    diagnosis.write(conditions, observed.pods, ready=phase is InferencePhase.READY)
     causes = _causes(service, phase, observed, desired)
     replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
-    return _status(service, status, causes, conditions, inputs, replacing=replacing)
+    return _complete(service, status, causes, conditions, now, replacing=replacing)
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
@@ -231,16 +226,12 @@ def _count(ready: int, desired: int, what: str) -> Cause:
     return Cause(Stage.STARTING, f"{ready} of {desired} {what} are ready", "ReplicasNotReady")
 
 
-def _conditions(service: Service, inputs: StatusInputs) -> Conditions:
-    return Conditions(service.status.conditions, service.metadata.generation, inputs.now)
-
-
-def _status(
+def _complete(
     service: Service,
     status: InferenceServiceStatus,
     causes: Sequence[Cause],
     conditions: Conditions,
-    inputs: StatusInputs,
+    now: datetime,
     *,
     replacing: bool = False,
 ) -> InferenceServiceStatus:
@@ -254,24 +245,17 @@ def _status(
     suspend = service.spec.suspend
     reason = InferenceReason.SUSPENDED if suspend else InferenceReason.NOT_SUSPENDED
     conditions.set(InferenceCondition.SUSPENDED, suspend, reason, f"suspend is {str(suspend).lower()}")
-    _gateway(conditions, service.spec)
-    complete = msgspec.structs.replace(
-        status,
-        endpoint=inputs.endpoint,
-        model_ready=inputs.model_ready,
-        mode=mode(service.spec),
-        acceleration=service.status.acceleration,
-        gateway=service.status.gateway,
-        effective_priority=inputs.effective_priority,
-        conditions=conditions.list(),
-    )
-    return stamp(complete, service.status, inputs.now)
+    gateway = service.spec.endpoint.gateway if service.spec.endpoint else None
+    enabled, message = gateway is not None and gateway.enabled, f"endpoint.gateway has no effect: {GATEWAY_HINT}"
+    reason = InferenceReason.GATEWAY_NOT_INSTALLED
+    conditions.set_while(enabled, InferenceCondition.GATEWAY_READY, False, reason, message)
+    return stamp(msgspec.structs.replace(status, conditions=conditions.list()), service.status, now)
 
 
 # Conditions by phase (LK-5.7), without the stale ones that upstream leaves behind.
 
 
-_PROGRESSING = {
+_PROGRESSING: dict[str, str] = {
     InferencePhase.CREATING: InferenceReason.CREATING,
     InferencePhase.PROGRESSING: InferenceReason.CREATING,
     InferencePhase.WAITING_FOR_GPU: InferenceReason.WAITING_FOR_GPU,
@@ -281,65 +265,40 @@ _PROGRESSING = {
 
 
 def _progress(
-    conditions: Conditions,
-    spec: InferenceServiceSpec,
-    phase: InferencePhase,
-    replicas: tuple[int, int],
-    cause: str = "",
-    *,
-    waiting_for: str = "",
-    place: int = 0,
-) -> None:
+    service: Service, status: InferenceServiceStatus, ready: int, now: datetime, cause: str = ""
+) -> Conditions:
     """Write ``Available``, ``Progressing``, ``Degraded`` and ``GPUAvailable``; a stale condition is removed.
 
-    ``replicas``: ready and desired ones. ``cause`` is why the phase is Failed or Pending. ``waiting_for`` and ``place``
-    are about the queue for GPUs.
+    ``ready``: ready pods, also those of a service that waits. ``cause``: why the phase is Failed or Pending.
     """
-    counted = f"{replicas[0]} of {replicas[1]} replicas are ready"
-    _availability(conditions, spec, phase, replicas[0], counted)
-    if phase is InferencePhase.WAITING_FOR_GPU:
-        cause = "waiting for a node" + (f"; place {place} in the queue" if place else "")
-    if phase in _PROGRESSING:
-        conditions.set(InferenceCondition.PROGRESSING, True, _PROGRESSING[phase], cause or counted)
-    else:
-        conditions.remove(InferenceCondition.PROGRESSING)
-    if phase is InferencePhase.WAITING_FOR_GPU:
-        message = f"no node has enough free GPUs: {waiting_for}"
-        conditions.set(InferenceCondition.GPU_AVAILABLE, False, InferenceReason.INSUFFICIENT_GPU, message)
-    else:
-        conditions.remove(InferenceCondition.GPU_AVAILABLE)
-    if phase is InferencePhase.FAILED:
-        conditions.set(InferenceCondition.DEGRADED, True, InferenceReason.FAILED, cause)
-    else:
-        conditions.remove(InferenceCondition.DEGRADED)
+    conditions = Conditions(service.status.conditions, service.metadata.generation, now)
+    counted = f"{status.ready_replicas} of {status.desired_replicas} replicas are ready"
+    _availability(conditions, service.spec, status.phase, ready, counted)
+    lacks_gpu, failed = status.phase == InferencePhase.WAITING_FOR_GPU, status.phase == InferencePhase.FAILED
+    if lacks_gpu:
+        place = f"; place {status.queue_position} in the queue" if status.queue_position else ""
+        cause = f"waiting for a node{place}"
+    reason, message = _PROGRESSING.get(status.phase, ""), f"no node has enough free GPUs: {status.waiting_for}"
+    conditions.set_while(reason, InferenceCondition.PROGRESSING, True, reason, cause or counted)
+    conditions.set_while(lacks_gpu, InferenceCondition.GPU_AVAILABLE, False, InferenceReason.INSUFFICIENT_GPU, message)
+    conditions.set_while(failed, InferenceCondition.DEGRADED, True, InferenceReason.FAILED, cause)
+    return conditions
 
 
-def _availability(
-    conditions: Conditions, spec: InferenceServiceSpec, phase: InferencePhase, ready: int, counted: str
-) -> None:
+def _availability(conditions: Conditions, spec: InferenceServiceSpec, phase: str, ready: int, counted: str) -> None:
     """Write ``Available``: true with the phase Ready; afterwards it follows the pods, also while the Model is away."""
     type_ = InferenceCondition.AVAILABLE
-    if phase is InferencePhase.FAILED:
+    if phase == InferencePhase.FAILED:
         conditions.remove(type_)
     elif phase in _AT_REST:
         stopped = _stopped(spec)
         conditions.set(type_, False, stopped.reason, stopped.text)
-    elif phase is InferencePhase.READY:
+    elif phase == InferencePhase.READY:
         conditions.set(type_, True, InferenceReason.INFERENCE_READY, counted)
     elif ready == 0:
         conditions.update(type_, False, InferenceReason.NO_READY_REPLICAS, "no replica is ready")
     elif not conditions.is_true(type_):
         conditions.update(type_, True, InferenceReason.INFERENCE_READY, f"{ready} replicas are ready")
-
-
-def _gateway(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    """Write ``GatewayReady``, while ``endpoint.gateway`` is enabled."""
-    gateway = spec.endpoint.gateway if spec.endpoint else None
-    if gateway is None or not gateway.enabled:
-        conditions.remove(InferenceCondition.GATEWAY_READY)
-        return
-    message = f"endpoint.gateway has no effect: {GATEWAY_HINT}"
-    conditions.set(InferenceCondition.GATEWAY_READY, False, InferenceReason.GATEWAY_NOT_INSTALLED, message)
 
 
 def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> None:
@@ -351,15 +310,6 @@ def _runtime_conditions(conditions: Conditions, spec: InferenceServiceSpec) -> N
         conditions.set(server.condition, False, *problem)
     else:
         conditions.update(server.condition, True, InferenceReason.CONFIG_VALID, server.valid)
-
-
-def _autoscaling(conditions: Conditions, spec: InferenceServiceSpec) -> None:
-    """Write ``ScalingActive`` while ``autoscaling`` lacks a metric."""
-    type_ = InferenceCondition.SCALING_ACTIVE
-    if missing := missing_metric(spec):
-        conditions.set(type_, False, InferenceReason.METRIC_REQUIRED, f"spec.autoscaling.metrics: {missing}")
-    else:
-        conditions.remove(type_)
 
 
 def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Cause | None) -> None:
@@ -462,8 +412,13 @@ class Heartbeat:
     resync: float | None
 
 
-def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
-    """Read the latest heartbeat of the slices. Slices without any, as older agents write them, are trusted."""
+def read_heartbeat(slices: Sequence[ObservedSlice] | None, now: datetime) -> Heartbeat:
+    """Read the latest heartbeat of the slices, ``None`` where they are not watched.
+
+    Slices without any, as older agents write them, are trusted.
+    """
+    if slices is None:
+        return Heartbeat(0, _NOT_WATCHED, None)
     texts = [text for slice_ in slices if (text := (slice_.metadata.annotations or {}).get(names.METAL_HEARTBEAT))]
     ages = {text: age for text in texts if (age := seconds_since(text, now)) is not None}
     if texts and not ages:
@@ -477,14 +432,11 @@ def read_heartbeat(slices: Sequence[ObservedSlice], now: datetime) -> Heartbeat:
     return Heartbeat(sum(map(_answering, slices)), _WAITING, RESYNC if ages else None)
 
 
-def slices_not_watched() -> Heartbeat:
-    text = (
-        "EndpointSlices, where a metal agent writes its address, are not watched: set "
-        "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true"
-    )
-    return Heartbeat(0, Scheduling(SchedulingStatus.WAITING_FOR_METAL_AGENT, text), None)
-
-
+_NOT_WATCHED = Scheduling(
+    status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
+    message="EndpointSlices, where a metal agent writes its address, are not watched: set "
+    "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true",
+)
 _WAITING = Scheduling(
     status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
     message="waiting for a metal agent to fetch the model and register its address",

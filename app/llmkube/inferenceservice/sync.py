@@ -1,8 +1,9 @@
 """The sync hook of InferenceService. Source: LK-3.1, LK-5 and LK-D.2."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from app.hooks.kept import as_json, is_scaled_to_zero, is_true, keep_or_stop
 from app.hooks.protocol import Kept, SyncRequest, SyncResponse, get, sorted_values
@@ -16,10 +17,11 @@ from app.llmkube.inferenceservice.checks import mistakes, refusals
 from app.llmkube.inferenceservice.gpus import gpu_resources
 from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRelated, UnusableModel
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
-from app.llmkube.inferenceservice.status import ServiceObservation, StatusInputs
-from app.llmkube.inferenceservice.types import InferenceCondition, InferencePhase, InferenceServiceSpec, Service
+from app.llmkube.inferenceservice.status import ServiceObservation
+from app.llmkube.inferenceservice.types import InferenceCondition, InferencePhase, InferenceServiceStatus, Service
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import draft_name
+from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.cause import Cause
@@ -34,28 +36,35 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     metadata, spec, related = resource.metadata, resource.spec, request.related
     model = observed.usable(spec.model_ref, get(related.models, spec.model_ref, metadata.namespace))
     priority = get(related.priority_classes, priority_class(spec))  # the level's own value if it is absent (LK-B-16)
-    inputs = StatusInputs(now, names.PRIORITY_VALUES[spec.priority] if priority is None else priority.value)
+    base = InferenceServiceStatus(
+        mode=mode(spec),
+        acceleration=resource.status.acceleration,
+        gateway=resource.status.gateway,
+        effective_priority=names.PRIORITY_VALUES[spec.priority] if priority is None else priority.value,
+    )
     if isinstance(model, UnusableModel):
-        return _waiting(resource, model, request, inputs)
+        return _waiting(resource, model, request, base, now)
     if draft := observed.required_draft(spec, related, metadata.namespace):
-        return _waiting(resource, draft, request, inputs)
-    inputs = replace(inputs, endpoint=endpoint(metadata, spec, settings), model_ready=True)
+        return _waiting(resource, draft, request, base, now)
+    base = replace(base, endpoint=endpoint(metadata, spec, settings), model_ready=True)
     if model.spec.on_metal:
-        slices = related.slices
-        heartbeat = status.slices_not_watched() if slices is None else status.read_heartbeat(sorted_values(slices), now)
-        metal_status = status.on_metal(resource, heartbeat, inputs)
+        slices = None if related.slices is None else sorted_values(related.slices)
+        heartbeat = status.read_heartbeat(slices, now)
+        metal_status = status.on_metal(resource, heartbeat, base, now)
         return SyncResponse(status=metal_status, children=[], resync_after_seconds=heartbeat.resync)
-    return _in_cluster(resource, model, request, settings, inputs)
+    return _in_cluster(resource, model, request, settings, base, now)
 
 
-def _waiting(resource: Service, unusable: UnusableModel, request: Request, inputs: StatusInputs) -> SyncResponse:
+def _waiting(
+    resource: Service, unusable: UnusableModel, request: Request, base: InferenceServiceStatus, now: datetime
+) -> SyncResponse:
     deployed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
-    waiting_status = status.waiting(resource, unusable, rollout(deployed), inputs)
-    return SyncResponse(status=waiting_status, children=waiting_children(request.children, resource.spec))
+    waiting_status = status.waiting(resource, unusable, rollout(deployed), base, now)
+    return SyncResponse(status=waiting_status, children=_stopped_or_kept(resource, request))
 
 
 def _in_cluster(
-    resource: Service, model: Model, request: Request, settings: Settings, inputs: StatusInputs
+    resource: Service, model: Model, request: Request, settings: Settings, base: InferenceServiceStatus, now: datetime
 ) -> SyncResponse:
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related
@@ -67,17 +76,17 @@ def _in_cluster(
     service_plan = plan(resource, model, draft_model, has_operator_claim, settings, autoscaled=autoscaled)
     if refusal := next(refusals(service_plan, model.spec, related, settings), None):
         unusable = UnusableModel(InferencePhase.FAILED, refusal)
-        return _waiting(resource, unusable, request, replace(inputs, endpoint=""))
+        return _waiting(resource, unusable, request, replace(base, endpoint=""), now)
     deployed = get(children.deployments, metadata.name, metadata.namespace)
     draft_wait = observed.draft_cause(spec, draft, deployed)
-    desired = waiting_children(children, spec) if draft_wait else _children(service_plan, deployed, request)
+    desired = _stopped_or_kept(resource, request) if draft_wait else _children(service_plan, deployed, request)
     ready = was_ready(resource.status.conditions, metadata.generation)
     progress = rollout(deployed, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
-    waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, inputs.now)
+    waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, now)
     no_draft = observed.missing_draft(spec, draft)
     scaling = WORKS
     if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
-        scaling = scaling_state(autoscaler, inputs.now)
+        scaling = scaling_state(autoscaler, now)
         causes = [*waiting, *([scaling.cause] if scaling.cause else [])]
         observation = ServiceObservation(progress, status.NOT_WAITING, 0, (), causes, missing_draft=no_draft)
     else:
@@ -100,7 +109,7 @@ def _in_cluster(
             missing_draft=no_draft,
         )
     return SyncResponse(
-        status=status.in_cluster(resource, observation, inputs),
+        status=status.in_cluster(resource, observation, base, now),
         children=desired,
         resync_after_seconds=RESYNC if scaling.recent or (waiting and not draft_wait) else None,
     )
@@ -112,8 +121,8 @@ def invalid_children(request: Request) -> list[Kept]:
     return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
 
 
-def waiting_children(children: InferenceChildren, spec: InferenceServiceSpec) -> list[Kept]:
-    return keep_or_stop(children, stop=replicas_of(spec) == 0)
+def _stopped_or_kept(resource: Service, request: Request) -> list[Kept]:
+    return keep_or_stop(request.children, stop=replicas_of(resource.spec) == 0)
 
 
 def _children(service_plan: InferencePlan, deployed: ObservedDeployment | None, request: Request) -> list[Json]:

@@ -1,7 +1,7 @@
 """The rules and warnings of a Model that its types cannot express. The numbers are those of LK-6.1."""
 
 from collections.abc import Iterator
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from app.hooks import sendable
 from app.kube import field, quantity
@@ -20,31 +20,35 @@ from app.workload.address import HUB_HOSTS
 from app.workload.fieldrules import object_name
 from app.workload.memory import too_large
 
-Errors = list[field.Error]
+Errors = Iterator[field.Error]
 
 SOURCE = SPEC.child("source")
 GPU_PATH = SPEC.child("hardware", "gpu")
 
 
-def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
+def validate(model: Model, _: Model | None, settings: Settings) -> list[field.Error]:
+    return [*_errors(model, settings)]
+
+
+def _errors(model: Model, settings: Settings) -> Errors:
     spec = model.spec
     source = source_of(spec)
-    errors: Errors = []
     if len(model.metadata.name) > LABEL_MAX:  # LK-V-M35
         path = field.Path("metadata").child("name")
-        errors.append(field.too_long(path, LABEL_MAX, "pods carry the name as a label"))
+        yield field.too_long(path, LABEL_MAX, "pods carry the name as a label")
     if message := sources.problem(source):
-        errors.append(field.invalid(SOURCE, without_user(source.text), message))
+        yield field.invalid(SOURCE, without_user(source.text), message)
     else:
-        errors += _forbidden(source, settings)
-    errors += _file_set(spec)
+        yield from _forbidden(source, settings)
+    yield from _file_set(spec)
     if spec.source_secret_ref:
-        errors += object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
+        yield from object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
     if spec.hardware:
-        errors += _hardware(spec.hardware, SPEC.child("hardware"))
+        yield from _hardware(spec.hardware, SPEC.child("hardware"))
     if spec.resources:
-        errors += _resources(spec.resources, SPEC.child("resources"))
-    return errors
+        path = SPEC.child("resources")
+        yield from _quantity(spec.resources.cpu, path.child("cpu"), example="500m")
+        yield from _quantity(spec.resources.memory, path.child("memory"))
 
 
 MAX_FILES = 32768
@@ -54,92 +58,82 @@ MAX_FILES = 32768
 def _file_set(spec: ModelSpec) -> Errors:
     """Check the files, which are paths; only repositories and prefixes have several (LK-V-M37, LK-V-M38)."""
     source, files, projector = parse(spec.source), SPEC.child("files"), SPEC.child("mmproj")
-    errors = [*chain.from_iterable(_file(text, path) for path, text in files.each(spec.files))]
-    errors += _file(spec.mmproj, projector) if spec.mmproj else []
-    errors += _file(source.files[0], SOURCE) if source.files else []
+    for path, text in files.each(spec.files):
+        yield from _file(text, path)
+    if spec.mmproj:
+        yield from _file(spec.mmproj, projector)
+    if source.files:
+        yield from _file(source.files[0], SOURCE)
     if spec.mmproj and not spec.files and not source.files:
-        errors.append(field.required(files, "mmproj is fetched beside the model's own file; name it here"))
+        yield field.required(files, "mmproj is fetched beside the model's own file; name it here")
     if not (spec.files or spec.mmproj):
-        return errors
+        return
     if source.files and spec.files:
-        errors.append(field.forbidden(files, f"the source already names a file, {source.files[0]}; leave one out"))
+        yield field.forbidden(files, f"the source already names a file, {source.files[0]}; leave one out")
     elif source.kind not in (SourceClass.REPOSITORY, SourceClass.FILES, SourceClass.S3):
         detail = f"only with a source {sources.HUB_SCHEME}<owner>/<name> or {sources.BUCKET_SCHEME}<bucket>/<prefix>"
-        errors.append(field.forbidden(files if spec.files else projector, detail))
+        yield field.forbidden(files if spec.files else projector, detail)
     elif sum(map(len, spec.files)) > MAX_FILES:
-        errors.append(field.too_long(files, MAX_FILES, "all paths together"))
-    return errors
+        yield field.too_long(files, MAX_FILES, "all paths together")
 
 
 def _file(text: str, path: field.Path) -> Errors:
     if not text or text.startswith("/") or set(text.split("/")) & {"", ".", ".."}:
         detail = "must be a path of a file in the source, without '..', for example weights/model-q4_k_m.gguf"
-        return [field.invalid(path, text, detail)]
-    if set(text) & set("*?[\\") or not text.isprintable():
-        return [
-            field.invalid(path, text, "must be the path of one file: patterns and control characters match nothing")
-        ]
-    return []
+        yield field.invalid(path, text, detail)
+    elif set(text) & set("*?[\\") or not text.isprintable():
+        yield field.invalid(path, text, "must be the path of one file: patterns and control characters match nothing")
 
 
 def _forbidden(source: Source, settings: Settings) -> Errors:
     """Reject sources that no Model may have, or that the cluster's operator does not allow (LK-V-M09, LK-T-23)."""
     if source.kind is SourceClass.S3 and settings.llmkube_allowed_source_hosts is not None:
         detail = "the operator of this cluster lists the hosts of sources, and the host of a bucket is in a Secret"
-        return [field.forbidden(SOURCE, detail)]
+        yield field.forbidden(SOURCE, detail)
+        return
     fetched = source.location if source.kind is SourceClass.FILES else source.text
     if fetched.startswith(("http://", "https://")):
         name = sources.host(fetched)
         if is_metadata_host(name):
-            return [field.forbidden(SOURCE, f"{name} {FORBIDDEN}")]
-        if not allowed(name, settings.llmkube_allowed_source_hosts):
+            yield field.forbidden(SOURCE, f"{name} {FORBIDDEN}")
+        elif not allowed(name, settings.llmkube_allowed_source_hosts):
             listed = ", ".join(settings.llmkube_allowed_source_hosts or ()) or "none"
             detail = f"host {name} is not among those that the operator of this cluster allows: {listed}"
-            return [field.forbidden(SOURCE, detail)]
-    return []
+            yield field.forbidden(SOURCE, detail)
 
 
-def admit(model: Model, settings: Settings) -> Errors:
+def admit(model: Model, settings: Settings) -> list[field.Error]:
     """Return errors for new and changed Models only; an existing one goes on, with a note in its status."""
     refused = refusal(model.spec, settings)
     return [field.forbidden(SOURCE, refused)] if refused else []
 
 
 def _hardware(hardware: Hardware, path: field.Path) -> Errors:
-    errors = _quantity(hardware.memory_budget, path.child("memoryBudget"), positive=True)
+    yield from _quantity(hardware.memory_budget, path.child("memoryBudget"), positive=True)
     fraction = hardware.memory_fraction
     if fraction is not None and not 0 < fraction <= 1:  # LK-V-M31
         detail = "must be above 0 and at most 1, for example 0.75"
-        errors.append(field.invalid(path.child("memoryFraction"), fraction, detail))
+        yield field.invalid(path.child("memoryFraction"), fraction, detail)
     if hardware.gpu:
-        errors += _gpu(hardware.gpu, path.child("gpu"))
-    return errors
+        yield from _gpu(hardware.gpu, path.child("gpu"))
 
 
 def _gpu(gpu: GPU, path: field.Path) -> Errors:
     """Check the resource claims, whose names are distinct and exclude other GPU resources (LK-V-M43)."""
-    errors = [*_quantity(gpu.memory, path.child("memory")), *violations(gpu, path)]
+    yield from _quantity(gpu.memory, path.child("memory"))
+    yield from violations(gpu, path)
     claims = path.child("resourceClaims")
-    errors += sendable.check(
-        [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims], claims
-    )
+    sent = [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims]
+    yield from sendable.check(sent, claims)
     for claim_path, claim in claims.each(gpu.resource_claims):
         if not is_dns1123_label(claim.name):
             detail = "must be at most 63 lower case letters, digits and '-'"
-            errors.append(field.invalid(claim_path.child("name"), claim.name, detail))
+            yield field.invalid(claim_path.child("name"), claim.name, detail)
         for name, value in claim.model_dump(by_alias=True, exclude={"name"}, exclude_none=True).items():
-            errors += object_name(value, claim_path.child(name))
-    return errors
+            yield from object_name(value, claim_path.child(name))
 
 
-def _resources(resources: ModelResources, path: field.Path) -> Errors:
-    return [
-        *_quantity(resources.cpu, path.child("cpu"), example="500m"),
-        *_quantity(resources.memory, path.child("memory")),
-    ]
-
-
-def _quantity(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> Errors:
+def _quantity(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:
     return [] if not text else quantity.quantity_errors(text, path, positive=positive, example=example)
 
 

@@ -18,8 +18,9 @@ SHARED = "ReadWriteMany"
 
 def claim(plan: ModelPlan, settings: Settings) -> desired.PersistentVolumeClaim:
     """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects."""
+    model = plan.model.metadata
     return desired.PersistentVolumeClaim(
-        metadata=desired.ObjectMeta(name=plan.claim, namespace=plan.namespace, labels=names.claim_labels(plan.name)),
+        metadata=desired.ObjectMeta(name=plan.claim, namespace=model.namespace, labels=names.claim_labels(model.name)),
         spec=desired.PersistentVolumeClaimSpec(
             access_modes=[SHARED if settings.llmkube_model_cache_access_mode == SHARED else "ReadWriteOnce"],
             resources=desired.ResourceRequirements(requests={"storage": _size(settings)}),
@@ -64,13 +65,13 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
 
     ``keep`` lists the cache keys whose files remain, separated by spaces; ``None`` keeps all.
     """
-    downloader, pod_labels = container(download, settings, in_job=True), names.job_pod_labels(plan.name)
+    downloader, pod_labels = container(download, settings, in_job=True), names.job_pod_labels(plan.model.metadata.name)
     if keep is not None:
         downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
     return desired.Job(
         metadata=desired.ObjectMeta(
             name=names.attempt_name(plan.job, attempt),
-            namespace=plan.namespace,
+            namespace=plan.model.metadata.namespace,
             labels={names.LABEL_NAME: "llmkube", names.LABEL_MANAGED_BY: names.MANAGED_BY, **pod_labels},
             annotations={names.ATTEMPT: str(attempt)} if attempt > 1 else None,
         ),
@@ -96,17 +97,17 @@ _KEY = re.compile(r"[0-9a-f]{16}")
 
 
 def keys_to_keep(
-    plan: ModelPlan, before: str, failed: DownloadJob | None, pods: Iterable[ModelPod] | None, settings: Settings
+    plan: ModelPlan, failed: DownloadJob | None, pods: Iterable[ModelPod] | None, settings: Settings
 ) -> str | None:
     """Return the cache keys whose files a new Job keeps, separated by spaces. ``None`` keeps all files.
 
-    All are kept on a claim that the Model does not own, if pods are not watched, and by a setting. ``before`` is the
-    cache key of the status. ``failed`` is the previous Job, which may keep a key that the status no longer has.
+    All are kept on a claim that the Model does not own, if pods are not watched, and by a setting. ``failed`` is
+    the previous Job, which may keep a key that the status no longer has.
     """
     owns_claim = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
     if settings.llmkube_keep_old_files or not owns_claim or pods is None:
         return None
-    keys = {before, *((failed and kept_keys(failed)) or "").split()}
+    keys = {plan.model.status.cache_key, *((failed and kept_keys(failed)) or "").split()}
     for downloader in (step for pod in users(plan.claim, pods) for step in pod.spec.init_containers or ()):
         directory = variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")
         keys.add(posixpath.basename(directory))

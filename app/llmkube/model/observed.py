@@ -15,7 +15,7 @@ from app.kube import objects
 from app.kube.conditions import find, is_true
 from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
-from app.llmkube.model.plan import accelerator_resource, operator_claim, plan, source_claim
+from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
 from app.llmkube.model.types import GGUF, QUANTIZATIONS, Model
 from app.settings import Settings
 from app.workload.pods import JOB_NAMES
@@ -92,13 +92,11 @@ class ModelRelated(msgspec.Struct):
 
 def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Return the rules of the related objects, from the spec only, because Metacontroller caches them."""
-    namespace, rules = model.metadata.namespace, []
-    default = plan(model.metadata, model.spec, operator_claim=False, settings=settings)
-    candidates = (source_claim(model.spec), operator_claim(model.spec, settings), default.claim)
-    claims = [name for name in candidates if name]
-    if claims:
-        rules.append(RelatedRule("v1", "persistentvolumeclaims", namespace, names=tuple(claims)))
-    if source_claim(model.spec):
+    namespace = model.metadata.namespace
+    default = plan(model, operator_claim=False, settings=settings)
+    claims = (default.source.claim, operator_claim(model.spec, settings), default.claim)
+    rules = RelatedRule.by_name("v1", "persistentvolumeclaims", *claims, namespace=namespace)
+    if default.source.claim:
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
     elif settings.watch_pods and default.job:
         selector = {"matchLabels": {names.LABEL_MODEL: model.metadata.name}}  # downloading or serving

@@ -3,10 +3,9 @@
 import posixpath
 from dataclasses import dataclass
 
-from app.kube.objects import ObservedMeta
 from app.llmkube import names
 from app.llmkube.download import Download, cache_claim, download, is_by_pods
-from app.llmkube.model.types import ModelSpec
+from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings, variable_name
 
@@ -15,11 +14,8 @@ from app.settings import Settings, variable_name
 class ModelPlan:
     """The decisions about a Model. There is a Job only with ``download``."""
 
-    name: str
-    namespace: str
+    model: Model
     source: Source
-    metal: bool
-    """An agent on a Mac serves the Model, so nothing is made in the cluster."""
     download: Download | None
     job: str
     """Name of the Job that downloads the file; empty without a Job."""
@@ -31,8 +27,6 @@ class ModelPlan:
     """The claim, if the plain name was in use; else empty."""
     accelerator_resource: str
     """Extended resource that some node must have; empty if any node is suitable."""
-    quantization: str
-    """Quantization of the spec; empty if only the file has it."""
     refused: str
     """Why a new Model may not have this source, and what to do; empty if it may."""
 
@@ -42,34 +36,28 @@ class ModelPlan:
         return self.source.kind is SourceClass.LOCAL
 
 
-def plan(
-    metadata: ObservedMeta, spec: ModelSpec, operator_claim: bool, settings: Settings, *, taken: bool = False
-) -> ModelPlan:
+def plan(model: Model, operator_claim: bool, settings: Settings, *, taken: bool = False) -> ModelPlan:
     """Return the decisions about a Model.
 
     ``operator_claim``: the operator's claim for all Models exists in the namespace. ``taken``: an earlier Model's claim
     has the plain name.
     """
-    source = source_of(spec)
-    metal = spec.on_metal
+    metadata, spec, source = model.metadata, model.spec, source_of(model.spec)
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
     by_pods = not fetched.cached or is_by_pods(metadata, source)  # without a cache, or on request (LK-2.9)
-    model_download = fetched if source.is_file and not metal and not by_pods else None
+    model_download = fetched if source.is_file and not spec.on_metal and not by_pods else None
     second = names.claim_name(metadata.name, metadata.uid) if taken else ""
     claim = cache_claim(metadata.name, second, operator_claim, settings) if model_download else ""
     makes_claim = claim in (second, names.claim_name(metadata.name)) and claim != ""
     return ModelPlan(
-        name=metadata.name,
-        namespace=metadata.namespace,
+        model=model,
         source=source,
-        metal=metal,
         download=model_download,
         job=_job(metadata.name, source, model_download, second if makes_claim else "") if model_download else "",
         claim=claim,
         makes_claim=makes_claim,
         second_claim=second if makes_claim else "",
         accelerator_resource=accelerator_resource(spec, settings),
-        quantization=spec.quantization,
         refused=refusal(spec, settings),
     )
 
@@ -81,28 +69,28 @@ def _job(model: str, source: Source, fetched: Download, second_claim: str) -> st
 
 def accelerator_resource(spec: ModelSpec, settings: Settings) -> str:
     """Return the resource that a node must have for ``status.acceleratorReady`` (LK-2.8)."""
-    if spec.accelerator == "cpu" or spec.on_metal:
-        return ""
+    needs_none = spec.accelerator == "cpu" or spec.on_metal
+    return "" if needs_none else gpu_resource(spec, (spec.accelerator,), settings)
+
+
+def gpu_resource(spec: ModelSpec, kinds: tuple[str, ...], settings: Settings) -> str:
+    """Return the resource of whole GPUs of some accelerators or vendors, Intel's before AMD's; empty for others."""
     if spec.gpu.resource_name or spec.gpu.amd_device:
         return spec.gpu.resource_name or names.DRI_RENDER
     resources = {
-        "cuda": names.NVIDIA_GPU,
-        "rocm": names.AMD_GPU,
         "intel": settings.llmkube_intel_gpu_resource or names.INTEL_GPU,
+        "rocm": names.AMD_GPU,
+        "amd": names.AMD_GPU,
         "vulkan": names.DRI_RENDER,
+        "cuda": names.NVIDIA_GPU,
     }
-    return resources.get(spec.accelerator, "")
+    return next((resource for kind, resource in resources.items() if kind in kinds), "")
 
 
 def operator_claim(spec: ModelSpec, settings: Settings) -> str:
     """Return the operator's claim for all Models if this one would use it, else an empty string."""
     needs = source_of(spec).is_file and not spec.on_metal and settings.llmkube_model_cache_path
     return settings.llmkube_model_cache_claim if needs else ""
-
-
-def source_claim(spec: ModelSpec) -> str:
-    source = parse(spec.source)
-    return source.claim if source.kind is SourceClass.PVC else ""
 
 
 # Which files of a node a Model may name: those below the directories that the operator lists, none by default. A

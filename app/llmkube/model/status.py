@@ -66,19 +66,19 @@ class PhaseOutcome:
     resync: float | None = None
 
 
-def outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> PhaseOutcome:
     if observed.problem:
         problem = observed.problem
         return PhaseOutcome(ModelPhase.FAILED, ModelReason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
         return _claim_outcome(plan, observed)
     if plan.download is not None:
-        return _job_outcome(plan, observed, previous, now)
+        return _job_outcome(plan, observed, now)
     if plan.source.kind is SourceClass.REPOSITORY:
         return _ready(
             ModelReason.RUNTIME_RESOLVED, f"the serving runtime fetches {plan.source.repository} when it starts"
         )
-    if not plan.metal:
+    if not plan.model.spec.on_metal:
         return _ready(ModelReason.WORKLOAD_RESOLVED, "each pod fetches the file when it starts")
     if plan.source.kind is SourceClass.LOCAL:
         return _ready(ModelReason.METAL_AGENT_MANAGED, "the metal agent opens the file on its own disk")
@@ -94,7 +94,7 @@ def _claim_outcome(plan: ModelPlan, observed: ModelObservation) -> PhaseOutcome:
     name, claim = plan.source.claim, observed.claim
     cause = claim_cause(name, claim)
     if claim is None and cause is not None:
-        message = f"PersistentVolumeClaim {name} does not exist in namespace {plan.namespace}"
+        message = f"PersistentVolumeClaim {name} does not exist in namespace {plan.model.metadata.namespace}"
         return PhaseOutcome(ModelPhase.FAILED, ModelReason.PVC_NOT_FOUND, message, (cause,), CLAIM_MISSING_SECONDS)
     if cause is None:
         return _ready(ModelReason.PVC_MODEL_READY, f"the model is on PersistentVolumeClaim {name}")
@@ -106,11 +106,11 @@ def _claim_outcome(plan: ModelPlan, observed: ModelObservation) -> PhaseOutcome:
     return PhaseOutcome(ModelPhase.PENDING, ModelReason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
 
 
-def _job_outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelStatus, now: datetime) -> PhaseOutcome:
+def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> PhaseOutcome:
     job = observed.job
     missing = [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
     if job is None:
-        causes = tuple(_absent([f"Job {plan.job}", *missing], plan, previous, now))
+        causes = tuple(_absent([f"Job {plan.job}", *missing], plan, now))
         return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
     if complete(job):
         return _ready(ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
@@ -119,7 +119,7 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelSta
         reason = ModelReason.COPY_FAILED if plan.copies else ModelReason.DOWNLOAD_FAILED
         if wrong_sha256(job, observed.pods):
             reason = ModelReason.INTEGRITY_CHECK_FAILED
-        wait = max(1.0, pause(observed.attempt) - failure_age(job, previous, now))
+        wait = max(1.0, pause(observed.attempt) - failure_age(job, plan.model.status, now))
         return PhaseOutcome(ModelPhase.FAILED, reason, ready_message(causes), causes, wait)
     if plan.copies and cannot_mount(observed.pods, now):
         text = f"the node has no file {plan.source.path}: Job {job.metadata.name} cannot mount it"
@@ -127,14 +127,14 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, previous: ModelSta
         return PhaseOutcome(ModelPhase.FAILED, ModelReason.COPY_FAILED, text, (cause,), WATCH_SECONDS)
     doing = "copies" if plan.copies else "downloads"
     running = Cause(Stage.MODEL, f"Job {job.metadata.name} {doing} the file", _started(plan))
-    causes = (running, *last_failure(observed.pods), *_absent(missing, plan, previous, now))
+    causes = (running, *last_failure(observed.pods), *_absent(missing, plan, now))
     unbound = claim_cause(plan.claim, observed.claim) if observed.claim is not None else None
     causes += (*([unbound] if unbound else ()), *_without_pods(job, now), *job_causes(job, observed.pods))
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 
-def _absent(missing: Sequence[str], plan: ModelPlan, previous: ModelStatus, now: datetime) -> list[Cause]:
-    requested_at = since(previous.conditions, ModelCondition.PROGRESSING, "True", (_started(plan),))
+def _absent(missing: Sequence[str], plan: ModelPlan, now: datetime) -> list[Cause]:
+    requested_at = since(plan.model.status.conditions, ModelCondition.PROGRESSING, "True", (_started(plan),))
     return absent_causes(missing, requested_at, now)
 
 
@@ -196,11 +196,10 @@ def cannot_mount(pods: Sequence[ObservedPod], now: datetime) -> bool:
     return False
 
 
-def status(
-    plan: ModelPlan, model: Model, observed: ModelObservation, outcome: PhaseOutcome, now: datetime
-) -> ModelStatus:
+def status(plan: ModelPlan, observed: ModelObservation, outcome: PhaseOutcome, now: datetime) -> ModelStatus:
     """Build the status. Foreign conditions and the metadata of the file are kept."""
-    previous, key = model.status, recorded_key(plan.source, metal=plan.metal)
+    model, previous = plan.model, plan.model.status
+    key = recorded_key(plan.source, metal=model.spec.on_metal)
     base = previous if previous.cache_key == key else ModelStatus()
     ready = outcome.phase is ModelPhase.READY
     # A claim's file is located when the claim is usable, and stays so; a download knows its place before it starts.
@@ -224,7 +223,7 @@ def status(
     )
     if plan.download is not None and observed.job is not None and complete(observed.job):
         fresh = _with_report(fresh, observed, refreshes=plan.download.refresh)
-    quantization = plan.quantization or (fresh.gguf.quantization if fresh.gguf else "")
+    quantization = model.spec.quantization or (fresh.gguf.quantization if fresh.gguf else "")
     return stamp(msgspec.structs.replace(fresh, quantization=quantization), previous, now)
 
 

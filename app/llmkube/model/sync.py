@@ -15,7 +15,7 @@ from app.llmkube.model.children import claim, job, keys_to_keep, size_problem
 from app.llmkube.model.observed import DownloadJob, ModelChildren, ModelRelated
 from app.llmkube.model.plan import ModelPlan, operator_claim, plan
 from app.llmkube.model.status import ModelObservation
-from app.llmkube.model.types import Model, ModelReason, ModelStatus
+from app.llmkube.model.types import Model, ModelReason
 from app.llmkube.source import SourceClass
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
@@ -25,14 +25,14 @@ Request = SyncRequest[ModelChildren, ModelRelated]
 
 def sync(model: Model, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     model_plan = _plan(model, request, settings)
-    observation = _observe(model_plan, model, request, settings)
-    outcome = judge.outcome(model_plan, observation, model.status, now)
-    status = judge.status(model_plan, model, observation, outcome, now)
+    observation = _observe(model_plan, request, settings)
+    outcome = judge.outcome(model_plan, observation, now)
+    status = judge.status(model_plan, observation, outcome, now)
     if model.metadata.deletion_timestamp:
         return SyncResponse(status, keep(request.children))
     if observation.problem:
         return SyncResponse(status, keep(request.children), outcome.resync)
-    desired = _job(model_plan, observation, model, request, settings, now)
+    desired = _job(model_plan, observation, request, settings, now)
     return SyncResponse(status, _children(model_plan, request, desired, settings), outcome.resync)
 
 
@@ -40,25 +40,26 @@ def _plan(model: Model, request: Request, settings: Settings) -> ModelPlan:
     """Return the plan, with a claim of another name if the plain one is an earlier Model's, or as chosen before."""
     metadata, children, related = model.metadata, request.children, request.related
     shared = get(related.claims, operator_claim(model.spec, settings), metadata.namespace) is not None
-    default = plan(metadata, model.spec, shared, settings)
+    default = plan(model, shared, settings)
     if not default.makes_claim:
         return default
-    second = plan(metadata, model.spec, shared, settings, taken=True)
-    chosen = get(children.claims, second.claim, second.namespace)
-    plain = get(related.claims, default.claim, default.namespace)
+    second = plan(model, shared, settings, taken=True)
+    chosen = get(children.claims, second.claim, metadata.namespace)
+    plain = get(related.claims, default.claim, metadata.namespace)
     is_taken = plain is not None and observed.is_earlier_models(plain, metadata)
     return second if chosen or is_taken or observed.attempts(sorted_values(children.jobs), second.job) else default
 
 
-def _observe(plan: ModelPlan, model: Model, request: Request, settings: Settings) -> ModelObservation:
+def _observe(plan: ModelPlan, request: Request, settings: Settings) -> ModelObservation:
     children, related, pods = request.children, request.related, sorted_values(request.related.pods)
+    namespace = plan.model.metadata.namespace
     attempts = observed.attempts(sorted_values(children.jobs), plan.job)
     remaining = (item for item in attempts if not item[1].metadata.deletion_timestamp)
     attempt, current = next(remaining, (1, None))
     if plan.source.kind is SourceClass.PVC:
-        claim = get(related.claims, plan.source.claim, plan.namespace)
+        claim = get(related.claims, plan.source.claim, namespace)
     else:
-        claim = get(children.claims if plan.makes_claim else related.claims, plan.claim, plan.namespace)
+        claim = get(children.claims if plan.makes_claim else related.claims, plan.claim, namespace)
     bound_by = get(related.classes, (claim.spec.storage_class_name if claim else None) or "")
     refreshed = plan.download.path if plan.download and plan.download.refresh else ""
     return ModelObservation(
@@ -69,14 +70,15 @@ def _observe(plan: ModelPlan, model: Model, request: Request, settings: Settings
         claim=claim,
         binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
         nodes=None if related.nodes is None else sorted_values(related.nodes),
-        problem=_problem(plan, current, claim, model.status, settings),
+        problem=_problem(plan, current, claim, settings),
         notes=tuple(_notes(plan, claim, related)),
     )
 
 
 def _notes(plan: ModelPlan, claim: ObservedClaim | None, related: ModelRelated) -> Iterator[str]:
     """Yield notes about the Model's claims, and about a source that a new Model could not have."""
-    plain, pods = get(related.claims, names.claim_name(plan.name), plan.namespace), sorted_values(related.pods)
+    model, pods = plan.model.metadata, sorted_values(related.pods)
+    plain = get(related.claims, names.claim_name(model.name), model.namespace)
     if plan.second_claim and plain is not None:
         yield f"the claim of an earlier Model of this name: {observed.going(plain.metadata.name, pods)}"
     if claim is not None and claim.metadata.deletion_timestamp:
@@ -86,10 +88,10 @@ def _notes(plan: ModelPlan, claim: ObservedClaim | None, related: ModelRelated) 
 
 
 def _problem(
-    plan: ModelPlan, current: DownloadJob | None, claim: ObservedClaim | None, previous: ModelStatus, settings: Settings
+    plan: ModelPlan, current: DownloadJob | None, claim: ObservedClaim | None, settings: Settings
 ) -> Cause | None:
     """Return the problem that the operator must solve before children are created. Existing ones are kept."""
-    exists = current is not None or previous.cache_key == plan.source.cache_key
+    exists = current is not None or plan.model.status.cache_key == plan.source.cache_key
     if plan.refused and not exists:
         return Cause(Stage.MODEL, plan.refused, ModelReason.SOURCE_NOT_ALLOWED)
     message = size_problem(settings) if plan.makes_claim and claim is None else ""
@@ -97,16 +99,16 @@ def _problem(
 
 
 def _job(
-    plan: ModelPlan, observation: ModelObservation, model: Model, request: Request, settings: Settings, now: datetime
+    plan: ModelPlan, observation: ModelObservation, request: Request, settings: Settings, now: datetime
 ) -> Job | None:
     """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
     if plan.download is None:
         return None
-    current, attempt = observation.job, observation.attempt
-    if current is not None and not judge.retry_due(current, attempt, model.status, now):
+    current, attempt, previous = observation.job, observation.attempt, plan.model.status
+    if current is not None and not judge.retry_due(current, attempt, previous, now):
         return job(plan, plan.download, attempt, observed.kept_keys(current), settings)
     pods = None if request.related.pods is None else sorted_values(request.related.pods)
-    keys = keys_to_keep(plan, model.status.cache_key, current, pods, settings)
+    keys = keys_to_keep(plan, current, pods, settings)
     return job(plan, plan.download, attempt + (current is not None), keys, settings)
 
 

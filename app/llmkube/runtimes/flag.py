@@ -88,6 +88,7 @@ class Flag:
         return [self.name, format(Decimal(repr(value)), "f") if isinstance(value, float) else str(value)]
 
 
+@cache
 def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = False) -> dict[str, Flag]:
     """Return the options of a runtime by the path of their field below ``spec``, such as ``vllmConfig.maxModelLen``.
 

@@ -1,4 +1,4 @@
-"""llama.cpp's server. Source: LK-3.4 and LK-3.5.1."""
+"""llama.cpp's server, with one model or a directory of them. Source: LK-3.4, LK-3.5.1 and LK-3.5.6."""
 
 import posixpath
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.types import ModelSpec, layers
+from app.llmkube.names import MODELS_DIR
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memory_use, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
@@ -212,4 +213,40 @@ LLAMACPP = Runtime(
     draft_is_model=True,
     memory_flags=("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft"),
     use=use,
+)
+
+
+# The same server with a directory of models, from which each request chooses one (LK-3.5.6).
+
+
+def router_arguments(serving: Serving) -> list[str]:
+    """Build the command line. The models are on a volume of the user."""
+    return [
+        *("--models-dir", MODELS_DIR),
+        *flag("--port", serving.port),
+        *serving.listen(),
+        *switch("--metrics", not serving.has("--metrics")),
+        *serving.spec.extra_args,
+    ]
+
+
+def router_warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of a missing volume or metric (LK-V-I70)."""
+    if spec.autoscaling and not spec.autoscaling.metrics:
+        message = "no effect without metrics: llamacpp-router serves none that could be the default"
+        yield advice(SPEC.child("autoscaling"), message, "no-effect")
+    if not any(mount.get("mountPath", "").rstrip("/") == MODELS_DIR for mount in spec.extra_volume_mounts):
+        message = f"llamacpp-router serves what lies in {MODELS_DIR}, and nothing is mounted there"
+        yield advice(SPEC.child("extraVolumeMounts"), message)
+
+
+LLAMACPP_ROUTER = Runtime(
+    name="llamacpp-router",
+    container="llama-server",
+    image=images.LLAMACPP,
+    port=8080,
+    metric="",  # its /metrics answers for a single model only, which the query names
+    arguments=router_arguments,
+    reads=("extraArgs",),
+    advice=router_warnings,
 )

@@ -1,8 +1,7 @@
 """The runtimes by name."""
 
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.runtimes.llamacpp import LLAMACPP
-from app.llmkube.runtimes.llamacpp_router import LLAMACPP_ROUTER
+from app.llmkube.runtimes.llamacpp import LLAMACPP, LLAMACPP_ROUTER
 from app.llmkube.runtimes.personaplex import PERSONAPLEX
 from app.llmkube.runtimes.runtime import Runtime
 from app.llmkube.runtimes.sglang import SGLANG

@@ -3,7 +3,6 @@
 import posixpath
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from app.kube.base import Json, KubeModel
@@ -118,8 +117,6 @@ class Runtime:
 
     formats: tuple[str, ...] = ()
     """Formats of a Model that it loads; empty for all."""
-    formats_option: str = "--quantization"
-    """Option of engines whose values have ``gguf`` among them where the engine loads such files."""
     repositories_only: bool = False
     gpu_fields: Mapping[str, int] = field(default_factory=dict)
     """Fields of a Model's ``hardware.gpu`` that it reads, and the number of GPUs from which they have an effect."""
@@ -129,8 +126,6 @@ class Runtime:
     not_on_metal: tuple[str, ...] | None = None
     """Fields that an agent on a Mac, which runs this server, does not read; ``None`` where it runs another one."""
     config: str = ""
-    token: str = "HF_TOKEN"  # noqa: S105 - the name of a variable
-    """Environment variable of the access token of ``config.hfTokenSecretRef``."""
     overrides: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first has no effect beside the second."""
     errors: Callable[[InferenceServiceSpec], Iterable[Error]] = lambda _: ()
@@ -167,7 +162,7 @@ class Runtime:
 
     @property
     def flags(self) -> Mapping[str, Flag]:
-        return _flags(self.name, self.config)
+        return flags_of(InferenceServiceSpec, self.name, self.config)
 
     @property
     def fields(self) -> set[str]:
@@ -194,13 +189,8 @@ class Runtime:
 
     def environment(self, spec: InferenceServiceSpec) -> list[Json]:
         reference = getattr(self.options(spec), "hf_token_secret_ref", None)
-        token = [] if reference is None else [{"name": self.token, "valueFrom": {"secretKeyRef": reference}}]
+        token = [] if reference is None else [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": reference}}]
         return [*token, *({"name": name, "value": value} for name, value in self.variables.items())]
-
-
-@cache
-def _flags(name: str, config: str) -> dict[str, Flag]:
-    return flags_of(InferenceServiceSpec, name, config)
 
 
 def flag(name: str, value: object) -> list[str]:

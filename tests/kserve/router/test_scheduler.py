@@ -11,9 +11,10 @@ import pytest
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names
 from app.kserve.router import scheduler
-from app.kserve.router.scheduler import SchedulerPlan, plan_scheduler
+from app.kserve.router.scheduler import plan_scheduler
 from app.kserve.spec.pickerconfig import Picker, picker_config
 from app.kserve.workload.children import accounts
+from app.kserve.workload.plan import AccountPlan, DeploymentPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment
 
@@ -36,7 +37,7 @@ def plan(
     args: list[str] | None = None,
     pod: Json | None = None,
     **spec: Any,
-) -> SchedulerPlan:
+) -> tuple[DeploymentPlan, AccountPlan]:
     main: Json = {"name": "main", **({"args": args} if args is not None else {})}
     template = {"containers": [main], **(pod or {})}
     return plan_scheduler(
@@ -48,8 +49,8 @@ def plan(
     )
 
 
-def args_of(planned: SchedulerPlan) -> list[str]:
-    arguments: list[str] = planned.deployment.pod.spec["containers"][0].get("args", [])
+def args_of(planned: tuple[DeploymentPlan, AccountPlan]) -> list[str]:
+    arguments: list[str] = planned[0].pod.spec["containers"][0].get("args", [])
     return arguments
 
 
@@ -149,7 +150,7 @@ def test_several_of_them_elect_a_leader(replicas: int | None, args: list[str], e
 
 def test_only_the_main_container_gets_arguments() -> None:
     """Other containers are unchanged, even if the template has no main container."""
-    assert plan(pod={"containers": [{"name": "side"}]}).deployment.pod.spec == {
+    assert plan(pod={"containers": [{"name": "side"}]})[0].pod.spec == {
         "containers": [{"name": "side"}],
         "serviceAccountName": "demo-epp-sa",
     }
@@ -161,7 +162,7 @@ def test_only_the_main_container_gets_arguments() -> None:
 def test_labels_for_pods_only() -> None:
     """Labels in the spec are set on pods, not on the Deployment or its immutable selector."""
     planned = plan(labels={"a": "b"}, annotations={"c": "d"})
-    built = scheduler.scheduler_deployment(planned.deployment, "ns")
+    built = scheduler.scheduler_deployment(planned[0], "ns")
     assert built["metadata"]["labels"] == BASE
     assert built["spec"]["selector"]["matchLabels"] == BASE
     assert built["spec"]["template"]["metadata"] == {"labels": {**BASE, "a": "b"}, "annotations": {"c": "d"}}
@@ -170,15 +171,15 @@ def test_labels_for_pods_only() -> None:
 
 def test_the_selector_follows_a_label_that_the_user_replaces() -> None:
     """Otherwise the Deployment would not select its pods."""
-    assert plan(labels={"app.kubernetes.io/name": "x"}).deployment.selector == {**BASE, "app.kubernetes.io/name": "x"}
+    assert plan(labels={"app.kubernetes.io/name": "x"})[0].selector == {**BASE, "app.kubernetes.io/name": "x"}
 
 
 def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
     """A selector is immutable, and one from another operator may have more keys."""
     selector = {**BASE, "a": "b"}
     observed = live({"selector": {"matchLabels": selector}})
-    assert plan(labels={"a": "b"}, observed=observed).deployment.selector == selector
-    assert plan(labels={"a": "c"}, observed=observed).deployment.selector == BASE
+    assert plan(labels={"a": "b"}, observed=observed)[0].selector == selector
+    assert plan(labels={"a": "c"}, observed=observed)[0].selector == BASE
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
 )
 def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent: int | None) -> None:
     """Without a number in the spec, replicas are not sent; once sent, they are sent as observed."""
-    assert plan(replicas=wanted, observed=observed).deployment.replicas == sent
+    assert plan(replicas=wanted, observed=observed)[0].replicas == sent
 
 
 @pytest.mark.parametrize(
@@ -211,14 +212,14 @@ def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent:
 def test_accounts(named: str, rbac: bool, account: str, managed: bool) -> None:
     """The managed account is only used if ServiceAccounts are declared; an account that the user names always is."""
     planned = plan(rbac=rbac, pod={"serviceAccountName": named} if named else {})
-    assert (planned.account.account, planned.account.managed) == (account, managed)
-    assert planned.deployment.pod.spec.get("serviceAccountName", "") == account
+    assert (planned[1].account, planned[1].managed) == (account, managed)
+    assert planned[0].pod.spec.get("serviceAccountName", "") == account
 
 
 @pytest.mark.parametrize("named", ["", "mine"])
 def test_rbac(named: str) -> None:
     """Role and binding are created for any account, the account only if the user names none."""
-    objects = accounts(plan(pod={"serviceAccountName": named} if named else {}).account, "ns")
+    objects = accounts(plan(pod={"serviceAccountName": named} if named else {})[1], "ns")
     kinds = {item["kind"]: item for item in objects}
     assert ("ServiceAccount" in kinds) is (not named)
     assert kinds["RoleBinding"]["subjects"] == [
@@ -243,7 +244,7 @@ def test_rbac(named: str) -> None:
 
 def ports(*containers: list[Json]) -> dict[str, int]:
     pod = {"containers": [{"name": str(n), "ports": list(listed)} for n, listed in enumerate(containers)]}
-    service = scheduler.scheduler_service(plan(pod=pod).deployment, NAMES.scheduler_service, "ns")
+    service = scheduler.scheduler_service(plan(pod=pod)[0], NAMES.scheduler_service, "ns")
     return {port["name"]: port["port"] for port in service["spec"]["ports"]}
 
 
@@ -270,7 +271,7 @@ def test_the_service_selects_by_the_base_labels() -> None:
     """The target port is a name, so that pods may use another number."""
     main: Json = {"name": "main", "ports": [port("grpc", 1, protocol="UDP")]}
     planned = plan(labels={"a": "b"}, pod={"containers": [main]})
-    service = scheduler.scheduler_service(planned.deployment, NAMES.scheduler_service, "ns")
+    service = scheduler.scheduler_service(planned[0], NAMES.scheduler_service, "ns")
     assert service["spec"] == {
         "selector": BASE,
         "ports": [{"name": "grpc", "port": 1, "targetPort": "grpc", "protocol": "UDP"}],

@@ -68,6 +68,29 @@ def test_routes_have_what_the_api_server_would_add() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rule", "result"),
+    [
+        ({"matches": []}, [{"path": {"type": "PathPrefix", "value": "/"}}]),
+        (
+            {"matches": [{"path": {"value": "/v1"}, "headers": [{"name": "x", "value": "1"}]}]},
+            [
+                {
+                    "path": {"type": "PathPrefix", "value": "/v1"},
+                    "headers": [{"type": "Exact", "name": "x", "value": "1"}],
+                }
+            ],
+        ),
+        ({"matches": [None, "x"]}, [None, "x"]),
+    ],
+)
+def test_matches_have_the_defaults_of_their_types(rule: Json, result: object) -> None:
+    """An empty list counts as absent; what is not an object is reported elsewhere."""
+    spec = {"rules": [{"name": "r", **rule}]}
+    found = document({"router": {"route": {"http": {"spec": spec}}}})["router"]["route"]["http"]["spec"]
+    assert found["rules"][0]["matches"] == result
+
+
+@pytest.mark.parametrize(
     ("spec", "result"),
     [
         (

@@ -29,7 +29,6 @@ class PresetText(str):
 
 
 def _read(value: Any) -> Any:
-    """Return a value with its templates read."""
     if isinstance(value, dict):
         return {key: _read(item) for key, item in value.items()}
     if isinstance(value, list):

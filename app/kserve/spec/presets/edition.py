@@ -55,7 +55,7 @@ _TARGETS = {
 
 @dataclass(frozen=True, slots=True)
 class Builders:
-    """How an edition builds the parts of workloads; True: for a pod of a group."""
+    """Functions by which an edition builds the parts of workloads; True: for a pod of a group."""
 
     command: Callable[[Target, str, bool], list[str]]
     """Of a server of that form; True: of the first pod, which takes the requests."""
@@ -98,8 +98,6 @@ def _workload(build: Builders, target: Target, form: str) -> Json:
         worker["env"] = [*worker["env"], _WORKER_ENV]
     return {"template": template, "worker": build.pod(worker, None, grouped)}
 
-
-# The latency predictor.
 
 _TRAINING_PORT, _PREDICTION_PORT = 8000, 8001
 _TRAINING_URL = f"http://localhost:{_TRAINING_PORT}"

@@ -38,9 +38,6 @@ def spread(parallelism: str) -> list[str]:
     ]
 
 
-# Containers.
-
-
 def container(name: str, image: str, **fields: object) -> Json:
     """Build a container with what all of them have in common."""
     return {
@@ -81,7 +78,7 @@ _HOME, _SHARED_MEMORY, _CACHE = "home", "dshm", "model-cache"
 def server(
     image: str, command: list[str], port: int, *mounts: Json, rdma: bool, non_root: bool, **fields: Json
 ) -> Json:
-    """Build the container of a model server; ``mounts`` come after that of its home."""
+    """Build the container of a model server; ``mounts`` follow the mount of its home."""
     capabilities = {"add": _RDMA} if rdma else {}
     own_mounts = [
         {"name": _HOME, "mountPath": "/home"},
@@ -105,7 +102,7 @@ def server(
 def server_pod(
     main: Json, sidecar: Json | None, *volumes: Json, grace_seconds: int, shared_memory: str = "1Gi"
 ) -> Json:
-    """Build the pod of a model server; ``volumes`` come after that of its home."""
+    """Build the pod of a model server; ``volumes`` follow the volume of its home."""
     own_volumes = [
         {"name": _HOME, "emptyDir": {}},
         *volumes,
@@ -146,8 +143,8 @@ def routing_sidecar(image: str, security_context: Json, *variables: Json, **star
 
 GRPC_PORT = 9002
 _HEALTH_PORT = 9003
-_PORTS = {"grpc": GRPC_PORT, "grpc-health": _HEALTH_PORT, "metrics": 9090, "zmq": 5557}
-"""Ports of the endpoint picker; by ZeroMQ model servers report their caches."""
+PORTS = {"grpc": GRPC_PORT, "grpc-health": _HEALTH_PORT, "metrics": 9090, "zmq": 5557}
+"""Ports of the endpoint picker; its Service has those of these names. By ZeroMQ model servers report their caches."""
 PICKER_ARGUMENTS = [
     *("--pool-name", POOL_NAME),
     *("--pool-namespace", "{{ .ObjectMeta.Namespace }}"),
@@ -215,7 +212,7 @@ def picker(image: str, *mounts: Json, **fields: object) -> Json:
     """Build the container of the endpoint picker; ``mounts`` follow the mount of the certificates."""
     return {
         **container(constants.MAIN, image, **fields),
-        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in _PORTS.items()],
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in PORTS.items()],
         "livenessProbe": _health("liveness", initial_delay=5),
         "readinessProbe": _health("readiness", initial_delay=30),
         "securityContext": security(read_only=True, non_root=True),

@@ -16,8 +16,6 @@ from app.kserve.spec.presets.parts import ROCE, spread
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD
 
-# Model servers.
-
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
     return parts.server(images.LLM_D_V017, command, port, rdma=grouped, non_root=False)
@@ -43,9 +41,6 @@ def _sidecar(grouped: bool) -> Json:
     ports = [f"--port={PUBLIC_PORT}", f"--vllm-port={parts.DECODE_PORT}"]
     args = [*ports, "--connector=nixlv2", "--secure-proxy=false"]
     return parts.routing_sidecar(images.ROUTING_SIDECAR_V017, context, args=args)
-
-
-# Scripts.
 
 
 def _command(target: Target, form: str, leader: bool) -> list[str]:
@@ -121,11 +116,7 @@ exec ray start --address="${{LWS_LEADER_ADDRESS}}:{_RAY_PORT}" --disable-usage-s
 
 
 def _continued(arguments: Iterable[str]) -> str:
-    """One command over several lines."""
     return " \\\n  ".join(argument for argument in arguments if argument)
-
-
-# The router.
 
 
 def _route() -> Json:

@@ -27,8 +27,6 @@ _WAIT_BEFORE_STOP: Json = {"preStop": {"exec": {"command": ["/bin/sleep", str(_P
 """Lets a pod that ends finish the requests that still reach it."""
 _BY_MODEL: Json = {"annotations": {MODEL_ROUTING: "true"}}
 
-# Model servers.
-
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
     temporary, fields = {"name": "tmp-dir", "mountPath": "/tmp"}, {"lifecycle": _WAIT_BEFORE_STOP}  # noqa: S108 - in the pod
@@ -64,8 +62,6 @@ def _sidecar(grouped: bool) -> Json:
         del context["seccompProfile"]
     return parts.routing_sidecar(images.ROUTING_SIDECAR, context, _CERTIFICATE_DIRECTORIES, command=command)
 
-
-# Scripts.
 
 _VERSION = r"""
 version="$(vllm --version 2>/dev/null | awk 'END { print $NF }')"
@@ -171,8 +167,6 @@ def _script(pod: str, arguments: Sequence[str], before: str = "") -> str:
     return f"{ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"
 
 
-# The route.
-
 _MODEL = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
 _APIS = {
     "v1-completions": "/v1/completions",
@@ -210,8 +204,6 @@ def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
 def _rule(name: str, matches: list[Json], backend: Json) -> Json:
     return {"name": name, "matches": matches, **parts.to(backend)}
 
-
-# The endpoint picker.
 
 _SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
 

@@ -78,13 +78,14 @@ class ServiceData:
         self._sample = sample
         self._metadata = metadata
         self._spec = spec
+        pool = find(spec, ("router", "scheduler", "pool", "ref", "name")) or Names(metadata.name).pool
         self._global = {
             "SystemNamespace": operator.system_namespace,
             "IngressGatewayNamespace": operator.gateway[0],
             "IngressGatewayName": operator.gateway[1],
             "EnableTLS": False,
             "ModelBasedRoutingHeaderName": operator.ingress.model_based_routing_header_name,
-            "InferencePoolNamespacedName": f"{metadata.namespace}/{_pool(metadata, spec)}",
+            "InferencePoolNamespacedName": f"{metadata.namespace}/{pool}",
         }
 
     def field(self, path: Sequence[str], meter: Meter) -> object:
@@ -118,11 +119,6 @@ class ServiceData:
         if not value and names[0] in _GIVEN_LATER:
             self.guessed = True
         return _below(zero if value is None else value, names[1:], path, meter)
-
-
-def _pool(metadata: ObservedMeta, spec: Json) -> str:
-    """Name of the pool that the service's pods are in: the user's own, or the managed one."""
-    return str(find(spec, ("router", "scheduler", "pool", "ref", "name")) or Names(metadata.name).pool)
 
 
 def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path: Sequence[str], meter: Meter) -> object:

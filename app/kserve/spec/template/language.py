@@ -93,8 +93,6 @@ def _evaluate(expression: Expression, scope: Scope, line: int, *, show: bool = F
         raise TemplateError(f"cannot be evaluated: {error}", line) from None
 
 
-# Reading.
-
 _TOKEN = re.compile(
     r"""\s*(?:(?P<raw>`[^`]*`)|(?P<quoted>"(?:\\.|[^"\\\n])*")|(?P<number>[-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?![\w.]))"""
     r"""|(?P<field>(?:\.[A-Za-z_]\w*)+)|(?P<dot>\.)|(?P<word>[A-Za-z_]\w*)|(?P<mark>[()|]))"""
