@@ -69,7 +69,7 @@ class World:
     """The cluster that manifests are for, and options for reading files."""
 
     namespace: str = options.DEFAULT_NAMESPACE
-    """That of objects that name none."""
+    """The namespace of objects without one."""
     without: tuple[str, ...] = ()
     """Components that are not installed."""
     settings: Settings = field(default_factory=Settings)

@@ -129,9 +129,9 @@ def _summary(checked: int, errors: int, warnings: int, reading: ManifestFiles) -
 
 def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) -> list[Finding]:
     """Return every finding about the files once, in the order of the files, without muted ones."""
-    own = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
+    single = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
     sets = split([*reading.manifests, *related], world.namespace)
-    result = [*reading.findings, *own, *sets.findings]
+    result = [*reading.findings, *single, *sets.findings]
     for manifests in sets.sets:
         result += check_together(manifests, world)
     ours = {file: place for place, file in enumerate(reading.lines)}

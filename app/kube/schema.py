@@ -149,7 +149,7 @@ class _Rewriter:
         return node
 
     def part(self, raw: Schema, path: str) -> Schema:
-        """Return a node without its description: that of an item is its field's, and a class's is for programmers."""
+        """Return a node without its description: an item's field has one, a class's docstring is for programmers."""
         node = self._node(raw, path)
         node.pop("description", None)
         return node

@@ -121,16 +121,16 @@ def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_ov
 
 
 def test_a_list_in_the_older_version_is_converted_as_a_whole(taken_over: Installation, tmp_path: Path) -> None:
-    """The list has more objects than kubectl requests at once."""
+    """The list has more objects than kubectl requests at once, which is 500 by default."""
     cluster = taken_over.cluster
     namespace = cluster.create_namespace()
-    names = {f"s{n}" for n in range(600)}
+    names = {f"s{n}" for n in range(60)}
     items = [stored(name) for name in sorted(names)]
     for item in items:
         item["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
     path = tmp_path / "many.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     cluster.kubectl("create", "-n", namespace, "-f", str(path))
-    found = cluster.get(OLDER, "-n", namespace)["items"]
+    found = cluster.get(OLDER, "-n", namespace, "--chunk-size=50")["items"]
     assert {item["metadata"]["name"] for item in found} == names
     assert {item["apiVersion"] for item in found} == {f"{GROUP}/v1alpha1"}

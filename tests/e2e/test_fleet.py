@@ -26,7 +26,7 @@ from tests.e2e.processes import wait_until
 
 pytestmark = pytest.mark.e2e
 
-NUMBER = 30
+NUMBER = 20
 CHANGES: dict[str, Json] = {
     "llmkube": {"env": [{"name": "A", "value": "b"}]},
     "llmaz": {"backendRuntimeConfig": {"envs": [{"name": "A", "value": "b"}]}},
@@ -37,7 +37,7 @@ CHANGES: dict[str, Json] = {
 
 @pytest.fixture(scope="module")
 def fleets(bare_installation: Installation) -> Iterator[Installation]:
-    """Thirty ready services of each family."""
+    """Twenty ready services of each family."""
     cluster = bare_installation.cluster
     for fleet in FLEETS.values():
         cluster.create_namespace(fleet.namespace)
