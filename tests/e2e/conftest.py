@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has no types
 
 from app.families import DECORATORS, RESOURCES
 from tests.e2e import binaries, takeover
@@ -28,46 +30,51 @@ def optional_components() -> list[str]:
 
 
 _GROUPS = {
-    "session": (),
+    "session": (
+        *("test_llmkube", "test_llmkube_changes", "test_llmaz", "test_surroundings", "test_docs", "test_rights"),
+        *("test_status", "test_studio", "test_studio_live", "test_kube_state_metrics"),
+    ),
     "kserve": (
         *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),
         *("test_kserve_page", "test_controlplane", "test_broken_update", "test_release"),
     ),
     "bare": ("test_fleet", "test_optional_kinds", "test_conversion"),
-    "test_generated": ("test_generated",),
-    "test_chart": ("test_chart",),
+    "generated": ("test_generated",),
+    "chart": ("test_chart",),
 }
 """Modules of one cluster, in order; the longest groups come first, so that no long one runs alone at the end.
 
-The first group has all other modules that use the session's cluster. Every module that is not here is a group.
+Every other module is a group.
 """
+_PLACES = {
+    module: (number, place) for number, modules in enumerate(_GROUPS.values()) for place, module in enumerate(modules)
+}
 
 
-def _place(item: pytest.Item) -> tuple[str, tuple[int, int]]:
-    """Return the group of a test, and its place in the order."""
-    module = item.path.stem
-    for number, (group, modules) in enumerate(_GROUPS.items()):
-        if module in modules:
-            return group, (number, modules.index(module))
-    shares = item.path.is_relative_to(_HERE) and "control_plane" in getattr(item, "fixturenames", ())
-    return ("session", (0, 0)) if shares else (module, (len(_GROUPS), 0))
+class ByCluster(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Runs the modules of a group in one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = Path(nodeid.partition("::")[0]).stem
+        return next((group for group, modules in _GROUPS.items() if module in modules), module)
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByCluster:
+    """Distribute the tests by group, whatever ``--dist`` is."""
+    return ByCluster(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of each cluster together: xdist runs a group in one process.
+    """Put the modules in the order of `_GROUPS`.
 
     Skip tests that need a control plane where none is available, unless `MODELHOOKS_E2E=required` is set.
     """
-    # The hook is called for the whole session, including tests of other directories.
-    tests = [item for item in items if item.get_closest_marker("e2e")]
-    for item in tests:
-        item.add_marker(pytest.mark.xdist_group(_place(item)[0]))
-    items.sort(key=lambda item: _place(item)[1])
+    items.sort(key=lambda item: _PLACES.get(item.path.stem, (len(_GROUPS), 0)))
     if os.environ.get("MODELHOOKS_E2E") == "required" or (reason := binaries.missing()) is None:
         return
-    for item in tests:
-        if item.path.is_relative_to(_HERE):
+    for item in items:
+        # The hook is called for the whole session, including tests of other directories.
+        if item.path.is_relative_to(_HERE) and item.get_closest_marker("e2e"):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
