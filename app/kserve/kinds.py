@@ -106,8 +106,8 @@ _SERVICE = CustomResource(
         RelatedKind(
             "v1",
             "serviceaccounts",
-            Selection.NAMESPACE,
-            "credentials of downloads; a config with a preset's name may name any account",
+            Selection.LABELS,
+            "credentials of downloads; by name, and those that no service made, as a config may name any of them",
         ),
         PODS,
         RelatedKind("v1", "services", Selection.LABELS, "addresses of Gateways; services with a route"),

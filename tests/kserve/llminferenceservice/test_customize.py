@@ -40,6 +40,29 @@ def test_the_least_that_is_asked_for() -> None:
     assert found[4]["labelSelector"] == {"matchLabels": {"app.kubernetes.io/name": "demo"}}
 
 
+NOT_MADE = {
+    "matchExpressions": [{"key": "app.kubernetes.io/part-of", "operator": "NotIn", "values": ["llminferenceservice"]}]
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ({}, []),
+        ({"template": {"serviceAccountName": "default"}}, []),
+        (
+            {"template": {"serviceAccountName": "mine"}, "prefill": {"template": {"serviceAccountName": "theirs"}}},
+            ["mine", "theirs"],
+        ),
+        ({"router": {"scheduler": {"template": {"serviceAccountName": "picker"}}}}, ["picker"]),
+    ],
+)
+def test_accounts_of_other_services_are_not_asked_for(spec: Json, names: list[str]) -> None:
+    """Only by name: each new account would sync all services of the namespace."""
+    named = [{"namespace": OWN, "names": names}] if names else []
+    assert rules("serviceaccounts", **spec) == [*named, {"namespace": OWN, "labelSelector": NOT_MADE}]
+
+
 def test_pods_can_be_left_out() -> None:
     found = customize(service(), settings=Settings(watch_pods=False))
     assert "pods" not in {rule["resource"] for rule in found}
