@@ -20,6 +20,8 @@ class References:
     """A ConfigMap and one of its keys."""
     accounts: tuple[str, ...] = ()
     """ServiceAccounts of the model servers' pods: the leader's account, else the workers', else `default`."""
+    scheduler_account: str = ""
+    """The ServiceAccount that the scheduler's template names; empty if it names none."""
     routes: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
     gateways: tuple[tuple[str, str], ...] = ()
@@ -34,6 +36,7 @@ def references(spec: Json) -> References:
         configs=_names(find(spec, ("baseRefs",))),
         scheduler_config=(config["name"], config.get("key", "")) if config.get("name") else None,
         accounts=tuple(dict.fromkeys(_account(side) for side in (spec, spec.get("prefill")) if side is not None)),
+        scheduler_account=_named_account(spec, "router", "scheduler", "template"),
         routes=_names(find(spec, ("router", "route", "http", "refs"))),
         pools=_names([find(spec, ("router", "scheduler", "pool", "ref")) or {}]),
         gateways=tuple((ref.get("namespace") or "", ref["name"]) for ref in gateways if ref.get("name")),
@@ -45,5 +48,9 @@ def _names(items: Iterable[Any] | None) -> tuple[str, ...]:
 
 
 def _account(workload: Json) -> str:
-    named = (find(workload, (pod, "serviceAccountName")) for pod in ("template", "worker"))
-    return next((name for name in named if isinstance(name, str) and name), "default")
+    return _named_account(workload, "template") or _named_account(workload, "worker") or "default"
+
+
+def _named_account(spec: Json, *pod: str) -> str:
+    name = find(spec, (*pod, "serviceAccountName"))
+    return name if isinstance(name, str) else ""

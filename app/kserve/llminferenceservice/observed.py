@@ -304,7 +304,7 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
         for where in dict.fromkeys((namespace, system))
     ]
     rules += _config_maps(service.spec, refs, namespace, system, copied="configmaps" in declared)
-    rules += _accounts(service.spec, refs, namespace)
+    rules += _accounts(refs, namespace)
     if settings.watch_pods:
         selector = {"matchLabels": {constants.NAME: service.metadata.name}}  # each label costs at each event of a pod
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
@@ -349,14 +349,13 @@ def _config_maps(
     ]
 
 
-def _accounts(spec: types.LLMInferenceServiceSpec, refs: References, namespace: str) -> list[RelatedRule]:
+def _accounts(refs: References, namespace: str) -> list[RelatedRule]:
     """Select the accounts that the spec names, and all that no service made, because a config may name any of those.
 
     Without the selector, the account that a new service gets would sync every other service of the namespace.
     """
-    template = (spec.scheduler.template if spec.scheduler is not None else None) or {}
-    names = {*refs.accounts, template.get("serviceAccountName", "")} - {"default"}
-    named = RelatedRule.by_name("v1", "serviceaccounts", *sorted(names), namespace=namespace)
+    names = sorted({*refs.accounts, refs.scheduler_account} - {"default"})
+    named = RelatedRule.by_name("v1", "serviceaccounts", *names, namespace=namespace)
     made = {"key": constants.PART_OF, "operator": "NotIn", "values": [constants.PART_OF_VALUE]}
     others = RelatedRule("v1", "serviceaccounts", namespace, label_selector={"matchExpressions": [made]})
     return [*named, others]
