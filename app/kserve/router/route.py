@@ -111,19 +111,19 @@ def member_backend(names: Names, pool: str | None) -> MemberBackend:
     return MemberBackend(pool or names.pool, "InferencePool", constants.POOL_GROUP, constants.PUBLIC_PORT)
 
 
-def shared(route: Json, prefix: str, prefixes: Sequence[str], members: Sequence[RouterMember]) -> Json:
+def shared(route: Json, prefix: str, own: Sequence[str], members: Sequence[RouterMember]) -> Json:
     """Return the route whose rules send requests to all members; ``own``: names of the service's own backends.
 
     Members are reached by their pools, also where a rule has the workload Service. Rules below ``prefix``, the
     service's own path, are for it alone.
     """
-    rules = [_shared_rule(rule, prefix, prefixes, members) for rule in route.get("rules") or ()]
+    rules = [_shared_rule(rule, prefix, own, members) for rule in route.get("rules") or ()]
     return replaced_as_a_whole({**route, "rules": rules}) if rules else route
 
 
-def _shared_rule(rule: Json, prefix: str, prefixes: Sequence[str], members: Sequence[RouterMember]) -> Json:
+def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[RouterMember]) -> Json:
     backends = rule.get("backendRefs") or []
-    mine = next((backend for backend in backends if backend.get("name") in prefixes), None)
+    mine = next((backend for backend in backends if backend.get("name") in own), None)
     paths = [str((match.get("path") or ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
     if mine is None or any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
         return rule
@@ -133,4 +133,4 @@ def _shared_rule(rule: Json, prefix: str, prefixes: Sequence[str], members: Sequ
         for member in members
         if member.backend_ref is not None
     ]
-    return {**rule, "backendRefs": [*spread, *(b for b in backends if b.get("name") not in prefixes)]}
+    return {**rule, "backendRefs": [*spread, *(b for b in backends if b.get("name") not in own)]}
