@@ -40,3 +40,24 @@ def test_a_recorded_refusal_has_to_come() -> None:
     memory = Memory()
     memory.remember(step(REFUSED), seen(REFUSED))
     assert len(differences(step(REFUSED), seen(), memory)) == 1
+
+
+def call(at: float, phase: str | None, **more: Json) -> Json:
+    parent = {"metadata": {"name": "w"}} | ({"status": {"phase": phase}} if phase else {})
+    return {"hook": "sync", "at": at, "answered": 200, "request": {"parent": parent, "children": {}, **more}}
+
+
+@pytest.mark.parametrize(
+    ("here", "found"),
+    [
+        (call(-0.1, "Ready"), 0),
+        (call(-0.1, "Ready", related={"Secret.v1": {}}), 1),
+        (call(0.1, "Ready"), 1),
+    ],
+)
+def test_a_call_of_the_previous_step_may_be_late(here: Json, found: int) -> None:
+    """It came before this step began, and only the parent's status is newer in it."""
+    memory = Memory()
+    created = {**step(), "requests": [call(0, None)]}
+    memory.remember(created, Seen(created["requests"], [], {}, {}, {}, died=False))
+    assert len(differences(step(), Seen([here], [], {}, {}, {}, died=False), memory)) == found

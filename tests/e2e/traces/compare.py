@@ -119,8 +119,10 @@ def _calls_per_parent(step: Json, seen: Seen) -> list[str]:
 
 
 def _requests(step: Json, seen: Seen, memory: Memory, *, raced: bool) -> list[str]:
-    expected, actual = _by_parent(step["requests"]), _by_parent(seen.requests)
-    found = []
+    late = [call for call in seen.requests if call["at"] < 0]
+    found = [found for call in late for found in _late(call, memory, step)]
+    expected = _by_parent(step["requests"])
+    actual = _by_parent(call for call in seen.requests if call["at"] >= 0)
     for key in sorted({*expected, *actual}):
         theirs, ours = expected.get(key, []), actual.get(key, [])
         former = memory.last.get(key)
@@ -142,6 +144,17 @@ def _requests(step: Json, seen: Seen, memory: Memory, *, raced: bool) -> list[st
         if not memory.failing and (problem := _times(theirs, ours)):
             found.append(f"{key}: {problem}")
     return found
+
+
+def _late(call: Json, memory: Memory, step: Json) -> list[str]:
+    """Compare a call that came before this step began: a busy machine is late with the last call of a step.
+
+    It must be the last call of that step again, with the objects as they were or have become since.
+    """
+    former = memory.last.get(_parent_key(call))
+    if former is not None and _same_but_older(former, call, _versions([former], memory, step)):
+        return []
+    return [f"{_parent_key(call)} before the step:\n  last  {_text(former)}\n  here  {_text(_call(call))}"]
 
 
 def _without_former(calls: list[Json], former: Json | None) -> list[Json]:
