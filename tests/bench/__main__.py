@@ -121,7 +121,7 @@ def _largest() -> None:
     path, body = settled.llm_inference_service()
     kind = next(k for k in KINDS if f"{k.resource.hook_path}/sync" == path)
     settings, now = Settings(), utc_now()
-    ours, plain = _time(lambda: answer_sync(kind, body, settings, now).body), _time(lambda: orjson.loads(body))
+    ours, plain = _time(lambda: answer_sync(kind, body, settings, now)), _time(lambda: orjson.loads(body))
     size = len(body) / 1024
     print(
         f"largest sync (KServe, {size:.0f} KiB) {ours / plain:.1f} x orjson.loads of the same request (target 12)",
