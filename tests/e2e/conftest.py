@@ -13,8 +13,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 
 from app.families import DECORATORS, RESOURCES
 from tests.e2e import binaries, takeover
-from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation, clear
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
+from tests.e2e.installation import ROOT, Installation, clear
 from tests.e2e.processes import GO
 
 _HERE = Path(__file__).parent
@@ -94,6 +94,18 @@ def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
         yield installed
         installed.service.check()
         installed.metacontroller.process.check()
+
+
+@pytest.fixture(scope="session")
+def autoscaled(installation: Installation) -> Iterator[str]:
+    """The namespace of a ready service that lacks a metric, which `Ready` reports after two minutes."""
+    cluster = installation.cluster
+    namespace = cluster.create_namespace()
+    cluster.kubectl("apply", "-n", namespace, "-f", ROOT / "examples/llmkube/gpu-autoscaled.yaml")
+    service = "inferenceservice.inference.llmkube.dev/assistant"
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", service, TIMEOUT)
+    yield namespace
+    clear(cluster, namespace)
 
 
 @pytest.fixture(scope="session")

@@ -57,11 +57,8 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
-def wait_until(ready: Callable[[], bool], what: str, timeout: float = PATIENCE, interval: float = 0.5) -> None:
-    """Call `ready` repeatedly until it returns true; the TimeoutError names `what`.
-
-    The interval is long because most callers run kubectl, whose start costs a tenth of a second of a core.
-    """
+def wait_until(ready: Callable[[], bool], what: str, timeout: float = PATIENCE, interval: float = 0.2) -> None:
+    """Call `ready` repeatedly until it returns true; the TimeoutError names `what`."""
     deadline = time.monotonic() + timeout
     while not ready():
         if time.monotonic() > deadline:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import yaml
 
 from tests.contract.recordings import samples
 from tests.e2e.controlplane import TIMEOUT, ControlPlane
-from tests.e2e.installation import ROOT, Installation, clear, settle
+from tests.e2e.installation import ROOT, Installation, settle
 from tests.e2e.processes import wait_until
 from tests.llmkube.gguf import gguf, llama
 
@@ -37,17 +36,6 @@ def apply(cluster: ControlPlane, namespace: str, *files: Path) -> str:
 
 def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
     cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *names, TIMEOUT)
-
-
-@pytest.fixture(scope="module")
-def autoscaled(installation: Installation) -> Iterator[str]:
-    """The namespace of a service that lacks a metric. It is created before all tests: the report takes two minutes."""
-    cluster = installation.cluster
-    namespace = cluster.create_namespace()
-    apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
-    wait_ready(cluster, namespace, "inferenceservice/assistant")
-    yield namespace
-    clear(cluster, namespace)
 
 
 def test_a_model_and_its_service_become_ready(installation: Installation, namespace: str) -> None:
@@ -375,16 +363,3 @@ def test_a_model_with_more_gpus_than_any_node(installation: Installation, namesp
         return "Insufficient nvidia.com/gpu" in condition(item, "Ready").get("message", "")
 
     wait_until(explained, "the scheduler's words in Ready")
-
-
-def test_an_autoscaler_without_an_adapter(installation: Installation, autoscaled: str) -> None:
-    """Ready follows the pods until the real autoscaler has lacked the metric for a minute."""
-    cluster = installation.cluster
-    where = (SERVICE.replace("smollm-chat", "assistant"), "-n", autoscaled)
-
-    def told() -> bool:
-        ready = condition(cluster.get(*where), "Ready")
-        return ready["reason"] == "FailedGetPodsMetric" and "component prometheus-adapter" in ready["message"]
-
-    wait_until(told, "what to install for the autoscaler")
-    assert cluster.get(*where)["status"]["phase"] == "Ready"

@@ -263,3 +263,16 @@ def test_suspended_and_back(installation: Installation, namespace: str) -> None:
     wait_until(lambda: deployment(cluster, namespace, "sleeper")["spec"]["replicas"] == 0, "no pods")
     wait_until(lambda: scaler not in names(cluster, namespace, CHILDREN), "no autoscaler")
     assert cluster.get(*service)["spec"]["replicas"] == 2
+
+
+def test_an_autoscaler_without_an_adapter(installation: Installation, autoscaled: str) -> None:
+    """Ready follows the pods until the real autoscaler has lacked the metric for a minute."""
+    cluster = installation.cluster
+    where = (f"inferenceservice.{GROUP}/assistant", "-n", autoscaled)
+
+    def told() -> bool:
+        ready = condition(cluster.get(*where), "Ready")
+        return ready["reason"] == "FailedGetPodsMetric" and "component prometheus-adapter" in ready["message"]
+
+    wait_until(told, "what to install for the autoscaler")
+    assert cluster.get(*where)["status"]["phase"] == "Ready"
