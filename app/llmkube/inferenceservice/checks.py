@@ -364,8 +364,8 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
         if key in spec.pod_labels:  # LK-V-I55
             message = "no effect: the label selects the pods of the service"
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
-    for name, arguments in (("args", spec.args), ("extraArgs", spec.extra_args)):
-        yield from podadvice.argument_warnings(arguments, SPEC.child(name))
+    for option, arguments in (("args", spec.args), ("extraArgs", spec.extra_args)):
+        yield from podadvice.argument_warnings(arguments, SPEC.child(option))
     resources = spec.requests.model_dump(by_alias=True, exclude={"gpu", "gpu_sharing"})
     yield from podadvice.amount_warnings(resources, SPEC.child("resources"))
     variables = [variable["name"] for variable in server.environment(spec)]
