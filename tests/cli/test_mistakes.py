@@ -69,7 +69,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "name of the service": (
         service(name="My_Chat"),
         "metadata.name",
-        "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends",
+        "must begin with a letter and consist of lower case letters, digits, '-' and '.', as names of Services do",
     ),
     "thousandths of a byte": (
         service({"resources": {"memory": "512m"}}),

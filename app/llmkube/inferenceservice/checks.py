@@ -82,8 +82,11 @@ def _name(name: str) -> Errors:
     path = field.Path("metadata").child("name")
     if len(name) > LABEL_MAX:
         yield field.too_long(path, LABEL_MAX, "the name is also used in labels")
-    elif is_dns1123_subdomain(name) and not is_dns1035_label(names.service_name(name)):
-        yield field.invalid(path, name, "must begin with a letter, as names of Services do")
+    elif name and not is_dns1035_label(names.service_name(name)):
+        detail = (
+            "must begin with a letter and consist of lower case letters, digits, '-' and '.', as names of Services do"
+        )
+        yield field.invalid(path, name, detail)
 
 
 def _model(spec: InferenceServiceSpec) -> Errors:
