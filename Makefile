@@ -48,7 +48,7 @@ unit: $(STAMP) ## the tests that need no cluster
 
 # MODELHOOKS_BROWSER=required makes what is missing a failure.
 browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chromium
-	$(BIN)/python -m pytest -m browser tests/studio/browser $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m browser -n 2 --dist worksteal tests/studio/browser $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries

@@ -21,7 +21,7 @@ from app.admission import review
 from app.admission.protocol import creation
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import answer_decorate
-from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync
+from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync, sync_answer
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -91,13 +91,13 @@ class Application(FastAPI):
 
     def _add_sync(self, kind: AnyKind) -> None:
         def sync(body: bytes) -> SyncAnswer:
-            return answer_sync(kind, body, self.settings, self._clock())
+            return sync_answer(kind, body, self.settings, self._clock())
 
         resource = kind.resource
         self._add_hook(f"{resource.hook_path}/sync", sync, partial(openapi.sync, resource), synced(resource))
 
     def _add_other_hooks(self, kind: AnyKind) -> None:
-        def finalize(body: bytes) -> SyncAnswer:
+        def finalize(body: bytes) -> bytes:
             return answer_finalize(kind, body, self._clock())
 
         resource = kind.resource
@@ -108,7 +108,7 @@ class Application(FastAPI):
             self._add_hook(f"{resource.hook_path}/finalize", finalize, partial(openapi.sync, resource, "Finalize"))
 
     def _add_admission(self, kind: AnyKind) -> None:
-        resource, admit = kind.resource, partial(review.answer, kind, settings=self.settings)
+        resource, admit = kind.resource, partial(review.review_answer, kind, settings=self.settings)
         endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
         self._add(resource.admission_path, endpoint, partial(openapi.admit, resource))
 
@@ -178,13 +178,13 @@ def self_test(kind: AnyKind, settings: Settings, now: datetime) -> None:
     resource, uid = kind.resource, "self-test"
     metadata = {"name": uid, "uid": uid, "generation": 1} | ({"namespace": uid} if resource.namespaced else {})
     parent = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}}
-    answer = orjson.loads(review.answer(kind, creation(resource, parent), settings).body)
+    answer = orjson.loads(review.answer(kind, creation(resource, parent), settings))
     if answer["response"]["uid"] != uid:
         raise ValueError("a review was not answered by its uid")
     request = {"parent": parent, "children": {}, "related": {}, "finalizing": False}
     if kind.hooks.customize is not None:
         answer_customize(kind, orjson.dumps(request), settings)
-    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now).body)["children"] is None:
+    if orjson.loads(answer_sync(kind, orjson.dumps(request), settings, now))["children"] is None:
         raise ValueError("a sync has no children")
 
 

@@ -56,7 +56,7 @@ def sync(
     for document in related:
         groups.setdefault(world.outer_key(document), {})[world.inner_key(document)] = document
     body = world.sync_body(kind, parent, children, groups, without)
-    answer: Json = json.loads(answer_sync(kind, encode(body), settings or Settings(), now).body)
+    answer: Json = json.loads(answer_sync(kind, encode(body), settings or Settings(), now))
     return answer
 
 

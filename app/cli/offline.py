@@ -140,7 +140,7 @@ def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> S
         try:
             if action == "customize":
                 return customize(hook, body)
-            return answer_sync(kind, body, settings, clock()).body
+            return answer_sync(kind, body, settings, clock())
         except ProtocolError as error:
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 

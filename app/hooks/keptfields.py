@@ -34,6 +34,8 @@ Rule = Allowed | Mapping[str, "Rule"] | NamedContainers
 
 def covers(value: object, part: object) -> bool:
     """Report whether Metacontroller's merge of ``part`` into ``value`` changes nothing."""
+    if value == part:
+        return True
     if isinstance(value, dict) and isinstance(part, dict):
         return all(key in value and covers(value[key], item) for key, item in part.items())
     if isinstance(value, list) and isinstance(part, list):
@@ -41,7 +43,7 @@ def covers(value: object, part: object) -> bool:
         if key is not None:
             named = {str(item[key]): item for item in value}
             return all(str(item[key]) in named and covers(named[str(item[key])], item) for item in part)
-    return bool(value == part)
+    return False
 
 
 def _any(_kept: object, _planned: object) -> bool:

@@ -141,8 +141,13 @@ AnyKind = Kind[Any, Any]
 """A kind whose specification and status types do not matter to the caller."""
 
 
-def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
+def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> bytes:
     """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
+    return sync_answer(kind, body, settings, now).body
+
+
+def sync_answer(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
+    """As :func:`answer_sync`, with the facts for metrics and the log."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
@@ -155,7 +160,7 @@ def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None
 
 
-def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
+def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> bytes:
     """Answer a finalize hook of a kind that has one. A failure would block the deletion."""
     request = kind.request(body, finalizing=True)
     parent, finalize = request.parent, kind.hooks.finalize
@@ -164,7 +169,7 @@ def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> SyncAnswer:
     answer = finalize(Resource(parent.metadata, None, kind.status_of(parent)), request, now)
     if not parent.metadata.deletion_timestamp:
         answer.finalized = False
-    return response.encode(answer, parent.metadata.namespace)
+    return response.encode(answer, parent.metadata.namespace).body
 
 
 def _encoded(

@@ -22,12 +22,12 @@ OVERHEAD = 512
 class Memo:
     """A map that evicts its oldest entries above ``budget`` bytes. Thread-safe."""
 
-    __slots__ = ("_budget", "_entries", "_lock", "held")
+    __slots__ = ("_budget", "_entries", "_held", "_lock")
 
     def __init__(self, budget: int = MEMO_BYTES) -> None:
         self._budget = budget
         self._entries: dict[Hashable, tuple[object, int]] = {}
-        self.held = 0
+        self._held = 0
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> object:
@@ -43,9 +43,9 @@ class Memo:
             if key in self._entries:
                 return
             self._entries[key] = (value, size)
-            self.held += size
-            while self.held > self._budget:
-                self.held -= self._entries.pop(next(iter(self._entries)))[1]
+            self._held += size
+            while self._held > self._budget:
+                self._held -= self._entries.pop(next(iter(self._entries)))[1]
 
 
 MEMO = Memo()

@@ -107,7 +107,7 @@ _SERVICE = CustomResource(
             "v1",
             "serviceaccounts",
             Selection.LABELS,
-            "credentials of downloads; by name, and those that no service made, as a config may name any of them",
+            "credentials of downloads; by name, and those that no service made; all with `baseRefs`",
         ),
         PODS,
         RelatedKind("v1", "services", Selection.LABELS, "addresses of Gateways; services with a route"),

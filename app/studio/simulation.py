@@ -59,6 +59,7 @@ class Playback:
             changed = self.cluster.round()
             if not self._advance_pods() and not changed:
                 break
+            self.cluster.play(self.workloads())  # before the hooks are asked again: they see pods and workloads agree
         return ()
 
     def workloads(self) -> Iterator[Json]:

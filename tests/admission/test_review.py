@@ -28,7 +28,7 @@ def body(spec: Any = None, old: Any = None, **over: Any) -> dict[str, Any]:
 
 
 def ask(document: dict[str, Any]) -> dict[str, Any]:
-    answer: dict[str, Any] = orjson.loads(review.answer(WIDGET, orjson.dumps(document), SETTINGS).body)["response"]
+    answer: dict[str, Any] = orjson.loads(review.answer(WIDGET, orjson.dumps(document), SETTINGS))["response"]
     return answer
 
 

@@ -44,7 +44,8 @@ SERVER_CORE, LOAD_CORE = 0, 1
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.bench", description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one round (default: 2)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds per server and case (default: 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each measurement (default: 5)")
+    parser.add_argument("--objects", type=int, default=1000, help="objects for the commands (default: 1000)")
     parser.add_argument("--requests", type=int, default=20_000, help="requests before memory is read (default: 20000)")
     parser.add_argument("--search", type=int, default=20_000, help="mutated requests per kind (default: 20000)")
     args = parser.parse_args()
@@ -63,10 +64,10 @@ def _run(args: argparse.Namespace) -> int:
     _crowd(args.seconds * args.rounds)
     _unread(args.seconds * args.rounds)
     _memory(args.requests)
-    _start()
-    desk.run()
-    page.run()
-    firstgraph.run()
+    _start(args.rounds)
+    desk.run(args.rounds, args.objects)
+    page.run(args.rounds)
+    firstgraph.run(args.rounds)
     conversions.run(args.search)
     return 0 if search.run(args.search) else 1
 
@@ -120,7 +121,7 @@ def _largest() -> None:
     path, body = settled.llm_inference_service()
     kind = next(k for k in KINDS if f"{k.resource.hook_path}/sync" == path)
     settings, now = Settings(), utc_now()
-    ours, plain = _time(lambda: answer_sync(kind, body, settings, now).body), _time(lambda: orjson.loads(body))
+    ours, plain = _time(lambda: answer_sync(kind, body, settings, now)), _time(lambda: orjson.loads(body))
     size = len(body) / 1024
     print(
         f"largest sync (KServe, {size:.0f} KiB) {ours / plain:.1f} x orjson.loads of the same request (target 12)",
@@ -225,13 +226,13 @@ def _memory(requests: int) -> None:
         print(f"resident memory after {done} requests {resident / 1024:.0f} MiB (target 80 MB)", flush=True)
 
 
-def _start() -> None:
+def _start(rounds: int) -> None:
     """Measure the time from exec to the first 200 of /readyz, which waits for the self-test.
 
     Bytecode is used, as in the image.
     """
     wall, cpu = [], []
-    for _ in range(5):
+    for _ in range(rounds):
         started = time.perf_counter()
         with _service("/readyz"):
             wall.append(time.perf_counter() - started)

@@ -1,6 +1,6 @@
-"""The cost of the command line: start-up, one file, and a thousand objects.
+"""The cost of the command line: start-up, one file, and many objects.
 
-The thousand objects are the examples of every family under different names, as if many teams used the same patterns.
+The many objects are the examples of every family under different names, as if many teams used the same patterns.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ PATTERNS = (
     "examples/kserve/multi-node.yaml",
 )
 SHARED = "manifests/llmaz-runtimes"
-OBJECTS = 1000
 
 
-def run() -> None:
-    """Print CPU seconds of start-up, of one file, of the examples, and of a thousand objects."""
+def run(rounds: int, objects: int) -> None:
+    """Print CPU seconds of start-up, of one file, of the examples, and of many objects."""
     examples = ["explain", str(ROOT / "examples"), str(ROOT / SHARED)]
     for arguments, target in ((["--help"], 0.25), (["validate", str(ONE)], 0.6), (examples, 2)):
-        cpu = min(_cpu(arguments) for _ in range(3))
+        cpu = min(_cpu(arguments) for _ in range(rounds))
         print(f"modelhooks {Path(arguments[0]).name:22} {cpu:6.2f} CPU s (target {target})", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         old, new = Path(directory) / "old.yaml", Path(directory) / "new.yaml"
-        documents = thousand()
+        documents = thousand(objects)
         old.write_text(yaml.dump_all(documents))
         new.write_text(yaml.dump_all(_changed(documents)))
         calls: list[tuple[list[str], float]] = [
@@ -52,10 +51,10 @@ def run() -> None:
         ]
         for arguments, target in calls:
             cpu = _cpu([*arguments, "--with", str(ROOT / SHARED)])
-            print(f"{arguments[0]} of {OBJECTS} objects {cpu:6.1f} CPU s (target {target})", flush=True)
+            print(f"{arguments[0]} of {objects} objects {cpu:6.1f} CPU s (target {target})", flush=True)
 
 
-def thousand(count: int = OBJECTS) -> list[Json]:
+def thousand(count: int = 1000) -> list[Json]:
     """Return copies of the patterns' objects, each copy with different names."""
     patterns = [[manifest.document for manifest in read([str(ROOT / pattern)])] for pattern in PATTERNS]
     found: list[Json] = []

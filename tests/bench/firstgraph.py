@@ -15,7 +15,6 @@ from tests.studio.browser import chromium
 from tests.studio.browser.studio import process
 from tests.studio.browser.test_fleet import fleet
 
-ROUNDS = 3
 # Notes when something is visible, and when the first graph is: its summary is written, and two frames are painted.
 _CLOCK = """() => {
     const graph = () => document.querySelector(".summary")?.textContent;
@@ -28,7 +27,7 @@ _CLOCK = """() => {
 _PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 
-def run() -> None:
+def run(rounds: int = 3) -> None:
     """Print the seconds on the page's clock, and the CPU seconds of the page's main thread and of the server."""
     if (reason := chromium.missing()) is not None:
         print(f"studio, first graph: {reason}", flush=True)
@@ -39,7 +38,7 @@ def run() -> None:
         for name, text, target in targets:
             file = Path(directory) / "manifests.yaml"
             file.write_text(text)
-            graph, painted, page, server = min(_first_graph(browser, file) for _ in range(ROUNDS))
+            graph, painted, page, server = min(_first_graph(browser, file) for _ in range(rounds))
             print(
                 f"studio, first graph of {name:14} {graph:5.2f} s (target {target}), something visible after "
                 f"{painted:.2f} s; page {page:.2f} CPU s, server {server:.2f} CPU s",

@@ -165,7 +165,7 @@ def _children(request: Json) -> Json:
     """Return the children once the response to a request without children is applied, with Metacontroller's records."""
     kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
     assert kind is not None
-    answer = orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), datetime.now(UTC)).body)
+    answer = orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), datetime.now(UTC)))
     deployment, service = answer["children"]
     counts = {"replicas": 3, "readyReplicas": 3, "updatedReplicas": 3, "availableReplicas": 3}
     status = {**counts, "observedGeneration": 3}

@@ -165,7 +165,7 @@ def seeds(cluster: Cluster, kind: Kind[Any, Any]) -> list[tuple[str, Answer, byt
     found: list[tuple[str, Answer, bytes, int]] = [
         (
             "review",
-            lambda body: review.answer(kind, body, SETTINGS).body,
+            lambda body: review.answer(kind, body, SETTINGS),
             orjson.dumps(reviewed(kind, d, o)),
             MAX_REVIEW_BYTES,
         )
@@ -176,7 +176,7 @@ def seeds(cluster: Cluster, kind: Kind[Any, Any]) -> list[tuple[str, Answer, byt
     found.append(("customize", lambda body: answer_customize(kind, body, SETTINGS), asked, limit))
     for known in held:
         body = cluster.request(kind, known)
-        found.append(("sync", lambda body: answer_sync(kind, body, SETTINGS, NOW).body, body, limit))
+        found.append(("sync", lambda body: answer_sync(kind, body, SETTINGS, NOW), body, limit))
     return found
 
 

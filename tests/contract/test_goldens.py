@@ -79,5 +79,5 @@ def test_verdicts(case: Json) -> None:
     """The same objects are denied, for at least the same fields."""
     kind = find_version(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
-    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)).body)
+    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)))
     assert parity.verdict(case, answer["response"], reviewed(case["family"])) == []

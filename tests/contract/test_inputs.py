@@ -159,7 +159,7 @@ def _edit(item: Json) -> Json:
 
 
 def _children(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Json:
-    found: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW).body)["children"]
+    found: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))["children"]
     return found
 
 
@@ -176,7 +176,7 @@ def _requests(family: str, world: World) -> Iterator[tuple[Kind[Any, Any], Json]
 
 def _made(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Made:
     try:
-        answer = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW).body)
+        answer = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))
     except ProtocolError:
         return {}
     found = {}

@@ -49,7 +49,7 @@ def test_no_sync_fails_or_loses_a_child(family: str) -> None:
         for _ in range(MUTATIONS):
             mutated = mutate(request, chance.choice(["parent", "children", "children", "related"]), chance)
             try:
-                answer = orjson.loads(answer_sync(kind, orjson.dumps(mutated), settings(case), NOW).body)
+                answer = orjson.loads(answer_sync(kind, orjson.dumps(mutated), settings(case), NOW))
             except ProtocolError as refusal:
                 refusals.append(refusal.status)
                 continue
@@ -65,13 +65,13 @@ def test_observed_permissions_decide_nothing() -> None:
     """Observed Roles, RoleBindings and ServiceAccounts do not affect the children."""
     chance, compared = random.Random(1), 0
     for case, kind, request in requests("kserve"):
-        before = orjson.loads(answer_sync(kind, orjson.dumps(request), settings(case), NOW).body)["children"]
+        before = orjson.loads(answer_sync(kind, orjson.dumps(request), settings(case), NOW))["children"]
         groups = [key for key in request["children"] if key.partition(".")[0] in RBAC and request["children"][key]]
         for group in groups * MUTATIONS:
             mutated = copy.deepcopy(request)
             change(mutated["children"][group], chance)
             try:
-                answer = orjson.loads(answer_sync(kind, orjson.dumps(mutated), settings(case), NOW).body)
+                answer = orjson.loads(answer_sync(kind, orjson.dumps(mutated), settings(case), NOW))
             except ProtocolError:
                 continue
             compared += 1

@@ -35,7 +35,7 @@ def found(case: Json) -> list[str]:
         return sorted({_part(difference.path) for difference in parity.differences(case, world, rules)})
     kind = find_version(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
-    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)).body)
+    answer = orjson.loads(review.answer(kind, orjson.dumps(parity.review(case)), settings(case)))
     return parity.verdict(case, answer["response"], rules)
 
 

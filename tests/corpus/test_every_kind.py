@@ -87,7 +87,7 @@ def put(document: Any, path: tuple[Step, ...], value: Any) -> Any:
 
 def verdict(kind: Kind[Any, Any], spec: Any) -> Json:
     body = reviewed(kind, parent(kind, spec))
-    response: Json = orjson.loads(review.answer(kind, orjson.dumps(body), SETTINGS).body)["response"]
+    response: Json = orjson.loads(review.answer(kind, orjson.dumps(body), SETTINGS))["response"]
     return response
 
 

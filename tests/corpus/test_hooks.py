@@ -276,7 +276,7 @@ def test_the_clock_affects_only_timestamps() -> None:
     assert kind is not None
     body = orjson.dumps(sync())
     moments = (NOW, NOW.replace(year=2020), NOW.replace(year=2040))
-    answers = [orjson.loads(answer_sync(kind, body, Settings(), now).body) for now in moments]
+    answers = [orjson.loads(answer_sync(kind, body, Settings(), now)) for now in moments]
     assert answers[0]["children"] == answers[1]["children"] == answers[2]["children"]
 
 

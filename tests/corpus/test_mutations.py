@@ -35,10 +35,10 @@ def requests(cluster: Cluster, number: int) -> list[tuple[Answer, bytes]]:
     document = parent(kind, VALID[name_of(kind)])
     held = [held for own, held in cluster.parents() if own is kind]
     return [
-        (lambda body: review.answer(kind, body, SETTINGS).body, orjson.dumps(reviewed(kind, document, document))),
+        (lambda body: review.answer(kind, body, SETTINGS), orjson.dumps(reviewed(kind, document, document))),
         (lambda body: answer_customize(kind, body, SETTINGS), world.customize_request(kind, document)),
         *(
-            (lambda body: answer_sync(kind, body, SETTINGS, NOW).body, cluster.request(kind, known))
+            (lambda body: answer_sync(kind, body, SETTINGS, NOW), cluster.request(kind, known))
             for known in (document, *held)
         ),
     ]

@@ -171,7 +171,7 @@ def says_why(answer: Json) -> bool:
 
 
 def synced(kind: Kind[Any, Any], request: Json) -> bytes:
-    return answer_sync(kind, orjson.dumps(request), SETTINGS, NOW).body
+    return answer_sync(kind, orjson.dumps(request), SETTINGS, NOW)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
@@ -232,4 +232,4 @@ def test_a_last_status_with_a_number_that_cannot_be_sent_is_replaced(kind: Kind[
         [],
         {},
     )
-    assert str(number) not in answer_sync(kind, encode(body), SETTINGS, NOW).body.decode()
+    assert str(number) not in answer_sync(kind, encode(body), SETTINGS, NOW).decode()

@@ -132,7 +132,7 @@ def of(held: Json) -> str:
 
 
 def answered(held: Json, request: Json) -> Json:
-    answer: Json = orjson.loads(answer_sync(KIND[of(held)], orjson.dumps(request), SETTINGS, NOW).body)
+    answer: Json = orjson.loads(answer_sync(KIND[of(held)], orjson.dumps(request), SETTINGS, NOW))
     return answer
 
 

@@ -30,7 +30,7 @@ def request(**over: Any) -> dict[str, Any]:
 
 
 def sync(body: dict[str, Any]) -> dict[str, Any]:
-    answer: dict[str, Any] = orjson.loads(answer_sync(WIDGET, orjson.dumps(body), SETTINGS, NOW).body)
+    answer: dict[str, Any] = orjson.loads(answer_sync(WIDGET, orjson.dumps(body), SETTINGS, NOW))
     return answer
 
 
@@ -61,7 +61,7 @@ def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: l
     hooks = replace(WIDGET.hooks, invalid_children=lambda request: [] if stopped else keep(request.children))
     kind = replace(WIDGET, hooks=hooks)
     body = request(parent=widget({"size": "x"}), children={"Deployment.apps/v1": {"ns/d": deployment(RECORD, 2)}})
-    answer = orjson.loads(answer_sync(kind, orjson.dumps(body), SETTINGS, NOW).body)
+    answer = orjson.loads(answer_sync(kind, orjson.dumps(body), SETTINGS, NOW))
     assert answer["children"] == children
 
 
@@ -128,7 +128,7 @@ def test_the_answer_does_not_depend_on_the_order_of_children() -> None:
         {f"ns/{n}": deployment({**RECORD, "metadata": {"name": n}}, 1, n) for n in order} for order in ("ab", "ba")
     ]
     bodies = [orjson.dumps(request(parent=widget({}), children={"Deployment.apps/v1": group})) for group in groups]
-    assert len({answer_sync(WIDGET, body, SETTINGS, NOW).body for body in bodies}) == 1
+    assert len({answer_sync(WIDGET, body, SETTINGS, NOW) for body in bodies}) == 1
 
 
 @pytest.mark.parametrize("spec", [{"size": "small"}, {"size": "x"}, None, []])

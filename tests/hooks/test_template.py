@@ -31,7 +31,7 @@ def synced(parent: Json, *children: Json, kind: Widgets = WIDGET, settings: Sett
     """Return the answer of one sync."""
     observed = {f"ns/{child['metadata']['name']}": child for child in children}
     body = {"parent": parent, "children": {"Deployment.apps/v1": observed}, "related": {}, "finalizing": False}
-    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW).body)
+    answer: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), settings, NOW))
     return answer
 
 

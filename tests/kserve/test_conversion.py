@@ -306,7 +306,7 @@ def test_hooks_take_a_parent_of_either_version() -> None:
 def test_a_parent_that_cannot_be_converted_is_judged_as_it_is() -> None:
     """Its status names the field, and its children are kept."""
     request = {"parent": older(service(router=[])), "children": {}, "related": {}, "finalizing": False}
-    status = json.loads(answer_sync(SERVICE_KIND, json.dumps(request).encode(), Settings(), NOW).body)["status"]
+    status = json.loads(answer_sync(SERVICE_KIND, json.dumps(request).encode(), Settings(), NOW))["status"]
     (ready,) = [c for c in status["conditions"] if c["type"] == "Ready"]
     assert "spec.router" in ready["message"]
 

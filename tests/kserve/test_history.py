@@ -91,8 +91,8 @@ def answers(request: Json) -> list[Any]:
         },
     }
     return [
-        json.loads(answer_sync(kind, json.dumps(body).encode(), settings, NOW).body),
-        json.loads(review.answer(kind, json.dumps(reviewed).encode(), settings).body),
+        json.loads(answer_sync(kind, json.dumps(body).encode(), settings, NOW)),
+        json.loads(review.answer(kind, json.dumps(reviewed).encode(), settings)),
     ]
 
 

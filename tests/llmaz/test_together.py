@@ -45,7 +45,7 @@ def reviewed(item: Json, old: Json | None = None) -> Json:
         "oldObject": old,
     }
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    answer: Json = orjson.loads(review.answer(SERVICE, encode(body), Settings()).body)["response"]
+    answer: Json = orjson.loads(review.answer(SERVICE, encode(body), Settings()))["response"]
     return answer
 
 

@@ -154,8 +154,8 @@ bad = r.service({"runtime": "x", "replicas": 99, "a": 1, "b": 2, "nodeSelector":
 labelled = r.service(r.spec_with(podLabels={c: c for c in "abcdef"}, nodeSelector={c: c for c in "abcdef"}))
 for document in (r.service(), bad, labelled):
     body = orjson.dumps(r.sync(document))
-    sys.stdout.buffer.write(answer_sync(kind, body, settings, now).body + b"\\n")
-    sys.stdout.buffer.write(review.answer(kind, orjson.dumps(r.review(document)), settings).body + b"\\n")
+    sys.stdout.buffer.write(answer_sync(kind, body, settings, now) + b"\\n")
+    sys.stdout.buffer.write(review.answer(kind, orjson.dumps(r.review(document)), settings) + b"\\n")
     customize = orjson.dumps({"controller": {"spec": {}}, "parent": document})
     sys.stdout.buffer.write(answer_customize(kind, customize, settings) + b"\\n")
 """

@@ -213,7 +213,7 @@ def test_memos_are_shared_by_two_threads() -> None:
         _together(lambda: fill(0), lambda: fill(1_000_000))
     finally:
         sys.setswitchinterval(usual)
-    assert (faults, memo.held, len(memo._entries)) == ([], 50, 50)
+    assert (faults, memo._held, len(memo._entries)) == ([], 50, 50)
 
 
 def _together(*calls: Callable[[], None]) -> None:

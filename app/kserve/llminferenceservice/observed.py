@@ -350,15 +350,16 @@ def _config_maps(
 
 
 def _accounts(refs: References, namespace: str) -> list[RelatedRule]:
-    """Select the accounts that the spec names, and all that no service made, because a config may name any of those.
+    """Select the accounts that the spec names, and those that no service made, as a config with a preset's name may.
 
-    Without the selector, the account that a new service gets would sync every other service of the namespace.
+    A base or a template may name any. Otherwise the account of a new service does not sync the others.
     """
-    names = sorted({*refs.accounts, refs.scheduler_account} - {"default"})
-    named = RelatedRule.by_name("v1", "serviceaccounts", *names, namespace=namespace)
+    names = tuple(sorted({*refs.accounts, refs.scheduler_account} - {"", "default"}))
+    named = _named("v1", "serviceaccounts", namespace, names, refs)
+    if any(not rule.names for rule in named):
+        return named
     made = {"key": constants.PART_OF, "operator": "NotIn", "values": [constants.PART_OF_VALUE]}
-    others = RelatedRule("v1", "serviceaccounts", namespace, label_selector={"matchExpressions": [made]})
-    return [*named, others]
+    return [*named, RelatedRule("v1", "serviceaccounts", namespace, label_selector={"matchExpressions": [made]})]
 
 
 def _bundled(model: types.LLMModelSpec | None) -> bool:

@@ -8,6 +8,7 @@ from app.llmaz.playground.types import PlaygroundReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
+from app.workload.waiting import absent_causes, timed_out
 
 _WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
@@ -29,7 +30,7 @@ def build_status(
     """
     conditions, reported = Conditions(previous.conditions, None, now), service.status if service else _NO_STATUS
     _upstream(conditions, available=is_true(reported.conditions, LlmazCondition.AVAILABLE))
-    causes = outstanding or _not_reported(service)
+    causes = outstanding or _not_reported(service, now)
     if scaling is not None and is_true(reported.conditions, LlmazCondition.READY):
         causes = [*causes, scaling]
     if causes:
@@ -64,12 +65,21 @@ def _reported(conditions: Conditions, service: ObservedServiceStatus) -> tuple[b
     return False, reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, reported.message or _WAITING
 
 
-def _not_reported(service: ObservedInferenceService | None) -> list[Cause]:
-    """Return a cause if the Service's status is of an older generation."""
+def _not_reported(service: ObservedInferenceService | None, now: datetime) -> list[Cause]:
+    """Return a cause if the Service has no status yet, or one of an older generation."""
     if service is None:
         return []
-    observed, generation = service.status.observed_generation, service.metadata.generation
+    name, created, status = service.metadata.name, service.metadata.creation_timestamp, service.status
+    if not status.conditions:
+        if not timed_out(created, now):
+            return absent_causes([f"Service {name}"], None, now)
+        return [_silent(name, "created")]
+    observed, generation = status.observed_generation, service.metadata.generation
     if observed is None or generation is None or observed >= generation:
         return []
-    text = f"Service {service.metadata.name} has not reported its status since it was changed"
-    return [Cause(Stage.STARTING, text, PlaygroundReason.SERVICE_NOT_REPORTED)]
+    return [_silent(name, "changed")]
+
+
+def _silent(name: str, since: str) -> Cause:
+    text = f"Service {name} has not reported its status since it was {since}"
+    return Cause(Stage.STARTING, text, PlaygroundReason.SERVICE_NOT_REPORTED)

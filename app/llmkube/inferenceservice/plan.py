@@ -77,9 +77,23 @@ def plan(
     ``autoscaled``: the service has an autoscaler.
     """
     metadata, spec, runtime = service.metadata, service.spec, runtime_of(service.spec.runtime)
-    gpus = gpu_request(model.spec, spec, settings)
-    main = _storage(model, spec, operator_claim, settings) if _mounts_model(spec, runtime) else _FETCHED_BY_SERVER
+    gpus, source = gpu_request(model.spec, spec, settings), source_of(model.spec)
+    mounts_model = runtime.mounts_model and not spec.skip_model_init
+    main = _storage(model, source, spec, operator_claim, settings) if mounts_model else _FETCHED_BY_SERVER
     draft = _draft(spec, draft_model, main, operator_claim, settings)
+    serving = Serving(
+        runtime=runtime.name,
+        spec=spec,
+        model=model.spec,
+        source=source,
+        path=_served(main, runtime, model.spec),
+        mounts_model=mounts_model,
+        port=container_port(spec, runtime),
+        gpus=gpus.count or int(bool(model.spec.gpu.resource_claims)),
+        draft=draft.path,
+        directory=main.directory,
+        engine=service_engine(spec, runtime.image),
+    )
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
     # Only by the spec: an annotation that depended on the status would restart pods.
     protected = spec.disruption is not None and spec.disruption.protect_always
@@ -96,16 +110,16 @@ def plan(
         scaling=_scaling(metadata.name, spec, runtime, autoscaled=autoscaled),
         runtime=runtime,
         gpus=gpus,
-        pod=_pod(spec, model.spec, main, draft, gpus, settings),
+        pod=_pod(serving, runtime, main, draft, gpus, settings),
     )
 
 
 def _pod(
-    spec: InferenceServiceSpec, model: ModelSpec, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
+    serving: Serving, runtime: Runtime, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
 ) -> desired.PodSpec:
-    runtime, claims = runtime_of(spec.runtime), model.gpu.resource_claims
+    spec, model, claims = serving.spec, serving.model, serving.model.gpu.resource_claims
     return desired.PodSpec(
-        containers=[_server(_serving(spec, model, main, draft, gpus), runtime, gpus, [*main.mounts, *draft.mounts])],
+        containers=[_server(serving, runtime, gpus, [*main.mounts, *draft.mounts])],
         init_containers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
         security_context=_replaced(download.default_pod_security(settings), spec.pod_security_context),
@@ -141,26 +155,6 @@ def _server(
         readiness_probe=_replaced({**loaded, **_READINESS}, probes.readiness),
         security_context=_replaced(_CONTAINER_SECURITY, spec.security_context),
         termination_message_policy=parts.TERMINATION_MESSAGE_POLICY,
-    )
-
-
-def _mounts_model(spec: InferenceServiceSpec, runtime: Runtime) -> bool:
-    return runtime.mounts_model and not spec.skip_model_init
-
-
-def _serving(spec: InferenceServiceSpec, model: ModelSpec, main: Storage, draft: Storage, gpus: GPURequest) -> Serving:
-    runtime = runtime_of(spec.runtime)
-    return Serving(
-        runtime=runtime.name,
-        spec=spec,
-        model=model,
-        path=_served(main, runtime, model),
-        mounts_model=_mounts_model(spec, runtime),
-        port=container_port(spec, runtime),
-        gpus=gpus.count or int(bool(model.gpu.resource_claims)),
-        draft=draft.path,
-        directory=main.directory,
-        engine=service_engine(spec, runtime.image),
     )
 
 
@@ -251,9 +245,10 @@ class Storage:
 _FETCHED_BY_SERVER = Storage()
 
 
-def _storage(model: Model, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings) -> Storage:
+def _storage(
+    model: Model, source: Source, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings
+) -> Storage:
     """Return the main model of a runtime that reads it from a volume."""
-    source = source_of(model.spec)
     if source.kind is SourceClass.PVC:
         mount = desired.VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
         return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))

@@ -54,7 +54,7 @@ def _model(serving: Serving) -> list[str]:
     if not serving.fetches:
         return ["--model", serving.path]
     named = has_flag((*serving.spec.command, *serving.spec.extra_args), *MODEL_FLAGS)
-    return [] if named else ["--hf-repo", serving.source]
+    return [] if named else ["--hf-repo", serving.repository]
 
 
 def lacks_model(spec: InferenceServiceSpec) -> bool:

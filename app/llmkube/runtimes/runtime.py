@@ -12,7 +12,7 @@ from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
-from app.llmkube.source import SourceClass, source_of
+from app.llmkube.source import Source, SourceClass
 from app.workload.cause import Cause
 from app.workload.engine import Engine, engine_of
 from app.workload.memory import Usage
@@ -31,6 +31,8 @@ class Serving:
     runtime: str
     spec: InferenceServiceSpec
     model: ModelSpec
+    source: Source
+    """Source of the model."""
     path: str
     """File of the model inside the pod; empty when nothing is mounted."""
     mounts_model: bool
@@ -44,10 +46,9 @@ class Serving:
     engine: Engine | None = None
 
     @property
-    def source(self) -> str:
+    def repository(self) -> str:
         """Return the model's name for a server that downloads it: the repository, else the source as written."""
-        source = source_of(self.model)
-        return source.repository or source.text
+        return self.source.repository or self.source.text
 
     def listen(self, flag: str = "--host") -> list[str]:
         """Return the flag of the address that the server listens on; nothing if ``extraArgs`` have it."""
@@ -55,7 +56,7 @@ class Serving:
 
     @property
     def revision(self) -> list[str]:
-        revision = "" if self.path else source_of(self.model).revision
+        revision = "" if self.path else self.source.revision
         return flag("--revision", None if self.has("--revision") else revision)
 
     @property
@@ -67,7 +68,7 @@ class Serving:
     @property
     def fetches(self) -> bool:
         """Return True if the server downloads a repository, although the runtime reads its model from a volume."""
-        return self.mounts_model and source_of(self.model).kind is SourceClass.REPOSITORY
+        return self.mounts_model and self.source.kind is SourceClass.REPOSITORY
 
     def has(self, flag: str) -> bool:
         """Return True if ``extraArgs`` set the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""

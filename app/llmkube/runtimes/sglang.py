@@ -24,7 +24,7 @@ def arguments(serving: Serving) -> list[str]:
     """Build the command line in the order of the table in LK-3.5.7."""
     config = serving.spec.sglang_config or SGLangConfig()
     return [
-        *("--model-path", serving.path or serving.source),
+        *("--model-path", serving.path or serving.repository),
         *serving.revision,
         *flag("--port", serving.port),
         "--enable-metrics",

@@ -16,7 +16,7 @@ def arguments(serving: Serving) -> list[str]:
     """Build the command line. The model has no path, as nothing is mounted."""
     config = serving.spec.tgi_config or TGIConfig()
     return [
-        *("--model-id", serving.source),
+        *("--model-id", serving.repository),
         *serving.revision,
         *serving.listen("--hostname"),
         *flag("--port", serving.port),

@@ -27,7 +27,7 @@ def arguments(serving: Serving) -> list[str]:
     spec, config = serving.spec, serving.spec.vllm_config
     is_stated = config is not None and config.tensor_parallel_size is not None  # even a 1 leaves the others idle
     return [
-        serving.path or serving.source,
+        serving.path or serving.repository,
         *serving.listen(),
         *flag("--port", serving.port),
         *serving.revision,

@@ -49,7 +49,7 @@ def _refused(document: Json, old: Json | None) -> list[str]:
         "oldObject": old,
     }
     body = orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    response = orjson.loads(review.answer(kind, body, SETTINGS).body)["response"]
+    response = orjson.loads(review.answer(kind, body, SETTINGS))["response"]
     return [] if response["allowed"] else [f"{resource.kind} {metadata['name']}: {response['status']['message']}"]
 
 
@@ -120,5 +120,5 @@ class World:
     def ask(self, kind: Kind[Any, Any], parent: Json, seconds: float = 0) -> Answer:
         """Return the response to one sync, ``seconds`` after all earlier ones."""
         body = self._cluster.request(kind, parent)
-        answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW + timedelta(seconds=seconds)).body)
+        answer = orjson.loads(answer_sync(kind, body, SETTINGS, NOW + timedelta(seconds=seconds)))
         return Answer(kind, parent, answer["children"], answer["status"])

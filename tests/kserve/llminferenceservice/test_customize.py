@@ -63,6 +63,14 @@ def test_accounts_of_other_services_are_not_asked_for(spec: Json, names: list[st
     assert rules("serviceaccounts", **spec) == [*named, {"namespace": OWN, "labelSelector": NOT_MADE}]
 
 
+@pytest.mark.parametrize(
+    "spec", [{"baseRefs": [{"name": "b"}]}, {"template": {"serviceAccountName": "{{ .ObjectMeta.Name }}-x"}}]
+)
+def test_all_accounts_where_a_base_or_a_template_may_name_any(spec: Json) -> None:
+    """It may name the account of another service, too."""
+    assert rules("serviceaccounts", **spec) == [{"namespace": OWN}]
+
+
 def test_pods_can_be_left_out() -> None:
     found = customize(service(), settings=Settings(watch_pods=False))
     assert "pods" not in {rule["resource"] for rule in found}

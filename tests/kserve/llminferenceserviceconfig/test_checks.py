@@ -165,7 +165,7 @@ def test_a_deletion_is_allowed(name: str, warned: bool) -> None:
         "kind": {"group": "serving.kserve.io", "version": "v1alpha1", "kind": "LLMInferenceServiceConfig"},
     }
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    response = json.loads(answer(CONFIG_KIND, body.encode(), Settings()).body)["response"]
+    response = json.loads(answer(CONFIG_KIND, body.encode(), Settings()))["response"]
     assert response["allowed"] is True
     assert bool(response.get("warnings")) is warned
 

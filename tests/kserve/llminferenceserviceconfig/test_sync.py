@@ -92,7 +92,7 @@ def finalize(parent: Json, *services: Json) -> Json:
     group = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for one in services}
     related = {"LLMInferenceService.serving.kserve.io/v1alpha2": group}
     body = {"parent": parent, "children": {}, "related": related, "finalizing": True}
-    found: Json = json.loads(answer_finalize(CONFIG_KIND, json.dumps(body).encode(), NOW).body)
+    found: Json = json.loads(answer_finalize(CONFIG_KIND, json.dumps(body).encode(), NOW))
     return found
 
 

@@ -250,7 +250,7 @@ def test_what_json_does_not_have_in_a_config_is_its_fault(bad: str, place: str) 
             "finalizing": False,
         }
     ).replace('"@@"', bad)
-    answer = json.loads(answer_sync(kind_of(service()), body.encode(), Settings(), NOW).body)
+    answer = json.loads(answer_sync(kind_of(service()), body.encode(), Settings(), NOW))
     reasons = {c["reason"] for c in answer["status"]["conditions"] if c["type"] == "Ready"}
     assert reasons == ({"CombineBaseError"} if place == "spec" else {"Progressing"})
 
@@ -273,7 +273,7 @@ def test_the_largest_service_is_judged() -> None:
     }
 
     def allowed() -> Any:
-        return json.loads(review.answer(kind_of(document), json.dumps(body).encode(), Settings()).body)["response"][
+        return json.loads(review.answer(kind_of(document), json.dumps(body).encode(), Settings()))["response"][
             "allowed"
         ]
 

@@ -129,6 +129,23 @@ def test_an_own_service_that_lost_its_label() -> None:
     assert state(second, "Ready") == ("False", "NameConflict")
 
 
+@pytest.mark.parametrize(
+    ("age", "reason", "message"),
+    [
+        (5, "Creating", "Service chat is being created"),
+        (61, "ServiceNotReported", "Service chat has not reported its status since it was created"),
+    ],
+)
+def test_a_service_without_a_status(age: int, reason: str, message: str) -> None:
+    """Until a minute has passed, nothing changes in what was written when the Service was not there."""
+    before = sync(PLAYGROUND, playground(), model(), runtime())["status"]
+    service = seen({})
+    service["metadata"]["creationTimestamp"] = f"{NOW - timedelta(seconds=age):%Y-%m-%dT%H:%M:%SZ}"
+    answer = sync(PLAYGROUND, playground(status=before), model(), runtime(), children=[service])
+    assert (condition(answer, "Ready")["reason"], condition(answer, "Ready")["message"]) == (reason, message)
+    assert (answer["status"] == before) is (reason == "Creating")
+
+
 def test_ready_is_the_services_with_its_causes() -> None:
     """Reason and message of the Service's Ready are copied to the Playground."""
     told = of_service(False, ("Ready", "False", "ImagePullBackOff"))

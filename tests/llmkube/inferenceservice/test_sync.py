@@ -444,7 +444,7 @@ def test_a_settled_sync_decodes_no_record(monkeypatch: pytest.MonkeyPatch) -> No
     kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
     assert kind is not None
     monkeypatch.setattr(objects, "parsed", lambda _: pytest.fail("a record was decoded"))
-    assert len(orjson.loads(answer_sync(kind, body, Settings(), NOW).body)["children"]) == 2
+    assert len(orjson.loads(answer_sync(kind, body, Settings(), NOW))["children"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -455,8 +455,8 @@ def test_a_record_that_cannot_be_read_changes_no_child(record: str) -> None:
     request = orjson.loads(inference_service_sync())
     kind = find("inference.llmkube.dev/v1alpha1", "InferenceService")
     assert kind is not None
-    expected = orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), NOW).body)["children"]
+    expected = orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), NOW))["children"]
     for group in request["children"].values():
         for item in group.values():
             item["metadata"]["annotations"][LAST_APPLIED] = record
-    assert orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), NOW).body)["children"] == expected
+    assert orjson.loads(answer_sync(kind, orjson.dumps(request), Settings(), NOW))["children"] == expected
