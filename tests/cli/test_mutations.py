@@ -22,7 +22,7 @@ from app.cli.offline import identity
 from app.cli.validate import check
 from app.families import RESOURCES
 from app.kube.base import Json
-from app.kube.resource import Resource
+from app.kube.resource import CustomResource
 from app.settings import Settings
 from tests.changed import changed
 from tests.cli.files import Command
@@ -66,7 +66,7 @@ def mutants(kind: str) -> list[Json]:
     return list(found.values())
 
 
-def resource_of(kind: str) -> Resource[Any, Any]:
+def resource_of(kind: str) -> CustomResource:
     return next(resource for resource in RESOURCES if resource.kind == kind)
 
 
