@@ -2,7 +2,7 @@
 
     with ControlPlane(tmp_path) as cluster:
         cluster.kubectl("apply", "-f", "-", input=manifest)
-        cluster.kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=30s")
+        cluster.kubectl("wait", "--for=condition=Available", "deployment/web", TIMEOUT)
 
 Nothing connects to other machines, and two control planes share only the programs.
 """
@@ -30,9 +30,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import NameOID
 
-from tests.e2e import binaries
-from tests.e2e.processes import Process, free_ports, wait_until
+from tests.e2e import binaries, objects
+from tests.e2e.processes import PATIENCE, Process, free_ports, wait_until
 
+TIMEOUT = f"--timeout={PATIENCE:g}s"
+"""The argument for commands of kubectl that wait."""
 _HERE = Path(__file__).parent
 _COMPONENTS = ("system:kube-controller-manager", "system:kube-scheduler", "kwok")
 _ADMIN = "admin"
@@ -167,8 +169,8 @@ class ControlPlane:
         return done
 
     def get(self, *arguments: str) -> Any:
-        """Return the decoded output of `kubectl get ... -o json`."""
-        return json.loads(self.kubectl("get", *arguments, "-o", "json").stdout)
+        """Return what `kubectl get ... -o json` prints, decoded."""
+        return objects.get(self.client, *arguments)
 
     def install_crds(self, *files: Path) -> None:
         """Apply CRD files (server-side: some are too large for the annotation) and wait until they are served."""
@@ -181,7 +183,7 @@ class ControlPlane:
 
         ``kubectl wait`` fails for a CRD without conditions.
         """
-        wait = ("wait", "--for=condition=Established", "--timeout=30s", *crds)
+        wait = ("wait", "--for=condition=Established", TIMEOUT, *crds)
         wait_until(lambda: self.kubectl(*wait, check=False).returncode == 0, f"{crds} established")
 
     def create_namespace(self, name: str | None = None) -> str:
@@ -317,7 +319,7 @@ class ControlPlane:
                 "--audit-log-mode=blocking",
             ]
         context = ssl.create_default_context(cafile=str(self.ca_file))
-        self._run("kube-apiserver", *arguments).wait_ready(lambda: answers(f"{self.url}/readyz", context), 120)
+        self._run("kube-apiserver", *arguments).wait_ready(lambda: answers(f"{self.url}/readyz", context))
 
     def _start_controllers(self) -> None:
         pki = self.workdir / "pki"

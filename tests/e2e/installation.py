@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from typing import Any, Self
 
 import httpx
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from app.families import RESOURCES
 from app.installation import CONVERSION_PATH
@@ -93,6 +95,19 @@ class Installation:
         context = ssl.create_default_context(cafile=str(self.workdir / "ca.crt"))
         return httpx.Client(base_url=self.url, verify=context, timeout=30)
 
+    def syncs(self) -> Counter[str]:
+        """Return how many requests each sync hook has answered since the service started, by its path."""
+        with self.client() as client:
+            text = client.get("/metrics").raise_for_status().text
+        samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+        return Counter(
+            {
+                sample.labels["handler"]: int(sample.value)
+                for sample in samples
+                if sample.name == "http_requests_total" and sample.labels["handler"].endswith("/sync")
+            }
+        )
+
     def _is_ready(self) -> bool:
         try:
             with self.client() as client:
@@ -159,7 +174,7 @@ class Installation:
 
     def _make_certificates(self) -> None:
         """Run the command of the shipped Job with its ServiceAccount and its rights; like the Job, retry it."""
-        wait_until(self._has_account, "the ServiceAccount modelhooks-certs", 30)
+        wait_until(self._has_account, "the ServiceAccount modelhooks-certs")
         token = self.cluster.kubectl("create", "token", "modelhooks-certs", "-n", SYSTEM).stdout.strip()
         (self.workdir / "token").write_text(token)
         command = [sys.executable, "-m", "app.cli", "certs", "--apply", "--san", "127.0.0.1"]
@@ -189,13 +204,20 @@ def clear(cluster: ControlPlane, *namespaces: str) -> None:
             cluster.client.delete(path, params={"propagationPolicy": "Background"})
 
 
-def quiet(cluster: ControlPlane, namespace: str, kinds: str, seconds: float) -> tuple[list[str], list[str]]:
-    """Return the resource versions of all objects of some kinds before and after a delay; equal without writes."""
+def settle(cluster: ControlPlane, namespace: str, kinds: str, seconds: float) -> set[str]:
+    """Wait until no object of some kinds is written for some seconds; return their resource versions.
 
-    def versions() -> list[str]:
+    Fails if they are written again and again. The last write after a change may be late on a busy machine.
+    """
+
+    def versions() -> set[str]:
         items = cluster.get(kinds, "-n", namespace)["items"]
-        return sorted(f"{i['kind']}/{i['metadata']['name']}@{i['metadata']['resourceVersion']}" for i in items)
+        return {f"{i['kind']}/{i['metadata']['name']}@{i['metadata']['resourceVersion']}" for i in items}
 
-    before = versions()
-    time.sleep(seconds)
-    return before, versions()
+    def unchanged() -> bool:
+        before = versions()
+        time.sleep(seconds)
+        return before == versions()
+
+    wait_until(unchanged, f"{kinds} of {namespace} are not written for {seconds:g} s", interval=0)
+    return versions()

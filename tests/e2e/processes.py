@@ -27,6 +27,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 GO = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
 """Makes Go programs collect garbage less often, which takes a quarter of the API server's CPU, up to a gibibyte."""
 
+PATIENCE = 300.0
+"""Seconds until something that should happen has failed: a machine may be ten times slower than usual."""
+
 
 class ProcessFailedError(RuntimeError):
     """A child process ended, or did not become ready in time; the message has the end of its log."""
@@ -54,7 +57,7 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
-def wait_until(ready: Callable[[], bool], what: str, timeout: float = 60.0, interval: float = 0.5) -> None:
+def wait_until(ready: Callable[[], bool], what: str, timeout: float = PATIENCE, interval: float = 0.5) -> None:
     """Call `ready` repeatedly until it returns true; the TimeoutError names `what`.
 
     The interval is long because most callers run kubectl, whose start costs a tenth of a second of a core.
@@ -109,7 +112,7 @@ class Process:
                 f"{self.name} ended with code {self.popen.returncode}; its log ends:\n{self.tail()}"
             )
 
-    def wait_ready(self, ready: Callable[[], bool], timeout: float = 60.0) -> None:
+    def wait_ready(self, ready: Callable[[], bool]) -> None:
         """Wait until `ready` returns true; fail at once if the process ends first."""
 
         def alive_and_ready() -> bool:
@@ -117,7 +120,7 @@ class Process:
             return ready()
 
         try:
-            wait_until(alive_and_ready, f"{self.name} ready", timeout)
+            wait_until(alive_and_ready, f"{self.name} ready")
         except TimeoutError as error:
             raise ProcessFailedError(f"{error}; its log ends:\n{self.tail()}") from None
 

@@ -131,9 +131,9 @@ def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, 
 
     try:
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(update.documents))
-        wait_until(is_ready, "the first pods serve", 60)
+        wait_until(is_ready, "the first pods serve")
         change(BROKEN)
-        wait_until(is_broken, "Ready tells what is wrong with the new pod", 60)
+        wait_until(is_broken, "Ready tells what is wrong with the new pod")
         serving = [
             d["status"].get("availableReplicas", 0) for d in cluster.get("deployments", "-n", namespace)["items"]
         ]
@@ -141,7 +141,7 @@ def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, 
         assert not is_ready()
         assert not update.available or said(update.available)["status"] == "True"
         change(FIXED)
-        wait_until(is_ready, "the mended update is through", 60)
+        wait_until(is_ready, "the mended update is through")
     except TimeoutError:
         raise AssertionError(
             json.dumps(cluster.get(update.kind, "chat", "-n", namespace)["status"], indent=1)

@@ -19,7 +19,7 @@ from app.installation import crd_name
 from app.kube.base import Json
 from tests.e2e import binaries
 from tests.e2e.conftest import optional_components
-from tests.e2e.controlplane import ControlPlane
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.installation import COMPONENTS, QUICKSTART, ROOT, SYSTEM, Installation
 from tests.e2e.processes import wait_until
 from tests.repository.test_readme import commands
@@ -284,7 +284,7 @@ class Release(Installation):
         """Uninstall the release as documented."""
         self.helm(REMOVE)
         self.cluster.kubectl(*shlex.split(REMOVE_ROLE)[1:])
-        wait_until(lambda: ours(self.cluster) == [], "the end of what the release made", 60)
+        wait_until(lambda: ours(self.cluster) == [], "the end of what the release made")
 
     def run(self, *words: str | Path) -> str:
         environment = {
@@ -315,7 +315,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
 
 def ready(cluster: ControlPlane, namespace: str = "default") -> None:
     for kind in ("models", "inferenceservices.inference.llmkube.dev"):
-        cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", kind, "--all", "--timeout=90s")
+        cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", kind, "--all", TIMEOUT)
 
 
 def users(cluster: ControlPlane) -> set[tuple[str, str, str, int]]:
@@ -426,5 +426,5 @@ def test_what_kustomize_installed_is_taken_over(release: Release) -> None:
     assert ours(cluster)
     release.stop_service()
     release.start_service()
-    wait_until(lambda: users(cluster) == before, "the same objects", 10)
+    wait_until(lambda: users(cluster) == before, "the same objects")
     ready(cluster)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import ssl
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.controlplane import ControlPlane, KubectlError, _write_pki
+from tests.e2e.controlplane import TIMEOUT, ControlPlane, KubectlError, _write_pki
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
 from tools import embedded_types
@@ -54,7 +53,7 @@ def _deployment(name: str, pod_spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wait(cluster: ControlPlane, namespace: str, condition: str, what: str) -> None:
-    cluster.kubectl("wait", "-n", namespace, f"--for={condition}", what, "--timeout=60s")
+    cluster.kubectl("wait", "-n", namespace, f"--for={condition}", what, TIMEOUT)
 
 
 def _container_status(cluster: ControlPlane, namespace: str, pod: str, field: str = "containerStatuses") -> Any:
@@ -161,7 +160,7 @@ def test_pod_can_be_deleted(control_plane: ControlPlane, namespace: str) -> None
     """kwok also deletes pods that fail."""
     _apply(control_plane, namespace, _pod("broken", _pod_spec("registry.example/server:ImagePullBackOff")))
     _container_status(control_plane, namespace, "broken")
-    control_plane.kubectl("delete", "pod", "broken", "-n", namespace, "--timeout=30s")
+    control_plane.kubectl("delete", "pod", "broken", "-n", namespace, TIMEOUT)
 
 
 def test_optional_crds(installation: Installation) -> None:
@@ -234,6 +233,24 @@ def _refusing_server(pki: Path) -> Iterator[int]:
             thread.join()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("namespace", "default"),
+        ("ns/default",),
+        ("serviceaccounts,configmaps", "-A"),
+        ("clusterrole", "--chunk-size=10"),
+        ("clusterroles.rbac.authorization.k8s.io", "-l", "kubernetes.io/bootstrapping=rbac-defaults"),
+        ("cm", "--namespace", "kube-system", "--field-selector=metadata.name=kube-root-ca.crt"),
+    ],
+    ids=" ".join,
+)
+def test_gets_what_kubectl_gets(control_plane: ControlPlane, arguments: tuple[str, ...]) -> None:
+    printed = json.loads(control_plane.kubectl("get", *arguments, "-o", "json").stdout)
+    found = control_plane.get(*arguments)
+    assert found == printed if "items" not in printed else found["items"] == printed["items"] != []
+
+
 def test_kubectl_failure_says_why(control_plane: ControlPlane) -> None:
     """The error has the command and its output."""
     with pytest.raises(KubectlError, match=r'kubectl get pod nobody: code 1\n.*"nobody" not found'):
@@ -256,15 +273,14 @@ def test_nothing_outlives_us(tmp_path: Path) -> None:
         pid = int(starter.stdout.readline())
         assert _is_alive(pid)
         starter.kill()
-    wait_until(lambda: not _is_alive(pid), "the end of the process", 20)
+    wait_until(lambda: not _is_alive(pid), "the end of the process")
 
 
 def _is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return not Path("/proc", str(pid), "stat").read_text().split(") ")[1].startswith("Z")
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it ends while its state is read
         return False
-    return not (Path("/proc") / str(pid) / "stat").read_text().split(") ")[1].startswith("Z")
 
 
 def test_the_table_of_embedded_types_is_what_the_api_server_serves(control_plane: ControlPlane) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from tests.contract.recordings import samples
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.installation import ROOT, Installation, settle
 from tests.e2e.processes import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -82,7 +81,7 @@ def wait_ready(cluster: ControlPlane, namespace: str, name: str) -> None:
         return ready(cluster, namespace, name).get("status") == "True"
 
     try:
-        wait_until(is_ready, f"{name} is ready", 60, 0.5)
+        wait_until(is_ready, f"{name} is ready")
     except TimeoutError:
         raise AssertionError(json.dumps(cluster.get(SERVICES, name, "-n", namespace)["status"], indent=1)) from None
 
@@ -113,7 +112,7 @@ def test_every_sample_is_applied_unchanged(gateway: Installation, namespace: str
         play_controllers(cluster, namespace)
         return all(ready(cluster, namespace, name) for name in applied)
 
-    wait_until(all_judged, "a Ready condition on every service", 60, 0.5)
+    wait_until(all_judged, "a Ready condition on every service")
     invalid = {n: c for n in applied if (c := ready(cluster, namespace, n)).get("reason") == "InvalidSpec"}
     assert not invalid
     wait_ready(cluster, namespace, "facebook-opt-125m-single")
@@ -176,7 +175,7 @@ def test_devices_are_claimed(gateway: Installation, namespace: str) -> None:
         items = cluster.get("resourceclaimtemplates", "-n", namespace)["items"]
         return [i["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] for i in items] == [1]
 
-    wait_until(is_new, "a ResourceClaimTemplate for one device", 30)
+    wait_until(is_new, "a ResourceClaimTemplate for one device")
     wait_ready(cluster, namespace, "claimed-chat")
 
 
@@ -186,6 +185,7 @@ def test_a_shared_config_reaches_its_users(gateway: Installation, namespace: str
     apply(cluster, namespace, EXAMPLES / "shared-config.yaml", EXAMPLES / "quickstart.yaml")
     wait_ready(cluster, namespace, "team-chat")
     wait_ready(cluster, namespace, "tiny-chat")
+    settle(cluster, namespace, "deployments", 2)
     other = cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["resourceVersion"]
     variable = [{"name": "HF_HUB_DISABLE_TELEMETRY", "value": "true"}]
     patch = {"spec": {"template": {"containers": [{"name": "main", "env": variable}]}}}
@@ -196,9 +196,9 @@ def test_a_shared_config_reaches_its_users(gateway: Installation, namespace: str
     def rolled() -> bool:
         return _environment(cluster, namespace).get("HF_HUB_DISABLE_TELEMETRY") == "true"
 
-    wait_until(rolled, "the new variable in the pod template", 30)
+    wait_until(rolled, "the new variable in the pod template")
     wait_ready(cluster, namespace, "team-chat")
-    time.sleep(2)
+    settle(cluster, namespace, "deployments", 2)
     assert _revision(cluster, namespace) == "2"
     assert cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["resourceVersion"] == other
 
@@ -225,8 +225,8 @@ def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
     apply(cluster, namespace, EXAMPLES / "quickstart.yaml")
     wait_ready(cluster, namespace, "tiny-chat")
     cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop=true")
-    wait_until(lambda: "Deployment/tiny-chat-kserve" not in names_of(cluster, namespace, WORKLOADS), "no workload", 30)
-    wait_until(lambda: ready(cluster, namespace, "tiny-chat").get("reason") == "Stopped", "reason Stopped", 30)
+    wait_until(lambda: "Deployment/tiny-chat-kserve" not in names_of(cluster, namespace, WORKLOADS), "no workload")
+    wait_until(lambda: ready(cluster, namespace, "tiny-chat").get("reason") == "Stopped", "reason Stopped")
     cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop-")
     wait_ready(cluster, namespace, "tiny-chat")
 
@@ -248,7 +248,7 @@ def test_scaling_by_the_scale_subresource(installation: Installation, namespace:
     def scaled() -> bool:
         return bool(cluster.client.get(path).json()["status"]["replicas"] == 2)
 
-    wait_until(scaled, "two replicas in the scale subresource", 60)
+    wait_until(scaled, "two replicas in the scale subresource")
     found = cluster.client.get(path).json()["status"]["selector"]
     assert len(cluster.get("pods", "-n", namespace, "-l", found)["items"]) == 2
     cluster.kubectl("autoscale", SERVICES, "sized", "-n", namespace, "--min=1", "--max=3", "--cpu=50%")
@@ -258,7 +258,7 @@ def test_scaling_by_the_scale_subresource(installation: Installation, namespace:
         reasons = {condition["type"]: condition["reason"] for condition in conditions}
         return reasons == {"AbleToScale": "SucceededGetScale", "ScalingActive": "FailedGetResourceMetric"}
 
-    wait_until(judged, "the autoscaler misses its metric alone", 60)
+    wait_until(judged, "the autoscaler misses its metric alone")
 
 
 def test_getting_prefill(gateway: Installation, namespace: str) -> None:
@@ -274,7 +274,7 @@ def test_getting_prefill(gateway: Installation, namespace: str) -> None:
         selector = json.loads(found.stdout)["spec"]["selector"] if found.returncode == 0 else {"matchLabels": {}}
         return str(selector["matchLabels"].get("llm-d.ai/role"))
 
-    wait_until(lambda: role() == "decode", "a Deployment of decoding pods", 30)
+    wait_until(lambda: role() == "decode", "a Deployment of decoding pods")
     wait_ready(cluster, namespace, "tiny-chat")
     assert "Deployment/tiny-chat-kserve-prefill" in names_of(cluster, namespace, WORKLOADS)
 
@@ -294,7 +294,7 @@ def test_an_account_is_taken_away(gateway: Installation, namespace: str) -> None
             pod = cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["spec"]["template"]["spec"]
             return str(pod.get("serviceAccountName"))
 
-        wait_until(lambda: account_of() == name, f"pods under {name}", 30)
+        wait_until(lambda: account_of() == name, f"pods under {name}")
 
     runs_under("mine", "mine")
     runs_under(None, "default")
@@ -373,7 +373,7 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
         volumes = {volume["name"] for volume in _pod(cluster, namespace, "chat-with-adapters-kserve")["volumes"]}
         return "lora-adapters" not in volumes and "lora-pvc-support" in volumes
 
-    wait_until(is_gone, "pods without the volume of the downloaded adapter", 30)
+    wait_until(is_gone, "pods without the volume of the downloaded adapter")
     wait_ready(cluster, namespace, "chat-with-adapters")
 
 
@@ -394,7 +394,7 @@ def test_traces_are_sent(gateway: Installation, namespace: str) -> None:
         (main,) = _pod(cluster, namespace, "traced-chat-kserve")["containers"]
         return not main.get("args") and "OTEL_SERVICE_NAME" not in {v["name"] for v in main["env"]}
 
-    wait_until(silent, "a server without traces", 30)
+    wait_until(silent, "a server without traces")
 
 
 def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
@@ -412,11 +412,11 @@ def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
 
     stable, canary = "chat-stable-inference-pool", "chat-canary-inference-pool"
     wait_ready(cluster, namespace, "chat-stable")
-    wait_until(lambda: weights() == {stable: 90, canary: 10}, "both in the route", 60)
+    wait_until(lambda: weights() == {stable: 90, canary: 10}, "both in the route")
     cluster.kubectl("annotate", SERVICES, "chat-canary", "-n", namespace, "serving.kserve.io/stop=true")
-    wait_until(lambda: weights() == {stable: 90, canary: 0}, "a canary without requests", 30)
+    wait_until(lambda: weights() == {stable: 90, canary: 0}, "a canary without requests")
     cluster.kubectl("delete", SERVICES, "chat-canary", "-n", namespace)
-    wait_until(lambda: weights() == {stable: 90}, "a route without the canary", 30)
+    wait_until(lambda: weights() == {stable: 90}, "a route without the canary")
 
 
 def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -> None:
@@ -460,9 +460,7 @@ def test_a_settled_service_is_not_written(gateway: Installation, namespace: str)
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "routed.yaml")
     wait_ready(cluster, namespace, "routed-chat")
-    time.sleep(3)
-    before, after = quiet(cluster, namespace, f"{SERVICES},{WORKLOADS},{OPTIONAL}", 15)
-    assert before == after
+    settle(cluster, namespace, f"{SERVICES},{WORKLOADS},{OPTIONAL}", 15)
 
 
 def test_parallelism_in_one_pod(gateway: Installation, namespace: str) -> None:
@@ -474,8 +472,7 @@ def test_parallelism_in_one_pod(gateway: Installation, namespace: str) -> None:
     server = deployment["spec"]["template"]["spec"]["containers"][0]
     assert server["args"] == ["--tensor-parallel-size", "8", "--max-model-len", "32768"]
     assert {part["nvidia.com/gpu"] for part in server["resources"].values()} == {"8"}
-    before, after = quiet(cluster, namespace, f"{SERVICES},{WORKLOADS}", 5)
-    assert before == after
+    settle(cluster, namespace, f"{SERVICES},{WORKLOADS}", 5)
 
 
 def test_reports_a_conflict_at_apply_and_in_ready(gateway: Installation, namespace: str) -> None:
@@ -496,7 +493,7 @@ def test_reports_a_conflict_at_apply_and_in_ready(gateway: Installation, namespa
     said = "spec.parallelism.tensor: is 8, and container main passes --tensor-parallel-size 4"
     applied = cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
     assert said in applied.stderr
-    wait_until(lambda: said in ready(cluster, namespace, "torn").get("message", ""), "the cause in Ready", 30, 0.5)
+    wait_until(lambda: said in ready(cluster, namespace, "torn").get("message", ""), "the cause in Ready")
 
 
 def test_a_pipeline(gateway: Installation, namespace: str) -> None:
@@ -528,4 +525,4 @@ def test_who_contradict_each_other_together_are_named_together(gateway: Installa
     ):
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
     said = f"(set by LLMInferenceServiceConfig {namespace}/four and the service)"
-    wait_until(lambda: said in ready(cluster, namespace, "eight").get("message", ""), "both names in Ready", 30, 0.5)
+    wait_until(lambda: said in ready(cluster, namespace, "eight").get("message", ""), "both names in Ready")

@@ -54,8 +54,12 @@ def test_deletion_of_a_config_waits_for_its_services(installation: Installation,
     cluster.kubectl("delete", CONFIG, "-n", namespace, "--wait=false")
     wait_until(reaches(cluster, namespace, "DeletionBlocked"), "the condition says why the deletion waits")
     assert f"deletion waits for {namespace}/demo" in in_use(cluster, namespace)["message"]
-    conditions = cluster.get(SERVICE, "-n", namespace)["status"]["conditions"]
-    assert [c["status"] for c in conditions if c["type"] == "PresetsCombined"] == ["True"]
+
+    def combined() -> bool:
+        conditions = cluster.get(SERVICE, "-n", namespace).get("status", {}).get("conditions", [])
+        return [c["status"] for c in conditions if c["type"] == "PresetsCombined"] == ["True"]
+
+    wait_until(combined, "the service has the config")
     without = json.dumps([{"op": "remove", "path": "/spec/baseRefs"}])
     cluster.kubectl("patch", SERVICE, "-n", namespace, "--type=json", "-p", without)
     wait_until(lambda: not exists(cluster, namespace), "the config is gone")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation, quiet
+from tests.e2e.installation import Installation, settle
 from tests.e2e.processes import wait_until
 from tests.e2e.test_kserve import EXAMPLES, NOW, SERVICES, apply, names_of, play_controllers, ready, wait_ready
 
@@ -51,13 +52,16 @@ def replicas(cluster: ControlPlane, namespace: str, name: str) -> int:
 def test_horizontal_pod_autoscalers(cluster: ControlPlane, namespace: str) -> None:
     """Kubernetes' controller lacks the metric and Ready reports it; replicas set by other clients are kept."""
     apply(cluster, namespace, EXAMPLES / "scaled.yaml")
-    wait_until(lambda: len(names_of(cluster, namespace, SCALERS)) == 4, "two autoscalers and two variants", 30)
-    assert names_of(cluster, namespace, SCALERS) == {
+    expected = {
+        "Deployment/scaled-chat-kserve",
+        "Deployment/scaled-chat-kserve-prefill",
         "HorizontalPodAutoscaler/scaled-chat-kserve-hpa",
         "HorizontalPodAutoscaler/scaled-chat-kserve-prefill-hpa",
         "VariantAutoscaling/scaled-chat-kserve-va",
         "VariantAutoscaling/scaled-chat-kserve-prefill-va",
     }
+    wait_until(lambda: expected <= names_of(cluster, namespace, f"{SCALERS},deployments"), "children of both sides")
+    assert len(names_of(cluster, namespace, SCALERS)) == 4
     hpa = cluster.get("hpa", "scaled-chat-kserve-hpa", "-n", namespace)
     assert hpa["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 600
     assert (hpa["spec"]["minReplicas"], replicas(cluster, namespace, "scaled-chat-kserve")) == (2, 2)
@@ -67,7 +71,7 @@ def test_horizontal_pod_autoscalers(cluster: ControlPlane, namespace: str) -> No
         said = condition(cluster, namespace, "scaled-chat", "ScalingReady")
         return said.get("reason") == "FailedGetExternalMetric"
 
-    wait_until(lacks_the_metric, "the autoscaler's own words in ScalingReady", 60, 0.5)
+    wait_until(lacks_the_metric, "the autoscaler's own words in ScalingReady")
     assert condition(cluster, namespace, "scaled-chat", "WorkloadsReady")["reason"] == "FailedGetExternalMetric"
     cluster.kubectl("scale", "deployment", "scaled-chat-kserve", "-n", namespace, "--replicas=4")
     cluster.kubectl("annotate", SERVICES, "scaled-chat", "-n", namespace, "example.dev/touched=yes")
@@ -79,10 +83,10 @@ def test_horizontal_pod_autoscalers(cluster: ControlPlane, namespace: str) -> No
         play_controllers(cluster, namespace)
         return ready(cluster, namespace, "scaled-chat").get("status") == "True"
 
-    wait_until(all_ready, "scaled-chat is ready", 90, 0.5)
+    wait_until(all_ready, "scaled-chat is ready")
     assert replicas(cluster, namespace, "scaled-chat-kserve") == 4
     specs = _generations(cluster, namespace, workloads)
-    quiet(cluster, namespace, workloads, 10)
+    time.sleep(10)
     assert _generations(cluster, namespace, workloads) == specs
 
 
@@ -94,7 +98,7 @@ def _generations(cluster: ControlPlane, namespace: str, kinds: str) -> dict[str,
 def test_a_scaled_object(cluster: ControlPlane, namespace: str) -> None:
     """KEDA's CRD accepts it; switching between fixed replicas and KEDA stops no pods."""
     apply(cluster, namespace, EXAMPLES / "scaled-keda.yaml")
-    wait_until(lambda: "ScaledObject/keda-chat-kserve-keda" in names_of(cluster, namespace, SCALERS), "it", 30)
+    wait_until(lambda: "ScaledObject/keda-chat-kserve-keda" in names_of(cluster, namespace, SCALERS), "it")
     report(cluster, namespace, "scaledobject", "keda-chat-kserve-keda", "Ready")
     wait_ready(cluster, namespace, "keda-chat")
     spec = cluster.get("scaledobject", "keda-chat-kserve-keda", "-n", namespace)["spec"]
@@ -102,15 +106,14 @@ def test_a_scaled_object(cluster: ControlPlane, namespace: str) -> None:
     assert trigger["metadata"]["serverAddress"] == "https://prometheus.monitoring:9090"
     assert f'exported_namespace="{namespace}"' in trigger["metadata"]["query"]
     assert spec["fallback"] == {"failureThreshold": 3, "replicas": 2, "behavior": "static"}
-    before, after = quiet(cluster, namespace, f"{SERVICES},deployments,scaledobjects,variantautoscalings", 10)
-    assert before == after
+    settle(cluster, namespace, f"{SERVICES},deployments,scaledobjects,variantautoscalings", 10)
     patch = json.dumps({"spec": {"scaling": None, "replicas": 3}})
     cluster.kubectl("patch", SERVICES, "keda-chat", "-n", namespace, "--type=merge", "-p", patch)
-    wait_until(lambda: names_of(cluster, namespace, SCALERS) == set(), "no autoscaler", 30)
-    wait_until(lambda: replicas(cluster, namespace, "keda-chat-kserve") == 3, "three replicas", 30)
+    wait_until(lambda: names_of(cluster, namespace, SCALERS) == set(), "no autoscaler")
+    wait_until(lambda: replicas(cluster, namespace, "keda-chat-kserve") == 3, "three replicas")
     back = json.dumps({"spec": {"scaling": {"maxReplicas": 4, "wva": {"hpa": {}}}, "replicas": None}})
     cluster.kubectl("patch", SERVICES, "keda-chat", "-n", namespace, "--type=merge", "-p", back)
-    wait_until(lambda: len(names_of(cluster, namespace, SCALERS)) == 2, "an autoscaler and its variant", 30)
+    wait_until(lambda: len(names_of(cluster, namespace, SCALERS)) == 2, "an autoscaler and its variant")
     assert replicas(cluster, namespace, "keda-chat-kserve") == 3
 
 
@@ -141,7 +144,7 @@ def test_every_setting_reaches_keda(cluster: ControlPlane, namespace: str) -> No
         return {item["metadata"]["name"]: {key: item["spec"].get(key) for key in keda} for item in items}
 
     expected = {"keda-chat-kserve-keda": keda, "keda-chat-kserve-prefill-keda": keda}
-    wait_until(lambda: stored() == expected, "both ScaledObjects with every setting", 60)
+    wait_until(lambda: stored() == expected, "both ScaledObjects with every setting")
 
 
 def test_priorities(cluster: ControlPlane, namespace: str) -> None:
@@ -160,11 +163,10 @@ def test_priorities(cluster: ControlPlane, namespace: str) -> None:
         for rule in rules
     ]
     assert named == [[name]] * 9 + [[]] * 3
-    before, after = quiet(cluster, namespace, "httproutes,inferenceobjectives", 10)
-    assert before == after
+    settle(cluster, namespace, "httproutes,inferenceobjectives", 10)
     patch = json.dumps([{"op": "remove", "path": "/metadata/annotations"}])
     cluster.kubectl("patch", SERVICES, "critical-chat", "-n", namespace, "--type=json", "-p", patch)
-    wait_until(lambda: cluster.get("inferenceobjectives", "-n", namespace)["items"] == [], "no objective", 30)
+    wait_until(lambda: cluster.get("inferenceobjectives", "-n", namespace)["items"] == [], "no objective")
 
 
 def test_the_first_column_of_a_ready_service(cluster: ControlPlane, namespace: str) -> None:

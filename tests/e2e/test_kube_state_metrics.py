@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from tests.e2e import binaries
-from tests.e2e.controlplane import ControlPlane
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.installation import ROOT, Installation, clear
 from tests.e2e.processes import Process, free_ports, wait_until
 from tests.e2e.test_model_monitoring import COMPONENT, RULES, STATE, document
@@ -124,8 +124,8 @@ def metrics(installation: Installation, address: str) -> Iterator[tuple[str, str
         cluster.kubectl("apply", "-n", namespace, "-f", ROOT / "examples" / path)
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump(LONELY))
     ready = ("inferenceservice.inference.llmkube.dev/smollm-chat", "model.inference.llmkube.dev/smollm")
-    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *ready, "--timeout=120s")
-    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", "playgrounds", "--all", "--timeout=120s")
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *ready, TIMEOUT)
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", "playgrounds", "--all", TIMEOUT)
     cluster.kubectl("annotate", "deployment", "smollm-chat", "-n", namespace, "modelhooks.dev/kept-template=0123")
 
     def complete() -> bool:
@@ -137,7 +137,7 @@ def metrics(installation: Installation, address: str) -> Iterator[tuple[str, str
         wanted = {one["groupVersionKind"]["kind"] for one in STATE} - {"LeaderWorkerSet"}  # none exists here
         return expected.items() <= values.items() and wanted <= kinds and kept(text, namespace) != []
 
-    wait_until(complete, "the metrics of every kind", 60, 1)
+    wait_until(complete, "the metrics of every kind")
     yield read(address), namespace
     clear(cluster, namespace)
 

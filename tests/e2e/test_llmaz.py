@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tests.contract.recordings import cases, samples
-from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
+from tests.e2e.installation import ROOT, Installation, settle
 from tests.e2e.processes import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -39,7 +39,7 @@ def runtimes(installation: Installation) -> Iterator[Installation]:
     """The six shipped engines, without models of other tests."""
     cluster = installation.cluster
     cluster.kubectl("apply", "-k", str(RUNTIMES))
-    cluster.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", TIMEOUT)
     yield installation
     cluster.kubectl("delete", "-k", str(RUNTIMES))
 
@@ -82,7 +82,7 @@ def playground(name: str, claimed: str, **spec: Any) -> dict[str, Any]:
 
 def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
     """Wait until objects are ready; on failure show their conditions and the events."""
-    waited = ("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
+    waited = ("wait", "-n", namespace, "--for=condition=Ready", *names, TIMEOUT)
     if cluster.kubectl(*waited, check=False).returncode != 0:
         items = cluster.get(f"{PLAYGROUNDS},{SERVICES}", "-n", namespace)["items"]
         told = json.dumps([{i["kind"]: i.get("status", {}).get("conditions")} for i in items], indent=1)
@@ -111,7 +111,7 @@ def test_upstream_samples_become_ready(cluster: ControlPlane, namespace: str, sa
             assert cluster.get("deployment", name, "-n", namespace)["status"]["readyReplicas"] >= 1
             assert cluster.get("services", f"{name}-lb", "-n", namespace)["spec"]["ports"][0]["port"] == 8080
         if document["kind"] == "Service":
-            wait_until(lambda: exists(cluster, namespace, SETS, name), "the LeaderWorkerSet", 30)  # noqa: B023
+            wait_until(lambda: exists(cluster, namespace, SETS, name), "the LeaderWorkerSet")  # noqa: B023
             assert cluster.get(SETS, name, "-n", namespace)["spec"]["leaderWorkerTemplate"]["size"] == 2
 
 
@@ -136,8 +136,7 @@ def test_every_example_is_applied(cluster: ControlPlane, namespace: str) -> None
     assert (group["startupPolicy"], group["leaderWorkerTemplate"]["size"]) == ("LeaderCreated", 2)
     told = ready(cluster, namespace, SERVICES, "llama-large")
     assert (told["status"], told["reason"]) == ("False", "RollingOut")
-    before, after = quiet(cluster, namespace, WRITTEN, 5)
-    assert before == after
+    settle(cluster, namespace, WRITTEN, 5)
 
 
 @pytest.mark.parametrize("name", ["openmodel", "playground", "service"])
@@ -181,7 +180,7 @@ def test_any_order_converges(cluster: ControlPlane, namespace: str) -> None:
 
 
 def expect_reason(cluster: ControlPlane, namespace: str, name: str, reason: str) -> None:
-    wait_until(lambda: ready(cluster, namespace, PLAYGROUNDS, name).get("reason") == reason, reason, 30)
+    wait_until(lambda: ready(cluster, namespace, PLAYGROUNDS, name).get("reason") == reason, reason)
 
 
 def test_switching_the_engine_rolls_the_pods_once(cluster: ControlPlane, namespace: str) -> None:
@@ -190,9 +189,9 @@ def test_switching_the_engine_rolls_the_pods_once(cluster: ControlPlane, namespa
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/switched")
     patch = {"spec": {"backendRuntimeConfig": {"backendName": "sglang"}}}
     cluster.kubectl("patch", PLAYGROUNDS, "switched", "-n", namespace, "--type=merge", "-p", json.dumps(patch))
-    wait_until(lambda: image(cluster, namespace, "switched").startswith("lmsysorg/sglang"), "the other engine", 30)
+    wait_until(lambda: image(cluster, namespace, "switched").startswith("lmsysorg/sglang"), "the other engine")
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/switched")
-    time.sleep(3)
+    settle(cluster, namespace, "deployments", 3)
     assert revision(cluster, namespace, "switched") == "2"
 
 
@@ -210,7 +209,7 @@ def test_a_changed_flavor_reaches_every_user(cluster: ControlPlane, namespace: s
     flavors["flavors"][0]["limits"] = {"nvidia.com/gpu": 2}
     apply(cluster, namespace, model("shared", inferenceConfig=flavors))
     for name in ("one", "two"):
-        wait_until(lambda: gpus(cluster, namespace, name) == "2", f"two GPUs of {name}", 30)  # noqa: B023
+        wait_until(lambda: gpus(cluster, namespace, name) == "2", f"two GPUs of {name}")  # noqa: B023
     assert gpus(cluster, namespace, "three") == ""
     assert revision(cluster, namespace, "three") == "1"
 
@@ -232,7 +231,7 @@ def nodes(control_plane: ControlPlane) -> Iterator[None]:
         control_plane.kubectl(
             "create", "-f", "-", input=json.dumps({**node, "metadata": {"name": name, "labels": labels}})
         )
-    control_plane.kubectl("wait", "--for=condition=Ready", "nodes", *names, "--timeout=60s")
+    control_plane.kubectl("wait", "--for=condition=Ready", "nodes", *names, TIMEOUT)
     yield
     control_plane.kubectl("delete", "nodes", *names)
 
@@ -351,8 +350,7 @@ def test_image_volumes(
         mount = next(mount for mount in mounts if mount["name"] == "model-volume")
         place = {"mountPath": "/workspace/models/models--qwen2", "subPath": "w", "readOnly": True}
         assert {key: mount[key] for key in place} == place
-        before, after = quiet(cluster, namespace, WRITTEN, 5)
-        assert before == after
+        settle(cluster, namespace, WRITTEN, 5)
     finally:
         monkeypatch.undo()
         runtimes.stop_service()
@@ -366,9 +364,8 @@ def test_a_model_deleted_while_in_use(cluster: ControlPlane, namespace: str) -> 
     before = children(cluster, namespace)
     cluster.kubectl("delete", "openmodel", "precious")
     expect_reason(cluster, namespace, "kept", "ModelNotFound")
-    wait_until(
-        lambda: ready(cluster, namespace, SERVICES, "kept").get("reason") == "ModelNotFound", "the Service says so", 30
-    )
+    reason = "ModelNotFound"
+    wait_until(lambda: ready(cluster, namespace, SERVICES, "kept").get("reason") == reason, reason)
     assert children(cluster, namespace) == before
     apply(cluster, namespace, model("precious"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/kept")
@@ -385,7 +382,7 @@ def test_scaling_by_the_scale_subresource(cluster: ControlPlane, namespace: str)
     apply(cluster, namespace, model("scaled"), playground("scaled", "scaled"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/scaled")
     cluster.kubectl("scale", f"{PLAYGROUNDS}/scaled", "--replicas=3", "-n", namespace)
-    wait_until(lambda: replicas(cluster, namespace, "scaled") == 3, "three replicas", 60)
+    wait_until(lambda: replicas(cluster, namespace, "scaled") == 3, "three replicas")
     selector = cluster.get(PLAYGROUNDS, "scaled", "-n", namespace)["status"]["selector"]
     assert len(cluster.get("pods", "-n", namespace, "-l", selector)["items"]) == 3
 
@@ -426,7 +423,7 @@ def test_taking_over_restarts_nothing(cluster: ControlPlane, namespace: str) -> 
     cluster.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(created))
     with global_config(cluster, objects["ConfigMap"]):
         apply(cluster, namespace, {**objects["OpenModel"], "metadata": {"name": "opt-125m"}})
-        wait_until(lambda: exists(cluster, namespace, "services", "demo-lb"), "the Service before the pods", 30)
+        wait_until(lambda: exists(cluster, namespace, "services", "demo-lb"), "the Service before the pods")
         time.sleep(2)
         taken = cluster.get(SETS, "demo", "-n", namespace)
         assert taken["metadata"]["generation"] == 1

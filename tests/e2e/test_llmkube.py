@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ import pytest
 import yaml
 
 from tests.contract.recordings import samples
-from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT, Installation, clear, quiet
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
+from tests.e2e.installation import ROOT, Installation, clear, settle
 from tests.e2e.processes import wait_until
 from tests.llmkube.gguf import gguf, llama
 
@@ -37,7 +36,7 @@ def apply(cluster: ControlPlane, namespace: str, *files: Path) -> str:
 
 
 def wait_ready(cluster: ControlPlane, namespace: str, *names: str) -> None:
-    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *names, "--timeout=60s")
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", *names, TIMEOUT)
 
 
 @pytest.fixture(scope="module")
@@ -246,15 +245,18 @@ def test_a_model_deleted_while_in_use(installation: Installation, namespace: str
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
     before = cluster.get("deployment", "smollm-chat", "-n", namespace)["metadata"]["uid"]
     cluster.kubectl("delete", "model", "smollm", "-n", namespace, "--cascade=foreground", "--wait=false")
-    wait_until(lambda: _says(cluster, namespace, "smollm"), "the service names its Model", 30)
+    wait_until(lambda: _says(cluster, namespace, "smollm"), "the service names its Model")
     deployment = cluster.get("deployment", "smollm-chat", "-n", namespace)
     assert deployment["metadata"]["uid"] == before
     assert "deletionTimestamp" not in deployment["metadata"]
     assert cluster.get("service", "smollm-chat", "-n", namespace)
     # The pod that uses the claim protects it, so the Model that owns it still exists and says why.
-    model = cluster.kubectl("get", "model", "smollm", "-n", namespace, "-o", "json", check=False)
-    if model.returncode == 0:
-        assert condition(json.loads(model.stdout), "Ready")["reason"] == "Terminating"
+
+    def gone_or_terminating() -> bool:
+        models = cluster.get("models", "-n", namespace)["items"]
+        return all(condition(model, "Ready").get("reason") == "Terminating" for model in models)
+
+    wait_until(gone_or_terminating, "the Model says why it still exists")
 
 
 def _says(cluster: ControlPlane, namespace: str, model: str) -> bool:
@@ -269,7 +271,7 @@ def test_scaling_by_the_scale_subresource(installation: Installation, namespace:
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
     for count, phase in ((2, "Ready"), (0, "Stopped")):
         cluster.kubectl("scale", "-n", namespace, "inferenceservice/smollm-chat", f"--replicas={count}")
-        wait_until(lambda: _phase(cluster, namespace) == phase, f"phase {phase}", 60)  # noqa: B023
+        wait_until(lambda: _phase(cluster, namespace) == phase, f"phase {phase}")  # noqa: B023
         assert cluster.get("deployment", "smollm-chat", "-n", namespace)["spec"]["replicas"] == count
 
 
@@ -286,10 +288,10 @@ def test_an_image_change_rolls_the_deployment_once(installation: Installation, n
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
     patch = {"spec": {"image": "ghcr.io/ggml-org/llama.cpp:server-b1"}}
     cluster.kubectl("patch", SERVICE, "-n", namespace, "--type=merge", "-p", json.dumps(patch))
-    wait_until(lambda: _revision(cluster, namespace) == "2", "a second revision", 30)
-    cluster.kubectl("rollout", "status", "deployment/smollm-chat", "-n", namespace, "--timeout=60s")
+    wait_until(lambda: _revision(cluster, namespace) == "2", "a second revision")
+    cluster.kubectl("rollout", "status", "deployment/smollm-chat", "-n", namespace, TIMEOUT)
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
-    time.sleep(2)
+    settle(cluster, namespace, "deployments", 2)
     assert _revision(cluster, namespace) == "2"
 
 
@@ -315,7 +317,7 @@ def test_an_autoscalers_number_is_never_overwritten(installation: Installation, 
         template = cluster.get("deployment", "assistant", "-n", namespace)["spec"]["template"]
         return bool(template["metadata"].get("annotations", {}).get("touched") == "yes")
 
-    wait_until(rolled, "the new template", 30)
+    wait_until(rolled, "the new template")
     assert cluster.get("deployment", "assistant", "-n", namespace)["spec"]["replicas"] == 3
 
 
@@ -324,13 +326,13 @@ def test_a_restart_of_the_service_changes_nothing(installation: Installation, na
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "inferenceservice/smollm-chat")
-    before, _ = quiet(cluster, namespace, EVERYTHING, 2)
+    before = settle(cluster, namespace, EVERYTHING, 2)
     installation.service.kill()
     installation.start_service()
     cluster.kubectl("label", SERVICE, "-n", namespace, "touched=yes")
-    time.sleep(3)
-    _, after = quiet(cluster, namespace, EVERYTHING, 0)
-    changed = {entry.split("@")[0] for entry in set(before) ^ set(after)}
+    wait_until(lambda: installation.syncs()["/llmkube/inferenceservices/sync"] > 0, "a sync after the restart")
+    after = settle(cluster, namespace, EVERYTHING, 3)
+    changed = {entry.split("@")[0] for entry in before ^ after}
     assert changed == {"InferenceService/smollm-chat"}
 
 
@@ -346,7 +348,7 @@ def test_why_a_service_is_not_ready(installation: Installation, namespace: str) 
         ready = condition(item, "Ready")
         return ready.get("status") == "False" and "ImagePullBackOff" in ready.get("message", "")
 
-    wait_until(explained, "the failed image pull in Ready", 30)
+    wait_until(explained, "the failed image pull in Ready")
 
 
 def test_a_model_with_more_gpus_than_any_node(installation: Installation, namespace: str) -> None:
@@ -372,7 +374,7 @@ def test_a_model_with_more_gpus_than_any_node(installation: Installation, namesp
         item = cluster.get("inferenceservice", "huge", "-n", namespace)
         return "Insufficient nvidia.com/gpu" in condition(item, "Ready").get("message", "")
 
-    wait_until(explained, "the scheduler's words in Ready", 30)
+    wait_until(explained, "the scheduler's words in Ready")
 
 
 def test_an_autoscaler_without_an_adapter(installation: Installation, autoscaled: str) -> None:
@@ -384,5 +386,5 @@ def test_an_autoscaler_without_an_adapter(installation: Installation, autoscaled
         ready = condition(cluster.get(*where), "Ready")
         return ready["reason"] == "FailedGetPodsMetric" and "component prometheus-adapter" in ready["message"]
 
-    wait_until(told, "what to install for the autoscaler", 150, 1)
+    wait_until(told, "what to install for the autoscaler")
     assert cluster.get(*where)["status"]["phase"] == "Ready"

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from app.kube.base import Json
-from tests.e2e.controlplane import ControlPlane
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.installation import Installation, clear
 from tests.e2e.processes import wait_until
 from tests.e2e.test_llmkube import EXAMPLES, QUICKSTART, apply, condition, wait_ready
@@ -63,7 +63,7 @@ def test_service_on_metal_waits_for_its_agent(installation: Installation, namesp
         item = cluster.get(f"inferenceservice.{GROUP}", "mac", "-n", namespace)
         return bool(item.get("status", {}).get("schedulingStatus") == "WaitingForMetalAgent")
 
-    wait_until(judged, "the service waits for the agent", 30)
+    wait_until(judged, "the service waits for the agent")
     assert names(cluster, namespace, CHILDREN) == set()
     agent = {
         "apiVersion": "discovery.k8s.io/v1",
@@ -87,7 +87,7 @@ def test_moving_to_metal_takes_the_children_away(installation: Installation, nam
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=remote_model())
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
     patch(cluster, namespace, "model", "small", {"hardware": {"accelerator": "metal"}})
-    wait_until(lambda: names(cluster, namespace, CHILDREN) == set(), "no children on metal", 30)
+    wait_until(lambda: names(cluster, namespace, CHILDREN) == set(), "no children on metal")
     patch(cluster, namespace, "model", "small", {"hardware": {"accelerator": "cpu"}})
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
     assert names(cluster, namespace, CHILDREN) == {"Deployment/chat", "Service/chat"}
@@ -112,8 +112,8 @@ def test_getting_a_gpu_and_giving_it_back(installation: Installation, namespace:
             found = container["resources"].get("limits", {}).get("nvidia.com/gpu")
             return bool(spec["strategy"] == wanted and found == limit)
 
-        wait_until(switched, f"strategy {strategy['type']} with {limit} GPUs", 30)
-        cluster.kubectl("rollout", "status", "deployment/chat", "-n", namespace, "--timeout=60s")
+        wait_until(switched, f"strategy {strategy['type']} with {limit} GPUs")
+        cluster.kubectl("rollout", "status", "deployment/chat", "-n", namespace, TIMEOUT)
         wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
     after = deployment(cluster, namespace, "chat")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
@@ -127,8 +127,8 @@ def test_another_runtime_rolls_the_pods_once(installation: Installation, namespa
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
     before = deployment(cluster, namespace, "chat")
     patch(cluster, namespace, "inferenceservice", "chat", {"runtime": "tgi", "skipModelInit": None})
-    wait_until(lambda: revision(cluster, namespace, "chat") == "2", "a second revision", 30)
-    cluster.kubectl("rollout", "status", "deployment/chat", "-n", namespace, "--timeout=60s")
+    wait_until(lambda: revision(cluster, namespace, "chat") == "2", "a second revision")
+    cluster.kubectl("rollout", "status", "deployment/chat", "-n", namespace, TIMEOUT)
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
     after = deployment(cluster, namespace, "chat")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
@@ -150,7 +150,7 @@ def test_another_source_is_another_job(installation: Installation, namespace: st
         found = names(cluster, namespace, "jobs")
         return len(found) == 1 and found != {old}
 
-    wait_until(replaced, "the new Job in place of the old", 30)
+    wait_until(replaced, "the new Job in place of the old")
     wait_ready(cluster, namespace, f"model.{GROUP}/smollm", f"inferenceservice.{GROUP}/smollm-chat")
     assert cluster.get("persistentvolumeclaim", "smollm-cache", "-n", namespace)["metadata"]["uid"] == claim
 
@@ -179,7 +179,7 @@ def test_a_child_that_the_api_server_refuses_holds_up_no_other(installation: Ins
             event["involvedObject"]["name"] == "forbidden" and "privileged" in event["message"] for event in events
         )
 
-    wait_until(told, "the Deployment in Ready, the refusal in an event", 30)
+    wait_until(told, "the Deployment in Ready, the refusal in an event")
     assert names(cluster, namespace, "deployments,services") == {"Deployment/chat", "Service/chat", "Service/forbidden"}
     patch(cluster, namespace, "inferenceservice", "forbidden", {"securityContext": None})
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/forbidden")
@@ -194,7 +194,7 @@ def test_what_the_go_operator_made_goes_on_running(installation: Installation, n
     for kind in ("deployment", "service"):
         left = bare(cluster.get(kind, "chat", "-n", elsewhere))
         cluster.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(left))
-    cluster.kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/chat", "--timeout=60s")
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Available", "deployment/chat", TIMEOUT)
     pods = {p["metadata"]["uid"] for p in cluster.get("pods", "-n", namespace)["items"]}
     assert pods
 
@@ -207,7 +207,7 @@ def test_what_the_go_operator_made_goes_on_running(installation: Installation, n
         found = [cluster.get(kind, "chat", "-n", namespace)["metadata"] for kind in ("deployment", "service")]
         return all(m.get("ownerReferences") and LAST_APPLIED in m.get("annotations", {}) for m in found)
 
-    wait_until(taken_over, "an owner and a record on both", 90)
+    wait_until(taken_over, "an owner and a record on both")
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
     assert {p["metadata"]["uid"] for p in cluster.get("pods", "-n", namespace)["items"]} == pods
     assert len(cluster.get("replicasets", "-n", namespace)["items"]) == 1
@@ -231,7 +231,7 @@ def test_the_fields_of_newer_versions(installation: Installation, namespace: str
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "sglang.yaml")
     apply(cluster, namespace, EXAMPLES / "router.yaml")
-    wait_until(lambda: "Deployment/big-coder" in names(cluster, namespace, "deployments"), "the Deployment", 30)
+    wait_until(lambda: "Deployment/big-coder" in names(cluster, namespace, "deployments"), "the Deployment")
     spec = deployment(cluster, namespace, "big-coder")["spec"]
     pod = spec["template"]["spec"]
     (server,) = pod["containers"]
@@ -249,18 +249,17 @@ def test_suspended_and_back(installation: Installation, namespace: str) -> None:
     """A suspended service has no pods and no autoscaler; afterwards it has the spec's replicas again."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "suspended.yaml")
-    wait_until(lambda: "Deployment/sleeper" in names(cluster, namespace, "deployments"), "the Deployment", 60)
+    service = (f"inferenceservice.{GROUP}/sleeper", "-n", namespace)
+    wait_until(lambda: cluster.get(*service).get("status", {}).get("phase") == "Suspended", "the phase Suspended")
     spec = deployment(cluster, namespace, "sleeper")["spec"]
     assert spec["replicas"] == 0
     assert spec["template"]["spec"]["volumes"] == [{"name": "model-storage", "emptyDir": {"sizeLimit": "2Gi"}}]
     assert cluster.get("service", "sleeper", "-n", namespace)["spec"]["ports"][0]["nodePort"] == 30080
-    shown = cluster.get(f"inferenceservice.{GROUP}/sleeper", "-n", namespace)["status"]
-    assert shown["phase"] == "Suspended"
     patch(cluster, namespace, "inferenceservice", "sleeper", {"suspend": False, "autoscaling": {"maxReplicas": 3}})
     scaler = "HorizontalPodAutoscaler/sleeper"
-    wait_until(lambda: scaler in names(cluster, namespace, CHILDREN), "the autoscaler", 30)
-    wait_until(lambda: deployment(cluster, namespace, "sleeper")["spec"]["replicas"] == 2, "the pods", 30)
+    wait_until(lambda: scaler in names(cluster, namespace, CHILDREN), "the autoscaler")
+    wait_until(lambda: deployment(cluster, namespace, "sleeper")["spec"]["replicas"] == 2, "the pods")
     patch(cluster, namespace, "inferenceservice", "sleeper", {"suspend": True})
-    wait_until(lambda: deployment(cluster, namespace, "sleeper")["spec"]["replicas"] == 0, "no pods", 30)
-    wait_until(lambda: scaler not in names(cluster, namespace, CHILDREN), "no autoscaler", 30)
-    assert cluster.get(f"inferenceservice.{GROUP}/sleeper", "-n", namespace)["spec"]["replicas"] == 2
+    wait_until(lambda: deployment(cluster, namespace, "sleeper")["spec"]["replicas"] == 0, "no pods")
+    wait_until(lambda: scaler not in names(cluster, namespace, CHILDREN), "no autoscaler")
+    assert cluster.get(*service)["spec"]["replicas"] == 2

@@ -78,7 +78,7 @@ def test_metacontroller_calls_the_service_on_this_machine(tmp_path: Path, cluste
     assert status == 1
     assert "discovery-interval" in out
     with Metacontroller(cluster, tmp_path / "metacontroller"):
-        wait_until(lambda: _has_condition(cluster), "a condition of the Model", 60)
+        wait_until(lambda: _has_condition(cluster), "a condition of the Model")
     (deployment,) = cluster.get("deployments", "-n", SYSTEM)["items"]
     assert deployment["spec"]["replicas"] == 0
 

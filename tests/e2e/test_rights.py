@@ -23,7 +23,7 @@ CHILDREN = sorted({(child.plural, child.api_version) for resource in RESOURCES f
 @pytest.fixture(scope="module")
 def cluster(installation: Installation) -> ControlPlane:
     """The control plane with every component, once it has aggregated the roles."""
-    wait_until(lambda: _may(installation.cluster, "create", "roles", RBAC), "the collected role", 30)
+    wait_until(lambda: _may(installation.cluster, "create", "roles", RBAC), "the collected role")
     return installation.cluster
 
 

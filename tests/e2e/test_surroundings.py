@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
+from tests.e2e.installation import ROOT, Installation, settle
 from tests.e2e.processes import wait_until
 from tests.e2e.test_llmaz import (
     EXAMPLES,
@@ -45,7 +45,7 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
     """The control plane with the engines and without models of other tests."""
     found = installation.cluster
     found.kubectl("apply", "-k", str(RUNTIMES))
-    found.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", "--timeout=60s")
+    found.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", TIMEOUT)
     yield found
     found.kubectl("delete", "-k", str(RUNTIMES))
     found.kubectl("delete", "openmodels", "--all")
@@ -70,17 +70,16 @@ def test_a_model_is_behind_the_gateway(cluster: ControlPlane, namespace: str) ->
     assert (backend["schema"]["name"], backend["backendRef"]["name"]) == ("OpenAI", "opt-public-llmaz")
     (endpoint,) = cluster.get(BACKENDS, "opt-public-llmaz", "-n", namespace)["spec"]["endpoints"]
     assert endpoint["fqdn"] == {"hostname": f"opt-public-lb.{namespace}.svc.cluster.local", "port": 8080}
-    before, after = quiet(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},{OBJECTS}", 3)
-    assert before == after
+    settle(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},{OBJECTS}", 3)
     cluster.kubectl("delete", PLAYGROUNDS, "opt-public", "-n", namespace)
-    wait_until(lambda: len(cluster.get(OBJECTS, "-n", namespace)["items"]) == 3, "those of the Service are left", 30)
+    wait_until(lambda: len(cluster.get(OBJECTS, "-n", namespace)["items"]) == 3, "those of the Service are left")
 
 
 def test_reports_the_gateways_message(cluster: ControlPlane, namespace: str) -> None:
     """A refused route, or a model that an older route already has, is reported up to the Playground."""
     apply(cluster, namespace, model("wanted"), playground("first", "wanted"))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/first")
-    wait_until(lambda: aged(cluster, namespace), "a second route that is younger", 5)
+    wait_until(lambda: aged(cluster, namespace), "a second route that is younger")
     apply(cluster, namespace, playground("second", "wanted"))
     expect(cluster, namespace, "second", f"to AIGatewayRoute {namespace}/first-llmaz, which is older")
     refused = {
@@ -105,7 +104,7 @@ def aged(cluster: ControlPlane, namespace: str) -> bool:
 
 
 def expect(cluster: ControlPlane, namespace: str, name: str, words: str) -> None:
-    wait_until(lambda: words in ready(cluster, namespace, PLAYGROUNDS, name).get("message", ""), words, 30)
+    wait_until(lambda: words in ready(cluster, namespace, PLAYGROUNDS, name).get("message", ""), words)
 
 
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda path: path.name)
@@ -176,11 +175,11 @@ def test_labels_on_objects(cluster: ControlPlane, namespace: str) -> None:
         found = {kind: labels(cluster, namespace, kind, one) for kind, (one, _) in wanted.items()}
         return all(expected.items() <= found[kind].items() for kind, (_, expected) in wanted.items())
 
-    wait_until(labelled, "the labels", 30)
+    wait_until(labelled, "the labels")
     cluster.kubectl("label", PLAYGROUNDS, "labelled", "-n", namespace, "--overwrite", "llmaz.io/model-name=other")
     apply(cluster, namespace, model(name, familyName="elder"))
     wanted["openmodels"] = (name, {"llmaz.io/model-family-name": "elder"})
-    wait_until(labelled, "the labels as they should be", 30)
+    wait_until(labelled, "the labels as they should be")
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/labelled")
     assert "createdAt" not in cluster.get("openmodel", name)["spec"]
 
@@ -194,7 +193,6 @@ def test_labels_replace_no_pods(cluster: ControlPlane, namespace: str) -> None:
     name = f"calm-{namespace}"
     apply(cluster, namespace, model(name), playground("calm", name))
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/calm")
-    wait_until(lambda: "llmaz.io/model-name" in labels(cluster, namespace, SERVICES, "calm"), "the label", 30)
-    before, after = quiet(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},deployments,{OBJECTS}", 3)
-    assert before == after
+    wait_until(lambda: "llmaz.io/model-name" in labels(cluster, namespace, SERVICES, "calm"), "the label")
+    settle(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},deployments,{OBJECTS}", 3)
     assert revision(cluster, namespace, "calm") == "1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.node.node import USERS, Node
 from tests.node.pages import Reader, environment
 from tests.node.report import step
 from tests.node.samples import model, service
+from tests.node.scaling import scale_up_and_down
 from tests.node.volumes import Provisioner
 from tests.node.world import SERVICES, SYSTEM, World
 from tests.world import programs
@@ -35,11 +37,14 @@ class Upgrade:
 
 
 _HERE = Path(__file__).parent
+_LAST = ("test_scaling", "test_upgrade")
+"""Modules that come after all others, in order: by then the scaling has had time, and an upgrade disturbs no test."""
 os.environ.update(GO)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip node tests outside the namespaces, and tests that need a program that is not built."""
+    """Put the modules in order. Skip tests outside the namespaces, and those that need a program that is not built."""
+    items.sort(key=lambda item: _LAST.index(item.path.stem) + 1 if item.path.stem in _LAST else 0)
     for item in (item for item in items if item.path.is_relative_to(_HERE)):
         world = item.get_closest_marker("world")
         if machine.RUN not in os.environ and item.get_closest_marker("node"):
@@ -170,6 +175,17 @@ def installed(world: World, upgrade: Upgrade, readme: Reader) -> World:
             readme.read(1)
             world.wait_for_webhooks()
     return world
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scaling(request: pytest.FixtureRequest) -> Iterator[Future[None] | None]:
+    """The result of `scale_up_and_down`, if its test runs. It mostly waits, so it runs beside all other tests."""
+    if machine.RUN not in os.environ or all(item.path.stem != "test_scaling" for item in request.session.items):
+        yield None
+        return
+    world = request.getfixturevalue("installed")
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(scale_up_and_down, world)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from typing import Self
 
 import yaml
 
-from tests.e2e.controlplane import ControlPlane
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.processes import Process, wait_until
 from tests.node import images, machine
 from tests.node.report import step
@@ -51,7 +51,7 @@ class Node:
             with step("kubelet, kube-proxy: node ready"):
                 self._start_kubelet()
                 self._start_proxy()
-                wait_until(self._is_ready, f"node {NAME} ready", 120)
+                wait_until(self._is_ready, f"node {NAME} ready")
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -79,7 +79,7 @@ class Node:
     def start_dns(self) -> None:
         """Start CoreDNS as a Deployment behind the cluster's DNS Service, and use it as this machine's own resolver."""
         self.cluster.kubectl("apply", "-f", _MANIFESTS)
-        self.cluster.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=90s")
+        self.cluster.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", TIMEOUT)
         Path("/etc/resolv.conf").unlink(missing_ok=True)
         Path("/etc/resolv.conf").write_text(
             f"nameserver {_DNS}\nsearch svc.cluster.local cluster.local\noptions ndots:5\n"

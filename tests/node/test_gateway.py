@@ -102,7 +102,7 @@ def test_the_url_of_a_service_answers(routed: World, namespace: str, weights: st
     assert found is not None
     assert found["status"]["url"] == f"{ADDRESS}/{namespace}/routed"
     health = f"{found['status']['url']}/health"
-    routed.wait_for("Traefik knows the pod", lambda: httpx.get(health, trust_env=False).is_success, bool, 30)
+    routed.wait_for("Traefik knows the pod", lambda: httpx.get(health, trust_env=False).is_success, bool)
     assert routed.ask(found["status"]["url"], model="chat")["model"] == "chat"
 
 

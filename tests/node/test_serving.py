@@ -55,7 +55,6 @@ def test_a_killed_server_comes_back(installed: World, namespace: str) -> None:
         "killed server restarted",
         lambda: installed.restarts(namespace, "app=steady"),
         lambda restarts: restarts == {pod["metadata"]["uid"]: 1},
-        120,
     )
     installed.wait_true(SERVICES, "steady", namespace)
     assert installed.ask(f"http://steady.{namespace}:8080")["choices"]
@@ -78,7 +77,6 @@ def _scale(world: World, namespace: str, replicas: int) -> None:
         f"steady has {replicas} ready pods",
         lambda: (_ready_replicas(world, namespace), len(world.pods(namespace, "app=steady"))),
         lambda seen: seen == (replicas, replicas),
-        120,
     )
 
 

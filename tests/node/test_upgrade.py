@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.controlplane import TIMEOUT
 from tests.node.conftest import Upgrade
 from tests.node.load import Load
 from tests.node.prepare import image_name, reference
@@ -31,12 +32,11 @@ def test_a_rollout_restart_fails_no_webhook(installed: World, namespace: str) ->
     before = installed.restarts(namespace)
     with Load(installed.cluster, namespace, "steady") as load:
         installed.cluster.kubectl("-n", SYSTEM, "rollout", "restart", "deployment/modelhooks")
-        installed.cluster.kubectl("-n", SYSTEM, "rollout", "status", "deployment/modelhooks", "--timeout=180s")
+        installed.cluster.kubectl("-n", SYSTEM, "rollout", "status", "deployment/modelhooks", TIMEOUT)
         installed.wait_for(
             "earlier pods of modelhooks gone",
             lambda: installed.cluster.get("pods", "-n", SYSTEM, "--selector=app.kubernetes.io/component=server"),
             lambda pods: len(pods["items"]) == 2,
-            120,
         )
     assert load.failed == []
     assert load.succeeded > 100

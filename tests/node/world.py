@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import httpx
 import yaml
 
-from tests.e2e.controlplane import ControlPlane
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.metacontroller import Metacontroller
+from tests.e2e.processes import PATIENCE
 from tests.node.files import FileServer
 from tests.node.node import Node
 from tests.node.prepare import Prepared
@@ -46,13 +47,13 @@ class World:
         That includes the certificates, and kube-proxy, which is the last to learn of ready pods.
         """
         self.cluster.kubectl("apply", "--server-side", "-k", tree / _OVERLAY)
-        self.cluster.kubectl("-n", SYSTEM, "wait", "--for=condition=Complete", "job/modelhooks-certs", "--timeout=120s")
+        self.cluster.kubectl("-n", SYSTEM, "wait", "--for=condition=Complete", "job/modelhooks-certs", TIMEOUT)
         self.roll_out("status")
         self.wait_for_webhooks()
 
     def wait_for_webhooks(self) -> None:
         """Wait until the API server reaches the webhooks."""
-        self.wait_for("webhooks answer", self._reviews, lambda reviewed: reviewed, 30)
+        self.wait_for("webhooks answer", self._reviews, lambda reviewed: reviewed)
 
     def _reviews(self) -> bool:
         """Report whether the API server gets a response from a webhook."""
@@ -79,31 +80,29 @@ class World:
         conditions = found.get("status", {}).get("conditions", [])
         return next((dict(condition) for condition in conditions if condition["type"] == type_), {})
 
-    def wait_true(self, kind: str, name: str, namespace: str, condition: str = "Ready", timeout: float = 120.0) -> None:
+    def wait_true(self, kind: str, name: str, namespace: str, condition: str = "Ready") -> None:
         """Wait until a condition of an object is true; the error shows the condition."""
         self.wait_for(
             f"{kind}/{name} {condition}",
             lambda: self.condition(kind, name, namespace, condition),
             lambda found: found.get("status") == "True",
-            timeout,
         )
 
-    def wait_not_ready(self, kind: str, name: str, namespace: str, words: str, timeout: float = 120.0) -> None:
+    def wait_not_ready(self, kind: str, name: str, namespace: str, words: str) -> None:
         """Wait until an object's Ready is false and its reason or message contains `words`."""
         self.wait_for(
             f"{kind}/{name} not ready: {words}",
             lambda: self.condition(kind, name, namespace, "Ready"),
             lambda c: c.get("status") == "False" and words in f"{c.get('reason')} {c.get('message')}",
-            timeout,
         )
 
-    def wait_for(self, what: str, look: Callable[[], T], good: Callable[[T], bool], timeout: float = 60.0) -> T:
+    def wait_for(self, what: str, look: Callable[[], T], good: Callable[[T], bool]) -> T:
         """Call `look` until its result is `good`, and return it; the error shows the last result."""
         with timed(what):
-            deadline = time.monotonic() + timeout
+            deadline = time.monotonic() + PATIENCE
             while not good(seen := look()):
                 if time.monotonic() > deadline:
-                    raise AssertionError(f"{what}: not within {timeout:g} s; the last was {seen}")
+                    raise AssertionError(f"{what}: not within {PATIENCE:g} s; the last was {seen}")
                 time.sleep(0.3)
             return seen
 
@@ -160,7 +159,7 @@ class World:
             except httpx.ConnectError:  # kube-proxy learns of a pod only once it is ready
                 return None
 
-        answered = self.wait_for(f"{url} answers", answer, lambda seen: seen is not None, 20)
+        answered = self.wait_for(f"{url} answers", answer, lambda seen: seen is not None)
         assert answered is not None
         assert answered.status_code == 200, answered.text
         return dict(answered.json())

@@ -40,7 +40,7 @@ def start(cluster: ControlPlane, workdir: Path) -> Process:
     )
     process.wait_ready(lambda: answers(f"http://127.0.0.1:{health}/readyz"))
     cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(_configurations(cluster, port)))
-    wait_until(lambda: _defaults(cluster), "the webhook of LeaderWorkerSets answers", 30, 0.5)
+    wait_until(lambda: _defaults(cluster), "the webhook of LeaderWorkerSets answers")
     return process
 
 

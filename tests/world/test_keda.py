@@ -98,14 +98,14 @@ def wait_refused(cluster: ControlPlane, namespace: str, kind: str, reason: str, 
         parts = (message, "see the events of this object")
         return ready.get("reason") == reason and all(part in ready["message"] for part in parts)
 
-    wait_until(in_events, f"an event that says: {words}", 60, 0.5)
-    wait_until(in_ready, f"Ready with {reason}", 120, 1)
+    wait_until(in_events, f"an event that says: {words}")
+    wait_until(in_ready, f"Ready with {reason}")
 
 
 def wait_for_example(cluster: ControlPlane, namespace: str) -> None:
     """Apply the example, and wait for its ScaledObject."""
     apply_example(cluster, namespace)
-    wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "a ScaledObject", 60, 0.5)
+    wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "a ScaledObject")
 
 
 @pytest.fixture
@@ -151,15 +151,15 @@ def test_accepts_every_setting(cluster: ControlPlane, chat: str, settings: Json)
             settings.items() <= spec.items() for spec in found.values()
         )
 
-    wait_until(stored, "both ScaledObjects with the settings", 60, 0.5)
+    wait_until(stored, "both ScaledObjects with the settings")
 
 
 def test_changes_from_one_autoscaler_to_the_other(cluster: ControlPlane, chat: str) -> None:
     """KEDA refuses a workload that still has a HorizontalPodAutoscaler, so that one is deleted first."""
     patch(cluster, chat, {"scaling": {"wva": {"keda": None, "hpa": {}}}})
-    wait_until(lambda: scalers(cluster, chat).keys() == {AUTOSCALER}, "a HorizontalPodAutoscaler alone", 60, 0.5)
+    wait_until(lambda: scalers(cluster, chat).keys() == {AUTOSCALER}, "a HorizontalPodAutoscaler alone")
     patch(cluster, chat, {"scaling": {"wva": {"hpa": None, "keda": {}}}})
-    wait_until(lambda: scalers(cluster, chat).keys() == {SCALED_OBJECT}, "a ScaledObject alone", 60, 0.5)
+    wait_until(lambda: scalers(cluster, chat).keys() == {SCALED_OBJECT}, "a ScaledObject alone")
 
 
 def refuse_creation(cluster: ControlPlane, namespace: str, kind: str) -> None:
@@ -169,7 +169,7 @@ def refuse_creation(cluster: ControlPlane, namespace: str, kind: str) -> None:
     apply_example(cluster, namespace)
     wait_refused(cluster, namespace, kind, "NameConflict", f"ScaledObject {WORKLOAD}-keda cannot be created")
     cluster.kubectl("delete", other["kind"], "other", "-n", namespace)
-    wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "our ScaledObject alone", 180, 1)
+    wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "our ScaledObject alone")
 
 
 def refuse_change(cluster: ControlPlane, namespace: str) -> None:
@@ -180,7 +180,7 @@ def refuse_change(cluster: ControlPlane, namespace: str) -> None:
     wait_refused(cluster, namespace, "hpa", "ChangeRefused", f"ScaledObject {WORKLOAD}-keda cannot be changed")
     assert scalers(cluster, namespace)[SCALED_OBJECT]["pollingInterval"] == 15
     cluster.kubectl("delete", "hpa", "other", "-n", namespace)
-    wait_until(lambda: scalers(cluster, namespace)[SCALED_OBJECT]["pollingInterval"] == 77, "the change", 180, 1)
+    wait_until(lambda: scalers(cluster, namespace)[SCALED_OBJECT]["pollingInterval"] == 77, "the change")
 
 
 REFUSALS: dict[str, Callable[[ControlPlane, str], None]] = {

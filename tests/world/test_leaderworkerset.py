@@ -9,7 +9,7 @@ import pytest
 
 from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import ROOT, Installation, quiet
+from tests.e2e.installation import ROOT, Installation, settle
 from tests.e2e.processes import wait_until
 from tests.e2e.test_release import NEXT, PRESENT
 from tests.world import leaderworkerset
@@ -60,7 +60,7 @@ class Service:
             return self.ready().get("status") == "True" and len(self.pods()) == pods
 
         try:
-            wait_until(all_ready, f"{self.name} ready with {pods} pods", 60, 0.5)
+            wait_until(all_ready, f"{self.name} ready with {pods} pods")
         except TimeoutError:
             pytest.fail(f"{self.ready()}, pods {sorted(self.pods())}\n{self.events()}")
 
@@ -114,8 +114,7 @@ def service(cluster: ControlPlane, namespace: str, request: pytest.FixtureReques
 
 def test_a_group_comes_up_scales_and_stops(service: Service) -> None:
     """Every pod has its leader's address. Scaling to 0 removes the pods, and scaling up again brings them back."""
-    before, after = quiet(service.cluster, service.namespace, f"{service.kind},{SETS}", 3)
-    assert before == after
+    settle(service.cluster, service.namespace, f"{service.kind},{SETS}", 3)
     addresses = {found["LWS_LEADER_ADDRESS"] for found in service.variables()}
     assert len(addresses) == 1
     assert service.namespace in addresses.pop()
@@ -127,7 +126,7 @@ def test_a_group_comes_up_scales_and_stops(service: Service) -> None:
     service.wait_ready(2)
     assert service.uids() == first
     service.patch({"replicas": 0})
-    wait_until(lambda: not service.pods(), "no pods", 60, 0.5)
+    wait_until(lambda: not service.pods(), "no pods")
     service.patch({"replicas": 1})
     service.wait_ready(2)
 
@@ -138,7 +137,7 @@ def test_a_change_rolls_out_group_by_group(service: Service) -> None:
     service.wait_ready(4)
     before = service.uids()
     service.change_variable("changed")
-    wait_until(lambda: service.ready().get("status") == "False", "a rollout is seen", 30, 0.2)
+    wait_until(lambda: service.ready().get("status") == "False", "a rollout is seen")
     service.wait_ready(4)
     assert not before & service.uids()
     assert [found["EXAMPLE"] for found in service.variables()] == ["changed"] * 4
@@ -155,7 +154,7 @@ def test_a_lost_pod_restarts_its_group_and_no_other(service: Service) -> None:
         return {name for name, pod in service.pods().items() if pod["metadata"]["uid"] != before.get(name)}
 
     group = {lost, lost.removesuffix("-1")}
-    wait_until(lambda: restarted() == group, "both pods of the group are new", 60, 0.5)
+    wait_until(lambda: restarted() == group, "both pods of the group are new")
     service.wait_ready(4)
     assert restarted() == group
 
@@ -167,12 +166,12 @@ def test_another_release_restarts_no_group(installation: Installation, service: 
     installation.start_service(("-c", NEXT))
     try:
         service.cluster.kubectl("label", service.kind, service.name, "-n", service.namespace, "example.com/looked=1")
-        wait_until(lambda: "a newer pod template waits" in service.ready()["message"], "what waits is told", 30, 0.5)
+        wait_until(lambda: "a newer pod template waits" in service.ready()["message"], "what waits is told")
         service.patch({"replicas": 2})
         service.wait_ready(4)
         assert before < service.uids()
         service.change_variable("changed")
-        wait_until(lambda: not before & service.uids(), "the change rolls out", 60, 0.5)
+        wait_until(lambda: not before & service.uids(), "the change rolls out")
         service.wait_ready(4)
     finally:
         installation.stop_service()
@@ -184,8 +183,8 @@ def test_the_stop_of_kserve(cluster: ControlPlane, namespace: str) -> None:
     service = Service(cluster, namespace, KSERVE)
     stop = ("annotate", KSERVE, service.name, "-n", namespace)
     cluster.kubectl(*stop, "serving.kserve.io/stop=true")
-    wait_until(lambda: not service.pods() and not cluster.get(SETS, "-n", namespace)["items"], "nothing", 60, 0.5)
-    wait_until(lambda: service.ready().get("reason") == "Stopped", "reason Stopped", 30, 0.5)
+    wait_until(lambda: not service.pods() and not cluster.get(SETS, "-n", namespace)["items"], "nothing")
+    wait_until(lambda: service.ready().get("reason") == "Stopped", "reason Stopped")
     cluster.kubectl(*stop, "serving.kserve.io/stop-")
     service.wait_ready(2)
 

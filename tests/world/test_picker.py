@@ -41,10 +41,10 @@ class Pickers:
         self.processes: list[Process] = []
         self._ports: list[tuple[int, int]] = []
         self._deployment = f"{service}-kserve-router-scheduler"
-        wait_until(lambda: bool(self._found("deployment", self._deployment)), "the picker's Deployment", 30)
+        wait_until(lambda: bool(self._found("deployment", self._deployment)), "the picker's Deployment")
         account = self._pod()["serviceAccountName"]
         config = yaml.safe_load(cluster.kubeconfig.read_text())
-        wait_until(lambda: bool(self._found("rolebinding", f"{service}-epp-rb")), "the picker's rights", 30)
+        wait_until(lambda: bool(self._found("rolebinding", f"{service}-epp-rb")), "the picker's rights")
         token = cluster.kubectl("create", "token", account, "-n", namespace).stdout.strip()
         config["users"][0]["user"] = {"token": token}
         self._kubeconfig = workdir / "kubeconfig"
@@ -98,7 +98,7 @@ class Pickers:
 
     def wait_serving(self, number: int = 0) -> None:
         for probe in ("liveness", "readiness"):
-            wait_until(lambda: self.health(number, probe) == "SERVING", f"{probe} of the picker", 60, 0.5)  # noqa: B023
+            wait_until(lambda: self.health(number, probe) == "SERVING", f"{probe} of the picker")  # noqa: B023
 
     def pick(self, *headers: str, body: str = CHAT) -> Json:
         """Return the headers that the first picker sets on a chat request."""
@@ -132,7 +132,7 @@ class Pickers:
             found = self._endpoints(component)
             return len(found) == count and not found.keys() & (but or {}).keys()
 
-        wait_until(there, f"{count} ready pods", 120, 0.5)
+        wait_until(there, f"{count} ready pods")
         return self._endpoints(component)
 
     def serve(self, endpoints: Mapping[str, str]) -> list[ModelServer]:
@@ -172,17 +172,17 @@ def test_it_prefers_the_less_loaded_server_and_follows_a_rollout(pickers: Picker
     servers = pickers.serve(old)
     pickers.start()
     pickers.wait_serving()
-    wait_until(lambda: pickers.pick().get(DESTINATION) in old.values(), "a ready pod is picked", 60, 0.5)
+    wait_until(lambda: pickers.pick().get(DESTINATION) in old.values(), "a ready pod is picked")
     for busy, expected in zip(servers, reversed(old.values()), strict=True):
         for server in servers:
             server.waiting = 50 if server is busy else 0
-        wait_until(lambda: picks(pickers) == {expected}, f"{expected} alone, the other is busy", 60, 0.5)  # noqa: B023
+        wait_until(lambda: picks(pickers) == {expected}, f"{expected} alone, the other is busy")  # noqa: B023
     variable = [{"name": "main", "env": [{"name": "EXAMPLE", "value": "changed"}]}]
     pickers.change({"template": {"containers": variable}})
     new = pickers.wait_endpoints(2, but=old)
     for server in pickers.serve(new):
         server.waiting = 0
-    wait_until(lambda: picks(pickers) <= set(new.values()), "only new pods are picked", 60, 0.5)
+    wait_until(lambda: picks(pickers) <= set(new.values()), "only new pods are picked")
 
 
 def picks(pickers: Pickers) -> set[str | None]:
@@ -205,7 +205,7 @@ def test_it_names_one_server_for_prefill_and_one_for_decode(pickers: Pickers) ->
         answer = pickers.pick()
         return answer.get(DESTINATION), answer.get(PREFILLER)
 
-    wait_until(lambda: pair() == expected, f"{expected} for decode and prefill", 60, 0.5)
+    wait_until(lambda: pair() == expected, f"{expected} for decode and prefill")
 
 
 @pytest.mark.parametrize(
@@ -219,18 +219,18 @@ def test_it_starts_with_every_default_configuration(pickers: Pickers) -> None:
     pickers.wait_serving()
     body = json.dumps({"model": "legal-de", "prompt": "Hello"})
     header = f"x-gateway-inference-objective={pickers.service}"
-    wait_until(lambda: pickers.pick(header, body=body).get(DESTINATION) in found.values(), "a pod is picked", 60, 0.5)
+    wait_until(lambda: pickers.pick(header, body=body).get(DESTINATION) in found.values(), "a pod is picked")
 
 
 @routed
 def test_several_elect_a_leader(pickers: Pickers) -> None:
     """With the Role's rights, one picker is ready, and the other one becomes ready when the first stops."""
     pickers.change({"router": {"scheduler": {"replicas": 2}}})
-    wait_until(lambda: "--ha-enable-leader-election" in pickers.arguments(), "pickers that elect a leader", 30, 0.5)
+    wait_until(lambda: "--ha-enable-leader-election" in pickers.arguments(), "pickers that elect a leader")
     first = pickers.start()
     pickers.wait_serving(first)
     second = pickers.start()
-    wait_until(lambda: pickers.health(second, "liveness") == "SERVING", "the second one lives", 60, 0.5)
+    wait_until(lambda: pickers.health(second, "liveness") == "SERVING", "the second one lives")
     assert pickers.health(second, "readiness") == "NOT_SERVING"
     pickers.processes[first].stop()
-    wait_until(lambda: pickers.health(second, "readiness") == "SERVING", "the second one leads", 60, 0.5)
+    wait_until(lambda: pickers.health(second, "readiness") == "SERVING", "the second one leads")

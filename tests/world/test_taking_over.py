@@ -170,11 +170,11 @@ def test_no_pod_restarts(installation: Installation, cluster: ControlPlane) -> N
             namespaces = {case["name"]: leave_behind(cluster, case) for case in cases}
             assert {name for name, namespace in namespaces.items() if namespace is None} == REFUSED.keys()
             groups = Groups(cluster, {namespace: name for name, namespace in namespaces.items() if namespace})
-            wait_until(groups.are_up, "every group has its leader", 300, 1)
+            wait_until(groups.are_up, "every group has its leader")
             before = groups.pods()
         finally:
             installation.metacontroller.restart()
-        wait_until(groups.are_taken_over, "every group is taken over", 300, 1)
+        wait_until(groups.are_taken_over, "every group is taken over")
         time.sleep(5)
         assert len(before) > len(cases)
         assert not before.items() - groups.pods().items()

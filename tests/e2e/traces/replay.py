@@ -19,7 +19,7 @@ QUIET = 0.5
 NEVER_QUIET = 20.0
 """A step that does not settle is compared after this many seconds, and will differ."""
 
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Additional seconds for a busy machine to show the recorded result."""
 
 PARENTS = ("Widget", "Gadget", "Catalog")

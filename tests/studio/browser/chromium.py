@@ -15,7 +15,7 @@ PAGE = ROOT / "app" / "studio" / "page"
 STATIC = ROOT / "app" / "studio" / "static"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SIZE: ViewportSize = {"width": 1440, "height": 900}
-PATIENCE = 15_000
+PATIENCE = 60_000
 """Milliseconds until an expected element must exist; a busy machine is slow."""
 # Logs violations of the page's policy, from its first line on.
 _WATCH = (

@@ -100,7 +100,7 @@ def test_every_width_shows_the_graph_and_scrolls_nothing_sideways(studio: Studio
     """The pictures are for people: they are in build/studio, by size, width and colours."""
     page = studio.page
     studio.write(example("llmkube/quickstart") if size == 9 else fleet(size // 22 + 1))
-    expect(page.locator(".summary")).to_contain_text(re.compile(rf"^{str(size)[:1]}\d* objects"), timeout=60_000)
+    expect(page.locator(".summary")).to_contain_text(re.compile(rf"^{str(size)[:1]}\d* objects"))
     PICTURES.mkdir(parents=True, exist_ok=True)
     for width in (1440, 800, 360):
         page.set_viewport_size({"width": width, "height": 900})
