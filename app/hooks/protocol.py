@@ -72,8 +72,6 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
     children: ChildrenT
     related: RelatedT
     inputs: Inputs = field(default_factory=Inputs)
-    merged: Any = None
-    """The merged spec, where a kind's template inputs required one, so that its sync does not merge again."""
 
     @cached_property
     def observed(self) -> Mapping[tuple[str, str], ObservedObject]:

@@ -19,7 +19,7 @@ from app.kserve.operator import AUTOSCALING_KEY, DOCUMENTS, NO_TLS, OperatorConf
 from app.kserve.references import references
 from app.kserve.results import PhaseError
 from app.kserve.router.scheduler import with_tokenizer
-from app.kserve.spec.effective import Effective, Merged, combine, merge_layers
+from app.kserve.spec.effective import Effective, combine, merge_layers
 from app.kserve.spec.find import find_scheduler_config
 from app.kserve.spec.merge import CombineError, MissingConfigMapError
 from app.kserve.spec.render import has_template, rendered
@@ -45,9 +45,9 @@ _OPERATORS = (
 )
 
 
-def effective_spec(context: ReconcileContext, merged: Merged | None = None) -> Effective:
-    """Build the effective spec of a service, whose layers may be merged already. Raises :class:`CombineError`."""
-    effective = combine(context, merged)
+def effective_spec(context: ReconcileContext) -> Effective:
+    """Build the effective spec of a service. Raises :class:`CombineError`."""
+    effective = combine(context)
     errors = check_effective(effective)
     errors += lora.check_types(effective.spec.model)  # its adapters (KS-7.7)
     errors += lora.check(effective.spec, context.metadata.name, final=True)
@@ -73,7 +73,7 @@ def template_inputs(service: Service, request: Request, settings: Settings) -> d
     metadata = service.metadata
     try:
         context = reconcile_context(service, request, settings)
-        merged = request.merged = merge_layers(context)
+        merged = merge_layers(context)
         refs = references(merged.document)
         names = {"accounts": [*refs.accounts], "schedulerConfig": [*(refs.scheduler_config or ())]}
         names, _ = rendered(names, merged.layers, merged.data)

@@ -43,7 +43,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
     try:
-        effective = effective_spec(context, request.merged)
+        effective = effective_spec(context)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
         state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
@@ -78,7 +78,7 @@ def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
     """Return the outcome of a stopped service, with the error if its specs cannot be combined."""
     stopped = Outcome(pins_of(service, settings), CONDITION_TRUE, None, None, stopped=True)
     try:
-        effective = effective_spec(reconcile_context(service, request, settings), request.merged)
+        effective = effective_spec(reconcile_context(service, request, settings))
     except OperatorConfigError:
         return replace(stopped, presets=None)
     except CombineError as error:
