@@ -159,6 +159,7 @@ def test_bounds_the_work(objects: Any, reason: str) -> None:
     assert response["result"]["message"].startswith(reason)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("version", [V1ALPHA1, V1ALPHA2])
 def test_memory_of_a_list_is_that_of_one_object(version: str) -> None:
     """Many large objects take their JSON and one decoded object at a time."""

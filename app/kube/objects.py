@@ -182,6 +182,7 @@ class DeploymentStrategy(Observed):
 class ObservedDeploymentSpec(ReplicasSpec):
     """The spec in the cluster, with the API server's defaults."""
 
+    paused: bool = False
     selector: ObservedSelector = msgspec.field(default_factory=ObservedSelector)
     strategy: DeploymentStrategy = msgspec.field(default_factory=DeploymentStrategy)
     template: ObservedTemplate = msgspec.field(default_factory=ObservedTemplate)

@@ -13,7 +13,7 @@ from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, Obs
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
 from app.workload.pods import counts, failures, newest_first, pod_problems
-from app.workload.rollout import ROLLING_OUT
+from app.workload.rollout import ROLLING_OUT, rollout
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
 
@@ -44,8 +44,12 @@ def ready_reason(causes: Iterable[Cause], *, replacing: bool = False) -> str:
 
 
 def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
-    """Causes in a Deployment's conditions: refused pods, and a rollout that exceeds its deadline."""
+    """Causes in a Deployment: a rollout that is paused or exceeds its deadline, and refused pods."""
     name, conditions, causes = deployment.metadata.name, deployment.status.conditions, []
+    progress = rollout(deployment, was_ready=True)
+    if deployment.spec.paused and (progress.replacing or progress.updated < progress.desired):
+        text = f"Deployment {name} is paused: resume it with kubectl rollout resume deployment/{name}"
+        causes.append(Cause(Stage.QUOTA, text, "DeploymentPaused"))
     refused = find(conditions, "ReplicaFailure")
     if refused is not None and refused.status == "True":
         causes.append(_refused(name, refused))

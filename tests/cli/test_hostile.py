@@ -47,6 +47,7 @@ TREES: dict[str, dict[str, str | Callable[[Path], None]]] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("tree", TREES.values(), ids=list(TREES))
 def test_a_hostile_tree_is_read_in_seconds(
     command: Command, tmp_path: Path, tree: dict[str, str | Callable[[Path], None]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.cli.files import read
 from app.cli.manifests import parse
 from app.cli.offline import World, identity, served, settled
@@ -13,6 +15,7 @@ from tests.bench.desk import PATTERNS, ROOT, SHARED, thousand
 SETTINGS = Settings()
 
 
+@pytest.mark.no_cover
 def test_copies_of_an_object_are_tried_once() -> None:
     """A second team's objects have the sources that they would have alone, without further experiments."""
     size = sum(len(read([str(ROOT / pattern)])) for pattern in PATTERNS)

@@ -28,6 +28,7 @@ def ours(file: Path) -> list[Json]:
     return [one for one in documents if one["kind"] in SERVED.get(one["apiVersion"].partition("/")[0], ())]
 
 
+@pytest.mark.no_cover
 def test_this_repository(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rejected examples are refused; of the others one needs a setting, and some have warnings on purpose."""
     monkeypatch.chdir(ROOT)

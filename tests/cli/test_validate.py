@@ -118,25 +118,28 @@ def test_models_of_other_namespaces_are_others(command: Command) -> None:
     assert "safetensors" not in out
 
 
+CONFIG: Json = {
+    "apiVersion": "serving.kserve.io/v1alpha1",
+    "kind": "LLMInferenceServiceConfig",
+    "metadata": {"name": "shared"},
+    "spec": {"template": {"containers": [{"name": "main", "image": "{{ .Spec.Nothing.Name }}"}]}},
+}
+USER: Json = {
+    "apiVersion": "serving.kserve.io/v1alpha1",
+    "kind": "LLMInferenceService",
+    "metadata": {"name": "qwen"},
+    "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}, "baseRefs": [{"name": "shared"}]},
+}
+
+
 def test_configs_that_cannot_be_combined(command: Command) -> None:
     """The finding is on the service that refers to them, if they are in the files."""
-    config: Json = {
-        "apiVersion": "serving.kserve.io/v1alpha1",
-        "kind": "LLMInferenceServiceConfig",
-        "metadata": {"name": "shared", "namespace": "default"},
-        "spec": {"template": {"containers": [{"name": "main", "image": "{{ .Spec.Nothing.Name }}"}]}},
-    }
-    user: Json = {
-        "apiVersion": "serving.kserve.io/v1alpha1",
-        "kind": "LLMInferenceService",
-        "metadata": {"name": "qwen"},
-        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}, "baseRefs": [{"name": "shared"}]},
-    }
-    result = command("validate", command.file("all.yaml", config, user))
+    result = command("validate", command.file("all.yaml", CONFIG, USER))
     assert "spec.baseRefs: " in result.out
-    assert "spec.baseRefs: " not in command("validate", command.file("all.yaml", user)).out
-    config["spec"] = {"template": {"serviceAccountName": "elsewhere"}}
-    user["spec"]["router"] = {"route": {}, "scheduler": {"config": {"ref": {"name": "elsewhere", "key": "epp"}}}}
+    assert "spec.baseRefs: " not in command("validate", command.file("all.yaml", USER)).out
+    config = {**CONFIG, "spec": {"template": {"serviceAccountName": "elsewhere"}}}
+    router = {"route": {}, "scheduler": {"config": {"ref": {"name": "elsewhere", "key": "epp"}}}}
+    user = {**USER, "spec": {**USER["spec"], "router": router}}
     assert command("validate", command.file("all.yaml", config, user)).out == ""
 
 
@@ -205,26 +208,14 @@ def test_items_may_come_by_a_merge_key(command: Command) -> None:
 
 @pytest.mark.parametrize("name", ["A", "a_b", "a\x1b", "-a", "a" * 254, "ä"])
 def test_a_name_that_no_object_can_have(command: Command, name: str) -> None:
-    """The API server would refuse it before the webhook is called."""
-    assert "error: metadata.name: Invalid value: " in command("validate", command.file("all.yaml", model(name))).out
+    """It is one error. The API server would refuse it before the webhook is called."""
+    assert command("validate", command.file("all.yaml", model(name))).out.count("error: metadata.name: ") == 1
 
 
 def test_metadata_of_a_wrong_type_spoils_no_other_finding(command: Command) -> None:
     """Findings across other objects are still reported."""
-    config = {
-        "apiVersion": "serving.kserve.io/v1alpha1",
-        "kind": "LLMInferenceServiceConfig",
-        "metadata": {"name": "shared"},
-        "spec": {"template": {"containers": [{"name": "main", "image": "{{ .Spec.Nothing.Name }}"}]}},
-    }
-    user: Json = {
-        "apiVersion": "serving.kserve.io/v1alpha1",
-        "kind": "LLMInferenceService",
-        "metadata": {"name": "qwen"},
-        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}, "baseRefs": [{"name": "shared"}]},
-    }
     broken = {**model("broken"), "metadata": {"name": "broken", "uid": 5}}
-    out = command("validate", command.file("all.yaml", config, user, broken)).out
+    out = command("validate", command.file("all.yaml", CONFIG, USER, broken)).out
     assert "metadata.uid: " in out
     assert "spec.baseRefs: " in out
 

@@ -229,6 +229,7 @@ BY_HAND = {"llama-large", "phi-by-hand"}
 """llmaz Services of the examples with the user's own pods, whose port must be called ``http``."""
 
 
+@pytest.mark.no_cover
 def test_prometheus_finds_a_port_and_its_labels_on_every_pod(capsys: pytest.CaptureFixture[str]) -> None:
     """A PodMonitor silently skips a pod without its port. All examples are tested."""
     cli.main(["render", str(ROOT / "examples"), str(MANIFESTS / "llmaz-runtimes")])

@@ -184,6 +184,7 @@ def test_write_then_check_finds_no_difference_and_removes_what_is_left_over(tmp_
     assert generate.drift(FILES, tmp_path) == ["crds/kustomization.yaml"]
 
 
+@pytest.mark.no_cover
 def test_check_lists_the_files_and_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert generate.main(["--check", "--root", str(tmp_path)]) == 1
     assert "differs: manifests/base/webhooks.yaml" in capsys.readouterr().out
