@@ -61,7 +61,7 @@ def command(
     context: str | None,
     paths: tuple[str, ...],
 ) -> int:
-    """Print one explanation per served object; 1 if a file cannot be read, 2 if there is no such object."""
+    """Print one explanation per served object; 1 for errors in a file or an object, 2 if there is no such object."""
     others = collect(world.related, world.exclude)
     if live:
         reading = ManifestFiles()
@@ -79,7 +79,11 @@ def command(
         click.echo(printing.as_json(explained), nl=False)
     else:
         click.echo("\n".join(_text(item, everything=everything or bool(paths)) for item in explained), nl=False)
-    return 1 if reading.findings else 0
+    return 1 if reading.findings or any(item["state"] == INVALID for item in explained) else 0
+
+
+INVALID = "invalid"
+"""The state of an object with errors, of which nothing else is known."""
 
 
 def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] = ()) -> list[Json]:
@@ -163,7 +167,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
     errors = [str(finding) for finding in check(manifest, clusters.settings) if finding.level == "error"]
     if errors:
-        return {**head, "state": "invalid", "why": errors, "conditions": [], "children": [], "values": []}
+        return {**head, "state": INVALID, "why": errors, "conditions": [], "children": [], "values": []}
     observed = bool(present.children(document))
     written = (document.get("status") or {}).get("conditions") or []
     live_conditions = _live_conditions(present, kind, document) if observed else written

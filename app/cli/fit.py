@@ -8,7 +8,7 @@ the GPU is the one that a node selector names:
 
   kubectl get models.inference.llmkube.dev,inferenceservices.inference.llmkube.dev -o yaml | modelhooks fit -
 
-The exit status is 1 when something does not fit, 2 when there is nothing to judge.
+The exit status is 1 when something does not fit or has errors, 2 when there is nothing to judge.
 """
 
 import re
@@ -19,13 +19,13 @@ import click
 import orjson
 
 from app.cli import CommandError, options, printing
-from app.cli.files import collect
+from app.cli.files import collect, nothing_served
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import World, holding, in_cluster, request_of, served, tell_assumptions
 from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.cli.validate import all_findings
+from app.cli.validate import errors_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
@@ -46,18 +46,21 @@ from app.workload.gpumodels import GPU_MODELS, gpu_model
 def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
     memory = _memory_of(gpu, gpu_memory)
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    findings = all_findings(reading, others.manifests, world)
-    options.warn("fit", [finding for finding in findings if finding.level == "error"])
+    errors = errors_of(reading, others.manifests, world)
+    options.warn("fit", errors)
     answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", [*reading.manifests, *others.manifests], world)
     if not answers:
-        raise CommandError("no valid object that names a model, such as an InferenceService")
+        has_served = any(served(manifest) for manifest in reading.manifests)
+        raise CommandError(_NOTHING if has_served else nothing_served(reading))
     if output == "json":
         click.echo(printing.as_json([{**head, **asdict(fit)} for head, fit in answers]), nl=False)
     else:
         printing.echo(line for head, fit in answers for line in _text(head, fit))
-    return 1 if any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
+    return 1 if errors or any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
 
+
+_NOTHING = "no valid object that names a model, such as an InferenceService"
 
 _GIGABYTE = 10**9
 _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)

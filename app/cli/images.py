@@ -5,7 +5,8 @@ Metacontroller, and the images of the pods of these manifests. One image in each
 
   modelhooks images deploy/ | xargs -I IMAGE skopeo copy docker://IMAGE docker://registry.example.com/IMAGE
 
-The exit status is 1 when an image is not pinned to a version, 2 when a file cannot be read.
+The exit status is 1 when an image is not pinned to a version or an object has errors, so that its images are missing; 2
+when there is nothing to list.
 """
 
 import re
@@ -14,12 +15,13 @@ from collections.abc import Iterator
 import click
 
 from app import images
-from app.cli import options, printing
-from app.cli.files import collect
+from app.cli import CommandError, options, printing
+from app.cli.files import collect, nothing_served
 from app.cli.manifests import Manifest
 from app.cli.offline import World, settled
 from app.cli.origins import TEMPLATES
 from app.cli.sets import split
+from app.cli.validate import errors_of
 from app.kube.base import Json
 
 
@@ -29,7 +31,10 @@ from app.kube.base import Json
 @options.offline
 def command(*, files: tuple[str, ...], output: str, world: World) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    options.warn("images", reading.findings)
+    errors = errors_of(reading, others.manifests, world)
+    options.warn("images", errors)
+    if files and not reading.manifests and not errors:
+        raise CommandError(nothing_served(reading))
     started = list(_started([*reading.manifests, *others.manifests], world)) if files else images.default_images()
     names = list(dict.fromkeys([*images.INSTALLATION, *started]))
     loose = [name for name in names if not is_pinned(name)]
@@ -38,7 +43,7 @@ def command(*, files: tuple[str, ...], output: str, world: World) -> int:
     else:
         printing.echo(names)
     options.warn("images", [f"{name} is not pinned; write a version or a digest" for name in loose])
-    return 1 if loose or reading.findings else 0
+    return 1 if loose or errors else 0
 
 
 def _started(manifests: list[Manifest], world: World) -> Iterator[str]:

@@ -238,11 +238,13 @@ def desired(child: Json) -> Json:
 def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[fields.Error], list[fields.Advice]]:
     """Errors and warnings of one object, by the functions that answer admission."""
     metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
-    if metadata.name and not is_dns1123_subdomain(metadata.name):
-        errors.append(fields.invalid(METADATA.child("name"), metadata.name, _NAME))
     reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
     verdict = judge(kind, metadata, reviewed, None, settings)
-    return [*errors, *verdict.errors], verdict.warnings
+    errors += verdict.errors
+    name = METADATA.child("name")
+    if metadata.name and not is_dns1123_subdomain(metadata.name) and name not in [error.path for error in errors]:
+        errors.append(fields.invalid(name, metadata.name, _NAME))
+    return errors, verdict.warnings
 
 
 _NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"

@@ -117,7 +117,7 @@ def _words(kind: str, name: str, places: list[str], held: list[str], near: str) 
 
 
 _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "Model": (("modelRef",), ("vllmConfig", "speculative", "model")),
+    "Model": (("modelRef",), ("speculativeDecoding", "draftModelRef"), ("vllmConfig", "speculative", "model")),
     "OpenModel": (("modelClaim", "modelName"), ("modelClaims", "models", EACH, "name")),
     "BackendRuntime": (("backendRuntimeConfig", "backendName"),),
     "LLMInferenceServiceConfig": (("baseRefs", EACH, "name"),),

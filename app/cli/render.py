@@ -23,7 +23,7 @@ from app.cli.printing import escaped
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.cli.status import first_cause
-from app.cli.validate import all_findings
+from app.cli.validate import errors_of
 from app.cli.yaml import dump
 from app.kube.base import Json
 
@@ -36,8 +36,7 @@ from app.kube.base import Json
 def command(*, files: tuple[str, ...], output: str, world: World, status: bool) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
-    findings = all_findings(reading, others.manifests, world)
-    errors = [finding for finding in findings if finding.level == "error"]
+    errors = errors_of(reading, others.manifests, world)
     options.warn("render", errors)
     if not selected:
         raise CommandError(nothing_served(reading))

@@ -140,6 +140,11 @@ def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) 
     return unmuted(ordered, reading.lines)
 
 
+def errors_of(reading: ManifestFiles, related: list[Manifest], world: World) -> list[Finding]:
+    """Return the errors among all findings, for a command that answers without the objects that have them."""
+    return [finding for finding in all_findings(reading, related, world) if finding.level == "error"]
+
+
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:
     """Return the findings of one object; empty for kinds that are not served."""
     kind = find_version(manifest.api_version, manifest.kind)

@@ -45,5 +45,9 @@ def words(container: Mapping[str, Any]) -> list[str]:
 
 def word(text: str, container: Mapping[str, Any]) -> str:
     """A text as one argument of a server, also where a script uses eval; Kubernetes reads ``$$`` as ``$``."""
-    evaluated = any("eval " in str(part) for part in container.get("command") or ())
-    return (shlex.quote(text) if evaluated else text).replace("$", "$$")
+    return (shlex.quote(text) if evaluates(container) else text).replace("$", "$$")
+
+
+def evaluates(container: Mapping[str, Any]) -> bool:
+    """Report whether a script reads the arguments again, as a shell reads words."""
+    return any("eval " in str(part) for part in container.get("command") or ())

@@ -137,12 +137,23 @@ def _object(value: object, name: str, members: Members) -> str:
         return f'write {names} directly below {name}, without "- "'
     key = members.required[0] if len(members.required) == 1 else "name" if "name" in members.fields else ""
     if key and isinstance(value, str):
-        return f"write {_entry(key, value, name, members)}"
+        return _of_two(value, members) or f"write {_entry(key, value, name, members)}"
     if not members.fields:
         return ""
     shown = [*members.required, *(field_ for field_ in members.fields if field_ not in members.required)]
     more = ", …" if len(shown) > _SHOWN_FIELDS else ""
     return f"its fields are {', '.join(shown[:_SHOWN_FIELDS])}{more}"
+
+
+_WITH_NAME = ("key", "uri")
+"""Fields without which a name refers to nothing: a key of a Secret's, the address of an adapter."""
+
+
+def _of_two(value: str, members: Members) -> str:
+    """Advise on a string in place of an object that needs a name and another field; empty for other objects."""
+    other = next((other for other in _WITH_NAME if {"name", other} <= set(members.fields)), "")
+    first, second = (other, "name") if "://" in value else ("name", other)
+    return f"write {first}: {value}, and {second}: beside it" if other and members.required != (first,) else ""
 
 
 def _entry(key: str, value: str, name: str, members: Members) -> str:

@@ -288,8 +288,17 @@ def _nearest(word: str, known: tuple[str, ...]) -> str:
     plain = {_plain(value): value for value in reversed(known)}
     if _plain(word) in plain:
         return plain[_plain(word)]
+    initials = [value for value in known if _initials(value) == word]
+    if len(initials) == 1:
+        return initials[0]
     near = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.6)
     return plain[near[0]] if near else ""
+
+
+def _initials(name: str) -> str:
+    """Return ``pvc`` for ``persistentVolumeClaim``; empty for fewer than three words."""
+    words = re.findall(r"[A-Z]?[a-z]+", name)
+    return "".join(word[0].lower() for word in words) if len(words) > 2 else ""
 
 
 def _plain(word: str) -> str:

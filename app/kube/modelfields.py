@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic_core import PydanticUndefined
 
 from app.kube import embedded, field
-from app.kube.base import EmbeddedType, KubeModel
+from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.correction import Members
 from app.kube.field import nearest
 
@@ -144,7 +144,7 @@ def unknown_fields(
     shapes = fields(model)
     for key, item in document.items():
         if key not in shapes:
-            yield embedded.unknown_field(path.member(key), _hint(key, model, path, above))
+            yield embedded.unknown_field(path.member(key), _hint(key, model, document, above))
             continue
         shape = shapes[key][1]
         if shape.model is None or not isinstance(item, list if shape.container == "list" else dict):
@@ -153,27 +153,37 @@ def unknown_fields(
             yield from unknown_fields(part, shape.model, where, (*above, model))
 
 
-def _hint(key: str, model: type[KubeModel], path: field.Path, above: tuple[type[KubeModel], ...]) -> str:
+def _hint(key: str, model: type[KubeModel], document: Json, above: tuple[type[KubeModel], ...]) -> str:
     """Suggest the field that was meant: by habit from other APIs, a typing error, or another level."""
     if key in model.habits:
         return f"; {model.habits[key]}"
     names = tuple(fields(model))
     near = nearest(key, names)
     exact = near.lower() == key.replace("_", "").lower()
-    guess = near if exact else _below(key, model) or near or _last_part(key, names)
-    if guess and not (near == guess and not exact and _levels_up(key, above)):
-        return f', did you mean "{guess}"?'
+    absent = _absent(key, model, document)
+    below = [] if exact or absent else _below(key, model)
+    near = absent or near
+    guess = " or ".join(f'"{name}"' for name in below or [near or _last_part(key, names)] if name)
+    if guess and not (near and not (exact or below or absent) and _levels_up(key, above)):
+        return f", did you mean {guess}?"
     level = _levels_up(key, above)
     return f"; it belongs {level} higher: indent it less" if level else ""
 
 
-def _below(key: str, model: type[KubeModel]) -> str:
-    """Return the field of that name one level down, if only one object, or a pod, has it: ``modelClaim.modelName``."""
+def _absent(key: str, model: type[KubeModel], document: Json) -> str:
+    """Return the required field that is absent and begins with the key: ``modelRef`` for ``model``."""
+    required = [info.alias or name for name, info in model.model_fields.items() if info.is_required()]
+    return next((name for name in required if name not in document and name.startswith(key) and len(key) > 3), "")
+
+
+def _below(key: str, model: type[KubeModel]) -> list[str]:
+    """Return the fields of that name one level down: ``modelClaim.modelName``; of a pod, its containers' come first."""
     objects = {name: shape for name, (_, shape) in fields(model).items() if not shape.container}
     matches = [f"{name}.{key}" for name, shape in objects.items() if shape.model and key in fields(shape.model)]
     pods = [name for name, shape in objects.items() if shape.embedded == "PodSpec"]
-    matches += [f"{name}.{key}" for name in pods[:1] if key in embedded.members("PodSpec").fields]
-    return matches[0] if len(matches) == 1 else ""
+    inner = "containers[]." if key in embedded.members("Container").fields else ""
+    matches += [f"{name}.{inner}{key}" for name in pods[:1] if inner or key in embedded.members("PodSpec").fields]
+    return matches if len(matches) <= 2 else []
 
 
 def _last_part(key: str, known: tuple[str, ...]) -> str:

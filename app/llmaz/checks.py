@@ -10,6 +10,7 @@ from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import METADATA
 from app.llmaz.names import NAME_ADVISED, NAME_MAX, SKIP_LOADER, load_balancer
 from app.llmaz.quantities import Resources
+from app.workload import podadvice
 
 NAME = METADATA.child("name")
 
@@ -65,14 +66,15 @@ def claim_warnings(name: str, path: field.Path) -> Iterator[Advice]:
         )
 
 
-def accelerator_warnings(resources: Resources | None, path: field.Path) -> Iterator[Advice]:
-    """Warn of accelerators outside of a model's flavors, which override them."""
+def resource_warnings(resources: Resources | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of accelerators outside of a model's flavors, which override them, and of wrong units."""
     for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)) if resources else ():
         for name in amounts or ():
             if "/" in name:
                 where = path.child(kind).key(name)
                 message = "a model's flavor that lists this resource overrides it; request accelerators in the flavor"
                 yield advice(where, message)
+        yield from podadvice.amount_warnings(amounts or {}, path.child(kind))
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:

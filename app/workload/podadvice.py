@@ -1,10 +1,18 @@
 """Warnings about parts of a pod that Kubernetes accepts and that have no effect, or a bad one."""
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
 from app.kube.field import Advice, advice
+from app.kube.quantity import is_quantity, parse
 from app.workload.fieldrules import Json
+
+_TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
+_MOST_CPUS = 2000
+"""No node has as many."""
+_LEAST_BYTES = 2**20
+_UNIT = re.compile(r"[A-Za-z]*$")
 
 
 def env_warnings(
@@ -44,3 +52,25 @@ def security_warnings(pod: Json, container: Json, pod_path: field.Path, containe
         if (value.get("windowsOptions") or {}).get("hostProcess"):
             message = "needs the node's network, which the pod does not have"
             yield advice(path.child("windowsOptions", "hostProcess"), message)
+
+
+def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+    """Warn of an option and its value in one item, which a server takes for an option of that whole name."""
+    for where, argument in path.each(arguments):
+        if words := _TWO_WORDS.fullmatch(argument):
+            items = f"{field.go_quote(words[1])}, {field.go_quote(words[2])}"
+            yield advice(where, f"an option and its value are two items: write {items}")
+
+
+def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
+    """Warn of quantities that only a wrong unit explains: more CPUs than a node has, or less than 1Mi of memory."""
+    for name, amount in amounts.items():
+        text = str(amount or "")
+        if not text or "/" in name or not is_quantity(text):
+            continue
+        value, number = parse(text), _UNIT.sub("", text)
+        if name == "cpu" and value >= _MOST_CPUS:
+            yield advice(path.member(name), f"{text} is {value:f} CPUs; did you mean {number}m?")
+        elif name != "cpu" and 0 < value < _LEAST_BYTES:
+            guesses = f"{number}M or {number}Mi" if text.endswith("m") else f"{number}Gi"
+            yield advice(path.member(name), f"{text} is {value.normalize():f} bytes; did you mean {guesses}?")

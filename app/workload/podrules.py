@@ -125,6 +125,14 @@ RULES: dict[str, rules.Rule] = {
     "TopologySpreadConstraint.whenUnsatisfiable": rules.one_of("DoNotSchedule", "ScheduleAnyway", empty=False),
     "WeightedPodAffinityTerm.weight": rules.between(1, 100),
     # Volumes and mounts (LK-V-K32 to LK-V-K34).
+    **dict.fromkeys(
+        (
+            *("ConfigMapVolumeSource.defaultMode", "DownwardAPIVolumeSource.defaultMode"),
+            *("ProjectedVolumeSource.defaultMode", "SecretVolumeSource.defaultMode"),
+            *("DownwardAPIVolumeFile.mode", "KeyToPath.mode"),
+        ),
+        volumes.file_mode,
+    ),
     "ClusterTrustBundleProjection.path": volumes.file_path,
     "DownwardAPIVolumeFile.path": volumes.file_path,
     "KeyToPath.path": volumes.file_path,

@@ -1,5 +1,6 @@
 """Rules between the fields of volumes and mounts; :mod:`app.hooks.sendable` finds duplicates."""
 
+import re
 from collections.abc import Collection, Sequence
 
 from app.kube import field
@@ -22,6 +23,13 @@ def file_path(value: str, path: field.Path) -> Errors:
         yield field.invalid(path, value, "must be a relative path without '..', for example config/app.yaml")
     elif value.startswith(".."):
         yield field.invalid(path, value, "must not begin with '..'")
+
+
+def file_mode(value: int, path: field.Path) -> Errors:
+    """Reject permissions that no file has; ``644`` without a leading 0 is not octal in YAML."""
+    if not 0 <= value <= 0o777:
+        octal = f"0{value}" if re.fullmatch("[0-7]{3}", str(value)) else "0644"
+        yield field.invalid(path, value, f"must be between 0 and 0777 in octal; write {octal} or {int(octal, 8)}")
 
 
 def mount_path(value: str, path: field.Path) -> Errors:

@@ -8,7 +8,7 @@ from app.kube import field
 from app.kube.quantity import parse
 from app.workload.fieldrules import Errors, Json, object_name
 
-_LISTS = ("initContainers", "containers")
+LISTS = ("initContainers", "containers")
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -63,7 +63,7 @@ def host_ports(pod: Json, path: field.Path) -> Errors:
 def missing(pod: Json, path: field.Path, base: Json, volumes: Collection[str] = ()) -> Iterator[field.Error]:
     """Yield an error for each required part that neither the pod, nor ``base`` below it, nor ``volumes`` have."""
     names = {_name(volume) for side in (base, pod) for volume in side.get("volumes") or ()}.union(volumes)
-    for name in _LISTS:
+    for name in LISTS:
         bases = {_name(container): container for container in base.get(name) or ()}
         for position, container in enumerate(item or {} for item in pod.get(name) or ()):
             container_path = path.child(name).index(position)
@@ -95,7 +95,7 @@ def _is_not_overcommitted(name: str) -> bool:
 
 def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
     """Validate the requests and limits of every container."""
-    for name in _LISTS:
+    for name in LISTS:
         for position, container in enumerate(pod.get(name) or ()):
             container_path = path.child(name).index(position)
             yield from _resources((container or {}).get("resources") or {}, container_path.child("resources"))

@@ -90,8 +90,11 @@ def test_a_missing_model_is_named(command: Command) -> None:
 
 
 def test_an_invalid_object_is_not_explained_further(command: Command) -> None:
-    """Each mistake is listed with its place."""
-    one = explained(command, model(), service({"replicas": 99, "image": " x"}))["InferenceService/s"]
+    """Each mistake is listed with its place, and the exit status is that of ``validate``."""
+    broken = command.file("all.yaml", model(), service({"replicas": 99, "image": " x"}))
+    result = command("explain", broken, "--output", "json")
+    [one] = [item for item in result.json if item["object"] == "InferenceService/s"]
+    assert result.status == 1
     assert one["state"] == "invalid"
     assert [("spec.replicas" in text, "spec.image" in text) for text in one["why"]] == [(True, False), (False, True)]
     assert "all.yaml:" in one["why"][0]

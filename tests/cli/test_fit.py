@@ -61,6 +61,8 @@ def test_an_object_with_errors_is_reported(command: Command) -> None:
     mixed = command("fit", command.file("all.yaml", large(), service(), other))
     assert mixed.out.startswith("InferenceService/s in namespace default: does not fit")
     assert "error: spec.replicas: Invalid value: -1" in mixed.err
+    fits = command("fit", command.file("all.yaml", model(), service(), other))
+    assert (fits.status, "does not fit" in fits.out) == (1, False)
 
 
 def llmaz(*args: str) -> list[Json]:

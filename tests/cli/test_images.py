@@ -34,6 +34,20 @@ def test_the_pods_of_manifests_are_listed(command: Command) -> None:
     assert images.VLLM not in {row["image"] for row in rows}
 
 
+def test_an_object_with_errors_is_reported(command: Command) -> None:
+    """Its images are missing from the list, which is incomplete."""
+    result = command("images", command.file("all.yaml", model(), service({"replicas": -1})))
+    assert result.status == 1
+    assert "error: spec.replicas: Invalid value: -1" in result.err
+    assert images.DOWNLOADER in result.out
+
+
+def test_a_file_without_manifests_has_no_images(command: Command) -> None:
+    result = command("images", command.file("empty.yaml"))
+    assert (result.status, result.out) == (2, "")
+    assert "the files have no manifest" in result.err
+
+
 def test_what_is_not_pinned_is_a_finding(command: Command) -> None:
     result = command("images", command.file("all.yaml", model(), service({"image": "server:latest"})))
     assert result.status == 1

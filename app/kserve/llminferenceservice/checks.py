@@ -14,6 +14,7 @@ from typing import get_args
 
 from app.hooks.sendable import clashes
 from app.kserve import devices, lora
+from app.kserve.arguments import evaluates, passes_arguments
 from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, OPEN, RESERVED_LABELS
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference, newer_fields
@@ -43,7 +44,7 @@ from app.kube.podspec import container_named
 from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
-from app.workload import wholepod
+from app.workload import podadvice, wholepod
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
@@ -344,6 +345,17 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
     for pod, pod_path in workload.pods(path):
         yield from _without_main(pod, pod_path)
+        for list_path, containers in ((pod_path.child(name), (pod or {}).get(name)) for name in wholepod.LISTS):
+            for container_path, container in list_path.each(containers or ()):
+                yield from _container_advice(container or {}, container_path)
+
+
+def _container_advice(container: Json, path: field.Path) -> Iterator[Advice]:
+    for kind, amounts in (container.get("resources") or {}).items():
+        if isinstance(amounts, dict):
+            yield from podadvice.amount_warnings(amounts, path.child("resources", kind))
+    if container.get("command") and passes_arguments(container) and not evaluates(container):
+        yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:

@@ -8,7 +8,7 @@ from app.kube.decode import SPEC
 from app.kube.field import Advice, advice, nearest
 from app.llmaz import arguments, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
-from app.llmaz.checks import accelerator_warnings, under_upstreams_path
+from app.llmaz.checks import resource_warnings, under_upstreams_path
 from app.llmaz.names import PORT_NAME
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
@@ -114,12 +114,13 @@ def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> 
         if arguments.misses(argument):
             yield advice(where, f"this placeholder is not replaced; write it like {{{{ .{arguments.MODEL_PATH} }}}}")
     yield from arguments.port_warnings(args, path)
+    yield from podadvice.argument_warnings(args, path)
 
 
 def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:
     yield from _placeholders(config.args or [], path.child("args"), known=())
     for where, param_args in path.child("paramArgs").each(config.param_args or ()):
         yield from _placeholders(param_args.args or [], where.child("args"), (param_args.param,))
-    yield from accelerator_warnings(config.resources, path.child("resources"))
+    yield from resource_warnings(config.resources, path.child("resources"))
     if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
         yield from scaling.warnings(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))

@@ -107,7 +107,7 @@ def warnings(playground: Playground) -> list[Advice]:
 
 def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
     yield from _arguments(config.args or [])
-    yield from shared.accelerator_warnings(config.resources, CONFIG.child("resources"))
+    yield from shared.resource_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)
@@ -122,6 +122,7 @@ def _arguments(args: list[str]) -> Iterator[Advice]:
             )
             yield advice(where, message)
     yield from port_warnings(args, path)
+    yield from podadvice.argument_warnings(args, path)
 
 
 def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[Advice]:

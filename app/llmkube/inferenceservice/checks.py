@@ -367,6 +367,10 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
         if key in spec.pod_labels:  # LK-V-I55
             message = "no effect: the label selects the pods of the service"
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
+    for option, arguments in (("args", spec.args), ("extraArgs", spec.extra_args)):
+        yield from podadvice.argument_warnings(arguments, SPEC.child(option))
+    resources = spec.requests.model_dump(by_alias=True, exclude={"gpu", "gpu_sharing"})
+    yield from podadvice.amount_warnings(resources, SPEC.child("resources"))
     variables = [variable["name"] for variable in server.environment(spec)]
     mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
     yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
@@ -402,8 +406,11 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
     service_plan = plan(service, model, draft, operator_claim=False, settings=settings)
     causes = {*mistakes(service_plan, model), *refusals(service_plan, model.spec, related, settings)}
+    places = {**_PLACES, "TensorParallelSize": (service_plan.runtime.config,)}
     problems = [
-        advice(SPEC, cause.text) for cause in sorted(causes, key=lambda cause: cause.text) if cause.stage is Stage.SPEC
+        advice(SPEC.child(*places.get(cause.reason, ())), cause.text)
+        for cause in sorted(causes, key=lambda cause: cause.text)
+        if cause.stage is Stage.SPEC
     ]
     fits = fit_with(spec, model, settings)
     if fits.answer is FitAnswer.DOES_NOT_FIT:  # LK-7.5
@@ -449,6 +456,14 @@ def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     if quantizations and "gguf" not in quantizations and source.text.partition("?")[0].endswith(".gguf"):
         text = f"{engine} does not load GGUF files, and Model {spec.model_ref} is one: use safetensors or another image"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
+
+
+_PLACES = {
+    "FormatNotServable": ("modelRef",),
+    "InvalidGPUSharing": ("resources", "gpuSharing"),
+    "SourceNotServable": ("modelRef",),
+}
+"""The fields that cause a mistake, by its reason."""
 
 
 def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:

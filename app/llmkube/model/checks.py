@@ -16,6 +16,7 @@ from app.llmkube.model.plan import refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
+from app.workload import podadvice
 from app.workload.address import HUB_HOSTS
 from app.workload.fieldrules import object_name
 from app.workload.memory import too_large
@@ -146,6 +147,9 @@ def warnings(model: Model) -> list[Advice]:
     advices = [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
     advices += (line for line in without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
     advices += _secret_advice(spec, source, metal=metal)
+    advices += podadvice.amount_warnings({"memory": spec.gpu.memory}, GPU_PATH)
+    if spec.resources:
+        advices += podadvice.amount_warnings(spec.resources.model_dump(), SPEC.child("resources"))
     if metal:
         advices += _metal_advice(spec)
     if spec.hardware:

@@ -1,0 +1,151 @@
+"""Mistakes that people make in manifests: each is one finding, at its field, with what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
+
+SERVED_BY_VLLM: Json = {"runtime": "vllm", "skipModelInit": True}
+LLM_MODEL: Json = {"uri": "hf://a/b", "name": "a/b"}
+
+
+def llm(spec: Json) -> Json:
+    kind = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "metadata": {"name": "qwen"}}
+    return {**kind, "spec": {"model": LLM_MODEL, **spec}}
+
+
+def playground(config: Json) -> Json:
+    kind = {"apiVersion": "inference.llmaz.io/v1alpha1", "kind": "Playground", "metadata": {"name": "opt"}}
+    return {**kind, "spec": {"modelClaim": {"modelName": "opt"}, "backendRuntimeConfig": config}}
+
+
+def main_container(container: Json) -> Json:
+    return llm({"template": {"containers": [{"name": "main", **container}]}})
+
+
+def volume(source: Json) -> Json:
+    return service({"extraVolumes": [{"name": "files", **source}]})
+
+
+BESIDE = "and key: beside it"
+MISTAKES: dict[str, tuple[Json, str, str]] = {
+    "field a level too high": (
+        service({"runtime": "vllm", "tensorParallelSize": 2}),
+        "spec.tensorParallelSize",
+        'did you mean "vllmConfig.tensorParallelSize" or "sglangConfig.tensorParallelSize"?',
+    ),
+    "field of a container": (
+        llm({"resources": {"limits": {"cpu": "1"}}}),
+        "spec.resources",
+        'did you mean "template.containers[].resources"?',
+    ),
+    "initials": (
+        volume({"pvc": {"claimName": "x"}}),
+        "spec.extraVolumes[0].pvc",
+        'did you mean "persistentVolumeClaim"?',
+    ),
+    "mode in decimals": (
+        volume({"configMap": {"name": "c", "defaultMode": 644}}),
+        "spec.extraVolumes[0].configMap.defaultMode",
+        "must be between 0 and 0777 in octal; write 0644 or 420",
+    ),
+    "mode of one file": (
+        volume({"secret": {"secretName": "s", "items": [{"key": "a", "path": "a", "mode": 999}]}}),
+        "spec.extraVolumes[0].secret.items[0].mode",
+        "write 0644 or 420",
+    ),
+    "name of a Secret": (
+        service({**SERVED_BY_VLLM, "vllmConfig": {"hfTokenSecretRef": "hf-token"}}),
+        "spec.vllmConfig.hfTokenSecretRef",
+        f"must be an object; write name: hf-token, {BESIDE}",
+    ),
+    "address of an adapter": (
+        llm({"model": {**LLM_MODEL, "lora": {"adapters": ["hf://a/lora"]}}}),
+        "spec.model.lora.adapters[0]",
+        "must be an object; write uri: hf://a/lora, and name: beside it",
+    ),
+    "name of the service": (
+        service(name="My_Chat"),
+        "metadata.name",
+        "must begin with a letter and consist of lower case letters, digits, '-' and '.', as names of Services do",
+    ),
+    "thousandths of a byte": (
+        service({"resources": {"memory": "512m"}}),
+        "spec.resources.memory",
+        "512m is 0.512 bytes; did you mean 512M or 512Mi?",
+    ),
+    "memory without a unit": (
+        main_container({"resources": {"limits": {"memory": "16"}}}),
+        "spec.template.containers[0].resources.limits.memory",
+        "16 is 16 bytes; did you mean 16Gi?",
+    ),
+    "millions of CPUs": (
+        playground({"resources": {"limits": {"cpu": "500M"}}}),
+        "spec.backendRuntimeConfig.resources.limits.cpu",
+        "500M is 500000000 CPUs; did you mean 500m?",
+    ),
+    "option and value in one item": (
+        service({"extraArgs": ["--ctx-size 8192"]}),
+        "spec.extraArgs[0]",
+        'write "--ctx-size", "8192"',
+    ),
+    "option and value in one item of llmaz": (
+        playground({"args": ["--max-model-len 4096"]}),
+        "spec.backendRuntimeConfig.args[0]",
+        'write "--max-model-len", "4096"',
+    ),
+    "option and value in one item of KServe": (
+        main_container({"image": "a/b:1", "command": ["vllm", "serve"], "args": ["--seed 1"]}),
+        "spec.template.containers[0].args[0]",
+        'write "--seed", "1"',
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_finding(command: Command, mistake: str) -> None:
+    document, path, advice = MISTAKES[mistake]
+    [finding] = command("validate", command.file("mistake.yaml", document), "--output", "json").findings
+    assert finding["path"] == path
+    assert advice in finding["message"]
+
+
+def test_a_required_field_whose_name_was_begun(command: Command) -> None:
+    """``model`` is nearer to ``mode``, but ``modelRef`` is what is missing."""
+    document = {**service(), "spec": {"model": "smollm"}}
+    findings = command("validate", command.file("mistake.yaml", document), "--output", "json").findings
+    assert 'unknown field "spec.model", did you mean "modelRef"?' in [finding["message"] for finding in findings]
+
+
+def test_a_draft_model_that_is_not_there(command: Command) -> None:
+    document = service({"speculativeDecoding": {"type": "draft", "draftModelRef": "tiny"}})
+    file = command.file("mistake.yaml", document, model())
+    [finding] = command("validate", file, "--output", "json").findings
+    assert finding["path"] == "spec.speculativeDecoding.draftModelRef"
+
+
+def test_more_parts_than_gpus_are_reported_at_the_engines_fields(command: Command) -> None:
+    serving = {**SERVED_BY_VLLM, "resources": {"gpu": 2}, "vllmConfig": {"tensorParallelSize": 4}}
+    weights = model(spec={"source": "a/b", "format": "safetensors"})
+    [finding] = command(
+        "validate", command.file("mistake.yaml", service(serving), weights), "--output", "json"
+    ).findings
+    assert finding["path"] == "spec.vllmConfig"
+
+
+LEGAL: dict[str, Json] = {
+    "octal mode": volume({"configMap": {"name": "c", "defaultMode": 0o644}}),
+    "thousandths of a CPU": service({"resources": {"cpu": "500m", "memory": "1e9"}}),
+    "GPUs without a unit": main_container({"resources": {"limits": {"nvidia.com/gpu": "1", "memory": "0.5Gi"}}}),
+    "arguments that a script reads as words": main_container(
+        {"image": "a/b:1", "command": ["sh", "-c", 'eval "vllm serve $@"', "--"], "args": ["--seed 1"]}
+    ),
+    "value with a blank": service({"extraArgs": ["--alias", "a b", "--chat-template=a b"]}),
+}
+
+
+@pytest.mark.parametrize("neighbour", LEGAL)
+def test_what_is_legal_is_no_finding(command: Command, neighbour: str) -> None:
+    assert command("validate", command.file("legal.yaml", LEGAL[neighbour]), "--output", "json").findings == []
