@@ -24,7 +24,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-COUNTED_CASES = 20
+COUNTED_CASES = 100
 """Number of cases of each test that coverage counts. More reach few more lines, and counting triples their time."""
 
 

@@ -25,7 +25,18 @@ from app.cli.files import collect, nothing_served
 from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles, parse
 from app.cli.offline import World, holding, in_cluster, request_of, served, settle, tell_assumptions
-from app.cli.origins import DEFAULT, EXPLAINED, TEMPLATES, VAGUE, Attributions, neighbourhood, one_line, origins
+from app.cli.origins import (
+    DEFAULT,
+    EXPLAINED,
+    TEMPLATES,
+    VAGUE,
+    Attributions,
+    neighbourhood,
+    one_line,
+    origins,
+    settled_pod_templates,
+)
+from app.cli.podfit import pods_fit
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
 from app.cli.sets import split
@@ -180,7 +191,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
         "state": _state(shown, live=live),
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
-        "children": [_child(child, present, head["namespace"]) for child in final.ask(kind, parent)["children"]],
+        "children": [_child(child, present, head["namespace"]) for child in final.last_answer(parent)["children"]],
         "fit": _fit(kind, parent, clusters),
         "values": [asdict(origin) for origin in _values(kind, parent, clusters)],
     }
@@ -188,7 +199,10 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
 
 def _fit(kind: AnyKind, parent: Json, clusters: _Clusters) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
-    result = fit.answer(kind, parent, clusters.final, clusters.settings)
+    if kind.offline.fit is None:
+        result = pods_fit(parent, settled_pod_templates(clusters.final, parent))
+    else:
+        result = fit.answer(kind, parent, clusters.final, clusters.settings)
     return f"{result.answer}: {result.why}" if result is not None else ""
 
 

@@ -22,6 +22,7 @@ from app.cli import CommandError, options, printing
 from app.cli.files import collect, nothing_served
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import World, holding, in_cluster, request_of, served, tell_assumptions
+from app.cli.origins import pod_templates
 from app.cli.podfit import pods_fit
 from app.cli.sets import split
 from app.cli.simulate import Cluster
@@ -107,7 +108,7 @@ def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, 
     """
     if kind.offline.fit is None:
         valid = not kind.read(orjson.dumps(document.get("spec"))).errors
-        return pods_fit(cluster, kind, document, gpu_memory) if valid else None
+        return pods_fit(document, pod_templates(cluster, kind, document), gpu_memory) if valid else None
     request = request_of(kind, document, cluster)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:

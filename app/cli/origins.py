@@ -177,7 +177,7 @@ class _Tracer:
     _effects: dict[str, list[tuple[int, int, object]]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        self.pods = pod_templates(self.cluster, self.kind, self.parent)
+        self.pods = settled_pod_templates(self.cluster, self.parent)
         self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }
@@ -250,8 +250,17 @@ def _below(path: Path) -> str:
 
 def pod_templates(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
     """The pod templates of a parent's children, and of the children of those of served kinds."""
+    return _templates_below(cluster, parent, cluster.ask(kind, parent))
+
+
+def settled_pod_templates(cluster: Cluster, parent: Json) -> Pods:
+    """The same in a cluster that has settled, by the parent's last answer."""
+    return _templates_below(cluster, parent, cluster.last_answer(parent))
+
+
+def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
     templates: Pods = {}
-    for child in cluster.ask(kind, parent)["children"]:
+    for child in answer["children"]:
         reader = find(child["apiVersion"], child["kind"])
         if reader is not None:
             new = world.stored(child, parent["metadata"].get("namespace", ""))

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import orjson
 import yaml
 
-from app.cli.origins import TEMPLATES, pod_templates
-from app.cli.simulate import Cluster
-from app.hooks.kind import AnyKind
+from app.cli.origins import TEMPLATES, Pods
 from app.hooks.reader import read
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
@@ -40,12 +38,12 @@ _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 
 
-def pods_fit(cluster: Cluster, kind: AnyKind, document: Json, gpu_memory: str = "") -> Fit | None:
-    """Return the worst answer of an object's workloads; ``None`` if none of them runs a known engine."""
+def pods_fit(document: Json, templates: Pods, gpu_memory: str = "") -> Fit | None:
+    """Return the worst answer of an object's pod templates; ``None`` if none of them runs a known engine."""
     model = ((document.get("spec") or {}).get("model") or {}).get("uri", "")
     fits = [
         judge(question)
-        for place, template in pod_templates(cluster, kind, document).items()
+        for place, template in templates.items()
         if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}
         for question in _questions(template, model, gpu_memory)
     ]

@@ -15,7 +15,7 @@ import orjson
 from app.admission.protocol import creation
 from app.cli import apply, world
 from app.cli.kinds import SERVED, find, find_version
-from app.cli.store import Store, owner
+from app.cli.store import Key, Store, owner
 from app.cli.world import key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
@@ -60,8 +60,8 @@ class Cluster:
     installed: frozenset[tuple[str, str]] = frozenset()
     """Objects that no file describes: those of an installation."""
     syncs: int = 0
-    answers: dict[str, tuple[int, Json]] = field(default_factory=dict)
-    """The last answer for each parent while the cluster settled, by its uid, with the hash of the request."""
+    answers: dict[Key, tuple[int, Json]] = field(default_factory=dict)
+    """The last answer for each parent while the cluster settled, with the hash of the request."""
     _requested: dict[tuple[str, str], tuple[Json, Json]] = field(default_factory=dict)
     """Children as they were asked for and as they were made: the same again changes nothing."""
 
@@ -136,12 +136,16 @@ class Cluster:
         """The sync hook's answer for a parent, with what its rules select as related objects."""
         return self._answer(kind, self._body(kind, parent))[1]
 
+    def last_answer(self, parent: Json) -> Json:
+        """Return the sync hook's last answer for a parent, which still holds once the cluster has settled."""
+        return self.answers[key_of(parent)][1]
+
     def _answer(self, kind: AnyKind, body: Json) -> tuple[int, Json]:
         """Return a hash of the request, and the answer: the last one if only the parent's status is new (MC-2.2)."""
         encoded = {key: orjson.Fragment(orjson.dumps(part)) for key, part in body.items() if key != "parent"}
         parent = body["parent"]
         request = hash(orjson.dumps({**encoded, "parent": _without_status(parent)}))
-        last = self.answers.get(parent["metadata"]["uid"])
+        last = self.answers.get(key_of(parent))
         if last is not None and last[0] == request:
             return last
         answer = self.send(f"{kind.resource.hook_path}/sync", orjson.dumps({**encoded, "parent": parent}))
@@ -166,11 +170,11 @@ class Cluster:
 
     def sync(self, kind: AnyKind, parent: Json) -> bool:
         """Send the request, unless the last answer holds, and apply the answer. Return whether anything changed."""
-        uid = parent["metadata"]["uid"]
-        last, current = self.answers.get(uid), self._answer(kind, self._body(kind, parent))
+        key = key_of(parent)
+        last, current = self.answers.get(key), self._answer(kind, self._body(kind, parent))
         if current is last:
             return False
-        self.answers[uid], answer = current, current[1]
+        self.answers[key], answer = current, current[1]
         self.syncs += 1
         status = {**answer["status"], "observedGeneration": parent["metadata"]["generation"]}
         same = parent.get("status") == status

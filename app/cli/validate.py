@@ -25,6 +25,7 @@ from app.cli.fixes import Fix, applied, fixes
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles
 from app.cli.offline import World, findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
+from app.cli.origins import pod_templates
 from app.cli.podfit import pods_fit
 from app.cli.printing import counted
 from app.cli.references import dangling
@@ -230,7 +231,7 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
     """Yield a warning about a model that does not fit into the GPUs that the pods select."""
-    fit = pods_fit(cluster, kind, document)
+    fit = pods_fit(document, pod_templates(cluster, kind, document))
     if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
         return
     path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())

@@ -73,7 +73,7 @@ class Fleet:
         found = {}
         for kind, parent in cluster.parents():
             if parent["metadata"]["name"] == ORIGINAL:
-                _, answer = cluster.answers[parent["metadata"]["uid"]]
+                answer = cluster.last_answer(parent)
                 for child in answer["children"]:
                     del child["metadata"]["namespace"]  # Metacontroller uses the parent's
                 found[f"{kind.resource.hook_path}/sync"] = {k: answer[k] for k in ("status", "children")}

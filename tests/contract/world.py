@@ -120,9 +120,9 @@ class World:
         """Seconds until each parent asks to be synced again."""
         answers = self._cluster.answers
         return {
-            f"{parent['kind']}/{parent['metadata']['name']}": answers[uid][1].get("resyncAfterSeconds")
+            f"{parent['kind']}/{parent['metadata']['name']}": answers[place][1].get("resyncAfterSeconds")
             for _, parent in self._parents()
-            if (uid := parent["metadata"]["uid"]) in answers
+            if (place := (outer_key(parent), inner_key(parent))) in answers
         }
 
     def run(self) -> None:
@@ -154,8 +154,7 @@ class World:
         """Return the desired children, in their present state."""
         wanted = set()
         for _, parent in self._parents():
-            _, answer = self._cluster.answers[parent["metadata"]["uid"]]
-            for child in answer["children"]:
+            for child in self._cluster.last_answer(parent)["children"]:
                 wanted.add(key(stored(child, namespace(parent))))
         return {k: item for k, item in self.objects.items() if k in wanted}
 

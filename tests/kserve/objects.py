@@ -126,8 +126,7 @@ class Cluster:
         for document in (*self.related, *self.children, self.parent):
             cluster.put(document)
         cluster.sync(kind, self.parent)
-        uid = self.parent["metadata"]["uid"]
-        self.answer = cluster.answers[uid][1]
+        self.answer = cluster.last_answer(self.parent)
         held = {(child["kind"], child["metadata"]["name"]): child for child in cluster.children(self.parent)}
         asked = [(child["kind"], child["metadata"]["name"]) for child in self.answer["children"]]
         self.children = [held[identity] for identity in asked if identity in held]
