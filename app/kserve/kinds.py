@@ -106,8 +106,8 @@ _SERVICE = CustomResource(
         RelatedKind(
             "v1",
             "serviceaccounts",
-            Selection.LABELS,
-            "credentials of downloads; by name, and those that no service made; all with `baseRefs`",
+            Selection.NAMESPACE,
+            "credentials of downloads; without `baseRefs` by name, and by one label those that no service made",
         ),
         PODS,
         RelatedKind("v1", "services", Selection.LABELS, "addresses of Gateways; services with a route"),
