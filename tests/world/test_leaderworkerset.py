@@ -166,7 +166,7 @@ def test_another_release_restarts_no_group(installation: Installation, service: 
     installation.start_service(("-c", NEXT))
     try:
         service.cluster.kubectl("label", service.kind, service.name, "-n", service.namespace, "example.com/looked=1")
-        wait_until(lambda: "a newer pod template waits" in service.ready()["message"], "what waits is told")
+        wait_until(lambda: "a newer pod template waits" in service.ready().get("message", ""), "what waits is told")
         service.patch({"replicas": 2})
         service.wait_ready(4)
         assert before < service.uids()
