@@ -21,7 +21,7 @@ from app.admission import review
 from app.admission.protocol import creation
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import answer_decorate
-from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync, sync_answer
+from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync, answer_sync_with_facts
 from app.hooks.protocol import SyncAnswer
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json
@@ -91,7 +91,7 @@ class Application(FastAPI):
 
     def _add_sync(self, kind: AnyKind) -> None:
         def sync(body: bytes) -> SyncAnswer:
-            return sync_answer(kind, body, self.settings, self._clock())
+            return answer_sync_with_facts(kind, body, self.settings, self._clock())
 
         resource = kind.resource
         self._add_hook(f"{resource.hook_path}/sync", sync, partial(openapi.sync, resource), synced(resource))
@@ -108,7 +108,7 @@ class Application(FastAPI):
             self._add_hook(f"{resource.hook_path}/finalize", finalize, partial(openapi.sync, resource, "Finalize"))
 
     def _add_admission(self, kind: AnyKind) -> None:
-        resource, admit = kind.resource, partial(review.review_answer, kind, settings=self.settings)
+        resource, admit = kind.resource, partial(review.answer_with_facts, kind, settings=self.settings)
         endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
         self._add(resource.admission_path, endpoint, partial(openapi.admit, resource))
 

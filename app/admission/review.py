@@ -34,10 +34,10 @@ class Verdict:
 
 def answer(kind: AnyKind, body: bytes, settings: Settings) -> bytes:
     """Answer a review. Raises :class:`ProtocolError` when it cannot be answered by its uid."""
-    return review_answer(kind, body, settings).body
+    return answer_with_facts(kind, body, settings).body
 
 
-def review_answer(kind: AnyKind, body: bytes, settings: Settings) -> protocol.ReviewAnswer:
+def answer_with_facts(kind: AnyKind, body: bytes, settings: Settings) -> protocol.ReviewAnswer:
     """As :func:`answer`, with the facts for metrics and the log."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):

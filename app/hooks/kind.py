@@ -143,10 +143,10 @@ AnyKind = Kind[Any, Any]
 
 def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> bytes:
     """Answer a sync hook. Raises :class:`ProtocolError` for a request that cannot be answered."""
-    return sync_answer(kind, body, settings, now).body
+    return answer_sync_with_facts(kind, body, settings, now).body
 
 
-def sync_answer(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
+def answer_sync_with_facts(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
     """As :func:`answer_sync`, with the facts for metrics and the log."""
     request = kind.request(body)
     try:
