@@ -350,16 +350,17 @@ def _config_maps(
 
 
 def _accounts(refs: References, namespace: str) -> list[RelatedRule]:
-    """Select the accounts that the spec names, and those that no service made, as a config with a preset's name may.
+    """Select the accounts that the spec names, and those that belong to no service.
 
-    A base or a template may name any. Otherwise the account of a new service does not sync the others.
+    A config with a preset's name, which is not known here, may name one of the latter. So a new service's account syncs
+    no other service, unless a base or a template may name any account.
     """
     names = tuple(sorted({*refs.accounts, refs.scheduler_account} - {"", "default"}))
     named = _named("v1", "serviceaccounts", namespace, names, refs)
-    if any(not rule.names for rule in named):
+    if _names_any(names, refs):
         return named
-    made = {"key": constants.PART_OF, "operator": "NotIn", "values": [constants.PART_OF_VALUE]}
-    return [*named, RelatedRule("v1", "serviceaccounts", namespace, label_selector={"matchExpressions": [made]})]
+    foreign = {"key": constants.PART_OF, "operator": "NotIn", "values": [constants.PART_OF_VALUE]}
+    return [*named, RelatedRule("v1", "serviceaccounts", namespace, label_selector={"matchExpressions": [foreign]})]
 
 
 def _bundled(model: types.LLMModelSpec | None) -> bool:
@@ -369,9 +370,14 @@ def _bundled(model: types.LLMModelSpec | None) -> bool:
 
 def _named(api: str, resource: str, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:
     """Select objects by name, or every object of the namespace where a base or a template may name any."""
-    if refs.configs or any(constants.OPEN in name for name in names):
+    if _names_any(names, refs):
         return [RelatedRule(api, resource, namespace)]
     return [RelatedRule(api, resource, namespace, names)] if names else []
+
+
+def _names_any(names: tuple[str, ...], refs: References) -> bool:
+    """Report whether a base or a template may name other objects than these."""
+    return bool(refs.configs) or any(constants.OPEN in name for name in names)
 
 
 def _gateways(refs: References, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
