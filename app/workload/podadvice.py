@@ -12,7 +12,8 @@ _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
 _MOST_CPUS = 2000
 """No node has as many."""
 _LEAST_BYTES = 2**20
-_UNIT = re.compile(r"[A-Za-z]*$")
+_AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
+"""A quantity without a sign or an exponent: the number and the unit."""
 
 
 def env_warnings(
@@ -65,12 +66,13 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of quantities that only a wrong unit explains: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():
-        text = str(amount or "")
-        if not text or "/" in name or not is_quantity(text):
+        text = str(amount)
+        words = _AMOUNT.fullmatch(text)
+        if words is None or "/" in name or not is_quantity(text):
             continue
-        value, number = parse(text), _UNIT.sub("", text)
+        value, number, unit = parse(text), words[1], words[2]
         if name == "cpu" and value >= _MOST_CPUS:
             yield advice(path.member(name), f"{text} is {value:f} CPUs; did you mean {number}m?")
         elif name != "cpu" and 0 < value < _LEAST_BYTES:
-            guesses = f"{number}M or {number}Mi" if text.endswith("m") else f"{number}Gi"
+            guesses = f"{number}M or {number}Mi" if unit else f"{number}Gi"
             yield advice(path.member(name), f"{text} is {value.normalize():f} bytes; did you mean {guesses}?")

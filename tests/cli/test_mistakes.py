@@ -76,6 +76,11 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.resources.memory",
         "512m is 0.512 bytes; did you mean 512M or 512Mi?",
     ),
+    "thousands of bytes": (
+        service({"resources": {"memory": "512k"}}),
+        "spec.resources.memory",
+        "512k is 512000 bytes; did you mean 512M or 512Mi?",
+    ),
     "memory without a unit": (
         main_container({"resources": {"limits": {"memory": "16"}}}),
         "spec.template.containers[0].resources.limits.memory",
