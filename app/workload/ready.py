@@ -13,7 +13,7 @@ from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, Obs
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
 from app.workload.pods import counts, failures, newest_first, pod_problems
-from app.workload.rollout import ROLLING_OUT, rollout
+from app.workload.rollout import ROLLING_OUT, Rollout, rollout
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
 
@@ -46,10 +46,9 @@ def ready_reason(causes: Iterable[Cause], *, replacing: bool = False) -> str:
 def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
     """Causes in a Deployment: a rollout that is paused or exceeds its deadline, and refused pods."""
     name, conditions, causes = deployment.metadata.name, deployment.status.conditions, []
-    progress = rollout(deployment, was_ready=True)
-    if deployment.spec.paused and (progress.replacing or progress.updated < progress.desired):
+    if deployment.spec.paused and _unfinished(rollout(deployment, was_ready=True)):
         text = f"Deployment {name} is paused: resume it with kubectl rollout resume deployment/{name}"
-        causes.append(Cause(Stage.QUOTA, text, "DeploymentPaused"))
+        causes.append(Cause(Stage.SPEC, text, "DeploymentPaused"))
     refused = find(conditions, "ReplicaFailure")
     if refused is not None and refused.status == "True":
         causes.append(_refused(name, refused))
@@ -58,6 +57,10 @@ def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
         text = f"Deployment {name} does not progress: {one_line(progressing.message)}"
         causes.append(Cause(Stage.PROBE, text, reason_word(progressing.reason, "ProgressDeadlineExceeded")))
     return causes
+
+
+def _unfinished(progress: Rollout) -> bool:
+    return progress.replacing or progress.updated < progress.desired
 
 
 def _refused(name: str, condition: Condition) -> Cause:

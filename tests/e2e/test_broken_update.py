@@ -1,4 +1,4 @@
-"""An update whose new pods cannot start, in every family: Ready reports it while the old pods serve, and recovers."""
+"""An update whose new pods cannot start, or that is paused, in every family: Ready reports it, and recovers."""
 
 from __future__ import annotations
 
@@ -110,37 +110,40 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
     installation.cluster.kubectl("delete", "openmodels,backendruntimes", "updated", "--ignore-not-found")
 
 
+def condition(cluster: ControlPlane, namespace: str, update: Update, type_: str) -> Json:
+    """Return a condition of the service; empty without one."""
+    conditions = cluster.get(update.kind, "chat", "-n", namespace).get("status", {}).get("conditions", [])
+    return next((dict(c) for c in conditions if c["type"] == type_), {})
+
+
+def change(cluster: ControlPlane, namespace: str, update: Update, tag: str) -> None:
+    spec = json.dumps({"spec": update.spec}).replace("TAG", tag)
+    cluster.kubectl("patch", update.kind, "chat", "-n", namespace, "--type=merge", "-p", spec)
+
+
 @pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
 def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, namespace: str, update: Update) -> None:
     """Ready's reason is the rollout, and its message names the new pod's problem."""
 
-    def said(type_: str) -> Json:
-        conditions = cluster.get(update.kind, "chat", "-n", namespace).get("status", {}).get("conditions", [])
-        return next((c for c in conditions if c["type"] == type_), {})
-
     def is_ready() -> bool:
-        return said("Ready").get("status") == "True"
+        return condition(cluster, namespace, update, "Ready").get("status") == "True"
 
     def is_broken() -> bool:
-        ready = said("Ready")
+        ready = condition(cluster, namespace, update, "Ready")
         return ready.get("reason") == "RollingOut" and BROKEN in ready.get("message", "")
-
-    def change(tag: str) -> None:
-        spec = json.dumps({"spec": update.spec}).replace("TAG", tag)
-        cluster.kubectl("patch", update.kind, "chat", "-n", namespace, "--type=merge", "-p", spec)
 
     try:
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(update.documents))
         wait_until(is_ready, "the first pods serve")
-        change(BROKEN)
+        change(cluster, namespace, update, BROKEN)
         wait_until(is_broken, "Ready tells what is wrong with the new pod")
         serving = [
             d["status"].get("availableReplicas", 0) for d in cluster.get("deployments", "-n", namespace)["items"]
         ]
         assert serving == [1]
         assert not is_ready()
-        assert not update.available or said(update.available)["status"] == "True"
-        change(FIXED)
+        assert not update.available or condition(cluster, namespace, update, update.available)["status"] == "True"
+        change(cluster, namespace, update, FIXED)
         wait_until(is_ready, "the mended update is through")
     except TimeoutError:
         raise AssertionError(
@@ -153,3 +156,30 @@ def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, 
         for container in pod["spec"]["containers"]
     }
     assert images == {f"registry.example/server:{FIXED}"}
+
+
+@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+def test_a_paused_deployment_is_named_until_it_is_resumed(
+    cluster: ControlPlane, namespace: str, update: Update
+) -> None:
+    """A change waits for a Deployment that was paused by hand; the command in Ready's message resumes it."""
+
+    def reason() -> tuple[str, str]:
+        ready = condition(cluster, namespace, update, "Ready")
+        return ready.get("status", ""), ready.get("reason", "")
+
+    def is_ready() -> bool:
+        return reason()[0] == "True"
+
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(update.documents))
+    wait_until(is_ready, "the first pods serve")
+    (deployment,) = cluster.get("deployments", "-n", namespace)["items"]
+    cluster.kubectl("rollout", "pause", f"deployment/{deployment['metadata']['name']}", "-n", namespace)
+    change(cluster, namespace, update, FIXED)
+    wait_until(lambda: reason() == ("False", "DeploymentPaused"), "Ready says that the Deployment is paused")
+    _, _, command = condition(cluster, namespace, update, "Ready")["message"].partition("resume it with kubectl ")
+    cluster.kubectl(*command.split()[:3], "-n", namespace)
+    wait_until(is_ready, "the change is rolled out")
+    (after,) = cluster.get("deployments", "-n", namespace)["items"]
+    images = [container["image"] for container in after["spec"]["template"]["spec"]["containers"]]
+    assert images == [f"registry.example/server:{FIXED}"]

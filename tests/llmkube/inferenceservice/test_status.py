@@ -520,24 +520,25 @@ def test_an_update_that_is_refused_is_not_ready() -> None:
     assert ready["message"] == "Deployment s cannot create pods: exceeded quota: gpus"
 
 
+PAUSED = "DeploymentPaused", "Deployment s is paused: resume it with kubectl rollout resume deployment/s"
+
+
 @pytest.mark.parametrize(
-    ("counts", "message"),
+    ("counts", "reason", "message"),
     [
-        (
-            {"ready": 1, "updatedReplicas": 0},
-            "Deployment s is paused: resume it with kubectl rollout resume deployment/s",
-        ),
-        ({"ready": 0, "exist": 0}, "Deployment s is paused: resume it with kubectl rollout resume deployment/s"),
-        ({"ready": 0, "exist": 1}, "0 of 1 pods are ready"),
-        ({"ready": 1}, "1 of 1 replicas are ready"),
+        ({"ready": 1, "updatedReplicas": 0}, *PAUSED),
+        ({"ready": 0, "exist": 0}, *PAUSED),
+        ({"ready": 0, "exist": 1}, "ReplicasNotReady", "0 of 1 pods are ready"),
+        ({"ready": 1}, "InferenceReady", "1 of 1 replicas are ready"),
     ],
 )
-def test_a_paused_deployment_is_named_while_a_change_waits_for_it(counts: Json, message: str) -> None:
-    """Somebody paused it by hand, and has forgotten it."""
+def test_a_paused_deployment_is_named_while_a_change_waits_for_it(counts: Json, reason: str, message: str) -> None:
+    """It was paused by hand and forgotten."""
     parent = service()
     children = deployed(parent, **counts)
     next(child for child in children if child["kind"] == "Deployment")["spec"]["paused"] = True
-    assert condition(sync(parent, model(), children=children), "Ready")["message"] == message
+    ready = condition(sync(parent, model(), children=children), "Ready")
+    assert (ready["reason"], ready["message"]) == (reason, message)
 
 
 def test_an_update_that_only_takes_its_time_is_not_ready() -> None:
