@@ -15,9 +15,9 @@ EXIT_STATUS = {
     "0": "Nothing wrong; for diff, nothing changes.",
     "1": (
         "Findings (validate: errors, or also warnings with --fail-on warning); something changes (diff); something is "
-        "lost (convert); something is not ready (status); a file or object with errors, whatever was printed for the "
-        "others (render, explain, fit, images, krm); an object that can have no children (render); an image that is "
-        "not pinned (images); a model that does not fit (fit)."
+        "lost (convert); something is not ready (status); a file or object with errors, also if others were printed "
+        "(render, explain, fit, images, krm); an object that can have no children (render); an image that is not "
+        "pinned (images); a model that does not fit (fit)."
     ),
     "2": (
         "Wrong usage, no such file, nothing to check (validate without --allow-empty), nothing to print, a cluster "
