@@ -1,7 +1,6 @@
-"""Settings for all tests: how Hypothesis searches for examples, what coverage counts, and what is garbage."""
+"""Settings for all tests: how Hypothesis searches for examples, and what garbage collection looks at."""
 
 import gc
-from collections import Counter
 from collections.abc import Generator
 
 import pytest
@@ -22,18 +21,3 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-COUNTED_CASES = 100
-"""Number of cases of each test that coverage counts. More reach few more lines, and counting triples their time."""
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Exclude property tests, and all but the first cases of other tests, from coverage."""
-    cases: Counter[object] = Counter()
-    for item in items:
-        if isinstance(item, pytest.Function):
-            cases[item.function] += 1
-            if cases[item.function] > COUNTED_CASES or item.get_closest_marker("hypothesis"):
-                item.add_marker(pytest.mark.no_cover)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.kube.base import Json
 from tests.builders import NOW
 from tests.kserve.objects import OPTIONAL_KINDS, RBAC_KINDS, Cluster, admit, config, gateway, service
+
+pytestmark = pytest.mark.no_cover
 
 names = st.sampled_from(["main", "side", "a", "b"])
 texts = st.sampled_from(["", "x", "{{ .Name }}", "{{ .Spec.Model.Name }}", "{{ .Nothing }}", "{{", "1", "ü"])

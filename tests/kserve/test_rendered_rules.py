@@ -147,6 +147,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("place", ["template", "worker", "prefill", "scheduler", "config"])
 @example(value=[[{"a": None, "name": 0}, {"a": None, "name": 0}]])
 @example(value=[None, {"name": False}, {"name": False}])

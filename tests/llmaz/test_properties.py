@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,8 @@ from tests.llmaz.world import (
     service,
     sync,
 )
+
+pytestmark = pytest.mark.no_cover
 
 names = st.sampled_from(["opt", "small", "", "a.b", "x" * 70])
 texts = st.one_of(

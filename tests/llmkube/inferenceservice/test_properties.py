@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from app.kube.base import Json
 from app.llmkube.runtimes.registry import runtime
 from tests.llmkube.inferenceservice.generated import models, services
 from tests.llmkube.inferenceservice.world import applied, condition, kinds, sync
+
+pytestmark = pytest.mark.no_cover
 
 RUNNING = {"replicas": 1, "readyReplicas": 1, "observedGeneration": 1}
 quick = settings(max_examples=150)

@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from app.llmkube.download import script
 from app.settings import Settings
 from tests.builders import NOW
 from tests.llmkube.objects import admit, customize, model, observed, sync
+
+pytestmark = pytest.mark.no_cover
 
 text = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=20)
 nasty = st.sampled_from(["$(touch x)", "`id`", "'; rm -rf /", '"', "$$", "\\", "a b", "%0a", "{1..9}", "é", "--"])
