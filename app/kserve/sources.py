@@ -229,11 +229,14 @@ _FORMS = {
 
 
 def doubt_of(text: str, *, own_command: bool) -> str:
-    """Return why the files may not be the intended ones; ``own_command``: the user sets the server's command."""
+    """Return why the files of a usable address may not be the intended ones.
+
+    ``own_command``: the user sets the server's command.
+    """
     if url_problem(text):
         return ""
     uri = parse(text)
-    if uri.scheme not in SCHEMES or provider(uri) is not Provider.WEB:
+    if uri.scheme not in SCHEMES or provider(uri) is not Provider.WEB or problem(uri, enabled=True):
         return ""
     if uri.host.endswith(".dfs.core.windows.net"):
         return f"this fetches one file; for all below a path write {_FORMS[Provider.AZURE_BLOB].example}"

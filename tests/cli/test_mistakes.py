@@ -29,6 +29,11 @@ def volume(source: Json) -> Json:
     return service({"extraVolumes": [{"name": "files", **source}]})
 
 
+def scaled_by_cpu(target: Json) -> Json:
+    metrics = [{"type": "Resource", "name": "cpu", **target}]
+    return service({"resources": {"cpu": "1"}, "autoscaling": {"maxReplicas": 3, "metrics": metrics}})
+
+
 BESIDE = "and key: beside it"
 MISTAKES: dict[str, tuple[Json, str, str]] = {
     "field a level too high": (
@@ -105,6 +110,31 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         main_container({"image": "a/b:1", "command": ["vllm", "serve"], "args": ["--seed 1"]}),
         "spec.template.containers[0].args[0]",
         'write "--seed", "1"',
+    ),
+    "copies without a number for each node": (
+        llm({"parallelism": {"data": 2}}),
+        "spec.parallelism.dataLocal",
+        "data requires dataLocal, the number of copies on each node",
+    ),
+    "copies on each node without their sum": (
+        llm({"parallelism": {"dataLocal": 2}}),
+        "spec.parallelism.data",
+        "dataLocal requires data, the number of copies in all",
+    ),
+    "pipeline and copies": (
+        llm({"parallelism": {"pipeline": 2, "data": 2}}),
+        "spec.parallelism",
+        "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism",
+    ),
+    "page of the Hub": (
+        llm({"model": {**LLM_MODEL, "uri": "https://huggingface.co/a/b"}}),
+        "spec.model.uri",
+        "this is a page of the Hugging Face Hub, not a file: write hf://a/b for the whole model",
+    ),
+    "target of the other type": (
+        scaled_by_cpu({"targetAverageValue": "10"}),
+        "spec.autoscaling.metrics[0].targetAverageUtilization",
+        "type Resource needs it in place of targetAverageValue, as a percentage of the request, for example 80",
     ),
 }
 

@@ -341,7 +341,7 @@ def _name_advice(name: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Adv
 
 def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from _labels(workload.labels, path.child("labels"))
-    yield from _parallelism_advice(workload, path.child("parallelism"), based)
+    yield from _parallelism_advice(workload, path, based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
     for pod, pod_path in workload.pods(path):
         yield from _without_main(pod, pod_path)
@@ -383,9 +383,9 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
             yield advice(error.path, f"{error.body}; pods with it are refused")
 
 
-def _parallelism_advice(workload: types.WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
+def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based: bool) -> Iterator[Advice]:
     """If ``baseRefs`` may supply a worker or a template, only errors that no base can correct are reported."""
-    parallelism = workload.parallelism or types.NO_PARALLELISM
+    parallelism, path = workload.parallelism or types.NO_PARALLELISM, parent.child("parallelism")
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
@@ -397,7 +397,8 @@ def _parallelism_advice(workload: types.WorkloadSpec, path: field.Path, based: b
     yield from contradictions(workload.template, numbers, path)
     if not based:
         yield from ignored_by_server(with_command(workload.template), numbers, path)
-        yield from unused(numbers, path)
+        if not any(merged.parallelism(workload, parent, based=False)):
+            yield from unused(numbers, path)
 
 
 def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:

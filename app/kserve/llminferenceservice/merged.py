@@ -77,7 +77,7 @@ def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field
         if spec.router.route is not None:
             yield from _group(spec.router, spec.router.route, based=based)
     for workload, path in spec.workloads():
-        yield from _parallelism(workload, path, based=based)
+        yield from parallelism(workload, path, based=based)
     yield from caches(spec, is_part=based)
     if spec.scheduler is not None:
         yield from _scheduler(spec.scheduler)
@@ -120,22 +120,21 @@ def _group(router: types.RouterSpec, route: types.RouteSpec, *, based: bool) -> 
         yield field.invalid(path.child("group"), route.group, detail)
 
 
-def _parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
-    parallelism = workload.parallelism or types.NO_PARALLELISM
-    data_parallel, pipeline_parallel = parallelism.is_data_parallel, parallelism.is_pipeline_parallel
+def parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
+    """Refuse a worker without pods to share, both kinds of parallelism at once, and half of data parallelism."""
+    sizes = workload.parallelism or types.NO_PARALLELISM
+    data_parallel, pipeline_parallel = sizes.is_data_parallel, sizes.is_pipeline_parallel
     if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
         yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
     path = path.child("parallelism")
     if data_parallel and pipeline_parallel:
-        value = {"pipeline": parallelism.pipeline, "data": parallelism.data, "dataLocal": parallelism.data_local}
+        value = {"pipeline": sizes.pipeline, "data": sizes.data, "dataLocal": sizes.data_local}
         yield field.invalid(
             path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
         )
-    if based:
-        return
-    if parallelism.data is not None and parallelism.data_local is None:
+    elif sizes.data is not None and sizes.data_local is None and not based:
         yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
-    if parallelism.data_local is not None and parallelism.data is None:
+    elif sizes.data_local is not None and sizes.data is None and not based:
         yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
 
 

@@ -197,7 +197,8 @@ def _resource_metric(metric: types.Metric, path: field.Path) -> Errors:
     if metric.name not in ("", "cpu", "memory"):
         yield field.not_supported(path.child("name"), metric.name, ["cpu", "memory"], "for type Resource")
     if value is None:
-        yield field.required(target, "type Resource needs it, as a percentage of the request, for example 80")
+        instead = " in place of targetAverageValue" if metric.target_average_value else ""
+        yield field.required(target, f"type Resource needs it{instead}, as a percentage of the request, for example 80")
     elif value < 1:
         yield field.invalid(target, value, "must be at least 1")
 
@@ -207,7 +208,8 @@ def _pods_metric(metric: types.Metric, path: field.Path) -> Errors:
     if metric.name in (".", "..") or "/" in metric.name or "%" in metric.name:
         yield field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'")
     if not value:
-        yield field.required(target, 'type Pods needs it as a quantity, for example "2"')
+        instead = "" if metric.target_average_utilization is None else " in place of targetAverageUtilization"
+        yield field.required(target, f'type Pods needs it{instead} as a quantity, for example "2"')
     else:
         yield from quantity.quantity_errors(value, target, positive=True, example='"2"')
 
@@ -339,10 +341,9 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscali
     resources = spec.requests
     requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
     for metric_path, metric in SPEC.child("autoscaling", "metrics").each(autoscaling.metrics):
-        if metric.type == "Pods" and metric.target_average_utilization is not None:  # LK-V-I32
-            yield advice(metric_path.child("targetAverageUtilization"), "no effect with type Pods", "no-effect")
-        if metric.type == "Resource" and metric.target_average_value:
-            yield advice(metric_path.child("targetAverageValue"), "no effect with type Resource", "no-effect")
+        if metric.target_average_utilization is not None and metric.target_average_value:  # LK-V-I32
+            other = {"Pods": "targetAverageUtilization", "Resource": "targetAverageValue"}[metric.type]
+            yield advice(metric_path.child(other), f"no effect with type {metric.type}", "no-effect")
         if metric.type == "Resource" and not requests.get(metric.name, True):  # LK-V-I33
             yield advice(metric_path, f"without a request in resources.{metric.name} no utilization can be measured")
 

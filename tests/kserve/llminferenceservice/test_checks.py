@@ -55,6 +55,10 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         {**WORKER, "parallelism": {**DATA, "pipeline": 2}},
         [("spec.parallelism", "Invalid")],
     ),
+    "KS-P03 data alone beside pipeline": (
+        {"parallelism": {"data": 4, "pipeline": 2}},
+        [("spec.parallelism", "Invalid")],
+    ),
     "KS-P04 data alone": ({"parallelism": {"data": 4}}, [("spec.parallelism.dataLocal", "Invalid")]),
     "KS-P05 dataLocal alone": ({"parallelism": {"dataLocal": 4}}, [("spec.parallelism.data", "Invalid")]),
     "KS-P03 with a base": (

@@ -84,6 +84,11 @@ CROSS: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-I30", {"endpoint": {"path": "v1"}}, "spec.endpoint.path: Invalid value"),
     ("LK-V-I30", {"endpoint": {"path": "/v1 x"}}, "spec.endpoint.path: Invalid value"),
     ("LK-V-I31", scaled({"type": "Pods", "name": "x"}), "targetAverageValue: Required value"),
+    (
+        "LK-V-I31",
+        scaled({"type": "Pods", "name": "x", "targetAverageUtilization": 50}),
+        "type Pods needs it in place of targetAverageUtilization as a quantity",
+    ),
     ("LK-V-I31", scaled({"type": "Resource", "name": "cpu"}), "targetAverageUtilization: Required value"),
     (
         "LK-V-I31",
