@@ -12,7 +12,7 @@ from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, core_schema
 
 from app.kube.docstrings import described_fields
 from app.kube.rules import Rule, Schema, as_schema
@@ -170,6 +170,16 @@ class StringFormat:
         return {**handler(schema), "format": self.name}
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryType:
+    """Marks a string with an amount of memory: where a number stands there, the error names the unit to write."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        message = "must be an amount of memory"
+        return core_schema.custom_error_schema(handler(source), "memory_type", custom_error_message=message)
+
+
+MemoryAmount = Annotated[str, MemoryType()]
 Int32 = Annotated[int, IntFormat(32), Meta(ge=-(2**31), le=2**31 - 1, extra_json_schema={"format": "int32"})]
 """Go's int32, for specs and statuses alike; a plain ``int`` has no format, and one out of range cannot be sent back."""
 Int64 = Annotated[int, IntFormat(64), Meta(ge=-(2**63), le=2**63 - 1, extra_json_schema={"format": "int64"})]

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from app.kube import field
+from app.kube import field, quantity
 
 _LONG_NAME = 8
 """Minimum length of names in which two slips are a typing error."""
@@ -42,6 +42,7 @@ _WANTED = {
     "number": "a number",
     "boolean": "true or false",
     "string": "a string",
+    "memory": "a string",
     "array": "a list",
     "object": "an object",
 }
@@ -62,7 +63,7 @@ class Members(NamedTuple):
 
 
 def wrong_type(path: field.Path, value: object, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
-    """Return the error for a value that is not of the JSON type ``wanted``."""
+    """Return the error for a value that is not of the type ``wanted``: a JSON type, or an amount of memory."""
     name = str(path.segments[-1]) if path.segments else "it"
     advice = _UNRENDERED if isinstance(value, str) and "{{" in value else _ADVICE[wanted](value, name, members)
     return field.type_invalid(path, value, f"must be {_WANTED[wanted]}" + (f"; {advice}" if advice else ""))
@@ -100,6 +101,12 @@ def _text(value: object, name: str, _: Members) -> str:
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return f"write {name}: {value[0]}, without a list"
     return ""
+
+
+def _memory(value: object, name: str, members: Members) -> str:
+    number = field.render(value)
+    unit = quantity.missing_unit(number) if _NUMBER.fullmatch(number) else ""
+    return f"write {name}: {number}{unit}" if unit else _text(value, name, members)
 
 
 def _list(value: object, name: str, members: Members) -> str:
@@ -169,6 +176,7 @@ _ADVICE = {
     "number": _number,
     "boolean": _boolean,
     "string": _text,
+    "memory": _memory,
     "array": _list,
     "object": _object,
 }

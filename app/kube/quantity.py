@@ -56,6 +56,20 @@ def suggestion(text: str) -> str:
     return f"; did you mean {binary}?" if scaled[2] else f"; did you mean {decimal} or {binary}?"
 
 
+LEAST_MEMORY = 2**20
+"""Bytes; a smaller amount of memory has lost its unit."""
+_LEAST_MEBIBYTES = 1024
+"""Least number that means mebibytes rather than gibibytes, as in ``24576``."""
+
+
+def missing_unit(number: str) -> str:
+    """Return the unit that an amount of memory without one probably has; empty if it can be bytes."""
+    value = parse(number) if is_quantity(number) else Decimal(0)
+    if not 0 < value < LEAST_MEMORY:
+        return ""
+    return "Gi" if value < _LEAST_MEBIBYTES else "Mi"
+
+
 def is_quantity(text: str) -> bool:
     try:
         parse(text)

@@ -5,13 +5,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
 from app.kube.field import Advice, advice
-from app.kube.quantity import is_quantity, parse
+from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.workload.fieldrules import Json
 
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
 _MOST_CPUS = 2000
 """No node has as many."""
-_LEAST_BYTES = 2**20
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
 
@@ -73,6 +72,6 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
         value, number, unit = parse(text), words[1], words[2]
         if name == "cpu" and value >= _MOST_CPUS:
             yield advice(path.member(name), f"{text} is {value:f} CPUs; did you mean {number}m?")
-        elif name != "cpu" and 0 < value < _LEAST_BYTES:
-            guesses = f"{number}M or {number}Mi" if unit else f"{number}Gi"
+        elif name != "cpu" and 0 < value < LEAST_MEMORY:
+            guesses = f"{number}M or {number}Mi" if unit else f"{number}{missing_unit(number)}"
             yield advice(path.member(name), f"{text} is {value.normalize():f} bytes; did you mean {guesses}?")

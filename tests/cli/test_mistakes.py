@@ -91,6 +91,21 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.template.containers[0].resources.limits.memory",
         "16 is 16 bytes; did you mean 16Gi?",
     ),
+    "number of gibibytes": (
+        model(spec={"source": "a/b", "hardware": {"accelerator": "cuda", "gpu": {"count": 1, "memory": 24}}}),
+        "spec.hardware.gpu.memory",
+        "must be a string; write memory: 24Gi",
+    ),
+    "number of mebibytes": (
+        service({"resources": {"gpu": 1, "gpuMemory": 24576}}),
+        "spec.resources.gpuMemory",
+        "must be a string; write gpuMemory: 24576Mi",
+    ),
+    "number of bytes": (
+        service({"resources": {"memory": 17179869184}}),
+        "spec.resources.memory",
+        'must be a string; write "17179869184" in quotes',
+    ),
     "millions of CPUs": (
         playground({"resources": {"limits": {"cpu": "500M"}}}),
         "spec.backendRuntimeConfig.resources.limits.cpu",

@@ -35,6 +35,13 @@ def test_rejects_invalid_quantities(text: str) -> None:
         quantity.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("number", "unit"), [("0", ""), ("24", "Gi"), ("1023", "Gi"), ("24576", "Mi"), ("1048576", ""), ("x", "")]
+)
+def test_the_unit_that_an_amount_of_memory_has_lost(number: str, unit: str) -> None:
+    assert quantity.missing_unit(number) == unit
+
+
 @given(st.text(max_size=12))
 def test_any_string_parses_or_raises(text: str) -> None:
     """No other exception is raised, and the canonical form has the same value."""

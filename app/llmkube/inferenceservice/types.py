@@ -10,7 +10,7 @@ from msgspec import Meta
 from pydantic import Field
 
 from app.kube import base
-from app.kube.base import DECIMAL_PATTERN, DateTime, Int32, Int64, KubeModel, pattern
+from app.kube.base import DECIMAL_PATTERN, DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
@@ -200,14 +200,14 @@ class ServiceResources(KubeModel):
 
     gpu: Annotated[Int32 | None, honoured("where the Model does not say how many")] = Field(default=None, ge=0, le=8)
     """GPUs per pod, where the Model does not say how many."""
-    gpu_memory: Annotated[str, COMPARED] = ""
+    gpu_memory: Annotated[MemoryAmount, COMPARED] = ""
     """Memory of one GPU as a quantity, where the Model does not say it. It is compared with what the model needs; GPUs
     are requested by number."""
     cpu: Annotated[str, HONOURED] = ""
     """CPU request as a quantity. There is never a limit."""
-    memory: Annotated[str, HONOURED] = ""
+    memory: Annotated[MemoryAmount, HONOURED] = ""
     """Memory request as a quantity. There is never a limit."""
-    host_memory: Annotated[str, HONOURED] = ""
+    host_memory: Annotated[MemoryAmount, HONOURED] = ""
     """Memory request of a model that is partly kept in main memory. It wins over memory."""
     ephemeral_storage: Annotated[str, HONOURED] = Field(
         default="",

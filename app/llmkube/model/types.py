@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
-from app.kube.base import DateTime, Int32, Int64, KubeModel, pattern
+from app.kube.base import DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
@@ -101,7 +101,7 @@ class GPU(KubeModel):
     """No effect: whether a GPU is requested is decided by the counts alone."""
     count: Annotated[Int32 | None, _BY_PODS] = Field(default=None, ge=0, le=8)
     """GPUs per pod. When above 0 it wins over the service's resources.gpu."""
-    memory: Annotated[str, COMPARED] = ""
+    memory: Annotated[MemoryAmount, COMPARED] = ""
     """Memory of one GPU as a quantity, such as 24Gi. It is compared with what the model needs; GPUs are requested by
     number."""
     vendor: Annotated[Literal["nvidia", "amd", "intel"], defaulted("pods of the cluster")] = "nvidia"
@@ -138,7 +138,7 @@ class Hardware(KubeModel):
     """Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster."""
     gpu: GPU | None = None
     """GPUs of each pod."""
-    memory_budget: Annotated[str, TO_AGENT] = ""
+    memory_budget: Annotated[MemoryAmount, TO_AGENT] = ""
     """Maximum memory of the process on a metal host, as a quantity. No effect inside the cluster."""
     memory_fraction: Annotated[float | None, TO_AGENT] = None
     """Share of a metal host's memory that the process may take, above 0 and at most 1. No effect inside the cluster or
@@ -150,7 +150,7 @@ class ModelResources(KubeModel):
 
     cpu: Annotated[str, honoured("where the service requests none, not on metal")] = ""
     """CPU request of a pod whose service states none, as a quantity."""
-    memory: Annotated[str, honoured("where the service requests none, not on metal")] = ""
+    memory: Annotated[MemoryAmount, honoured("where the service requests none, not on metal")] = ""
     """Memory request of a pod whose service states none, as a quantity."""
 
 
