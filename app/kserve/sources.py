@@ -105,7 +105,8 @@ def problem(uri: Address, *, enabled: bool) -> str:
     ``enabled``: the storage initializer fetches the model, not the container itself.
     """
     if not uri.scheme:
-        return "the address needs a scheme, as in hf://organisation/model"
+        hint = address.slash_hint(uri.text, lambda text: not problem_of(text, enabled=True))
+        return f"the address must begin with <scheme>://, as in hf://organisation/model{hint}"
     if not enabled:
         return host_problem(uri)
     if uri.scheme not in SCHEMES:

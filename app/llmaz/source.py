@@ -124,13 +124,22 @@ def parse_uri(uri: str) -> Source:
     """Parse an address with exactly one ``://``; its scheme may be in upper case. Raises :class:`SourceError`."""
     parsed = Address(uri)
     if uri.count("://") != 1:
-        raise SourceError("must be <protocol>://<address>, with exactly one ://")
+        hint = address.slash_hint(uri, _is_usable)
+        raise SourceError(f"must be <protocol>://<address>, with exactly one ://{hint}")
     if parsed.scheme not in _FORMS:
         raise SourceError(f"unknown protocol; must be one of {', '.join(_FORMS)}")
     form, build = _FORMS[parsed.scheme]
     if problem := form.problem(parsed):
         raise SourceError(problem)
     return build(parsed)
+
+
+def _is_usable(uri: str) -> bool:
+    try:
+        parse_uri(uri)
+    except SourceError:
+        return False
+    return True
 
 
 def _oss(uri: Address) -> ObjectStore:

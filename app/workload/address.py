@@ -134,6 +134,22 @@ def bucket_form(scheme: str, *checks: Check) -> Form:
     return Form(f"{scheme}://<bucket>/<path>", (*checks, no_parent_directory))
 
 
+_FEW_SLASHES = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/?([^/?\s][^?\s]*)")
+"""An address with one slash or none after its scheme. A query is left out, because messages do not repeat it."""
+_OF_PATHS = ("file", "host")
+"""Schemes whose addresses are absolute paths."""
+
+
+def slash_hint(text: str, is_valid: Callable[[str], object]) -> str:
+    """Return ``; did you mean s3://bucket/path?`` for ``s3:/bucket/path``; empty unless that is a valid address."""
+    match = _FEW_SLASHES.fullmatch(text)
+    if match is None:
+        return ""
+    scheme = match[1].lower()
+    meant = f"{scheme}://{'/' * (scheme in _OF_PATHS)}{match[2]}"
+    return f"; did you mean {meant}?" if is_valid(meant) else ""
+
+
 HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
 _HUB_AREAS = frozenset(
     {"datasets", "spaces", "docs", "models", "api", "collections", "papers", "blog", "organizations"}

@@ -21,6 +21,11 @@ def playground(config: Json) -> Json:
     return {**kind, "spec": {"modelClaim": {"modelName": "opt"}, "backendRuntimeConfig": config}}
 
 
+def openmodel(uri: str) -> Json:
+    kind = {"apiVersion": "llmaz.io/v1alpha1", "kind": "OpenModel", "metadata": {"name": "opt"}}
+    return {**kind, "spec": {"familyName": "opt", "source": {"uri": uri}}}
+
+
 def main_container(container: Json) -> Json:
     return llm({"template": {"containers": [{"name": "main", **container}]}})
 
@@ -145,6 +150,26 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         llm({"model": {**LLM_MODEL, "uri": "https://huggingface.co/a/b"}}),
         "spec.model.uri",
         "this is a page of the Hugging Face Hub, not a file: write hf://a/b for the whole model",
+    ),
+    "one slash in LLMKube": (
+        model(spec={"source": "s3:/bucket/path"}),
+        "spec.source",
+        "did you mean s3://bucket/path?",
+    ),
+    "one slash in llmaz": (
+        openmodel("oss:/bucket.example.com/path"),
+        "spec.source.uri",
+        "did you mean oss://bucket.example.com/path?",
+    ),
+    "one slash in KServe": (
+        llm({"model": {**LLM_MODEL, "uri": "pvc:/claim/path"}}),
+        "spec.model.uri",
+        "did you mean pvc://claim/path?",
+    ),
+    "one slash of an adapter": (
+        llm({"model": {**LLM_MODEL, "lora": {"adapters": [{"name": "a", "uri": "gs:/bucket/path"}]}}}),
+        "spec.model.lora.adapters[0].uri",
+        "did you mean gs://bucket/path?",
     ),
     "target of the other type": (
         scaled_by_cpu({"targetAverageValue": "10"}),

@@ -14,14 +14,15 @@ from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
 from app.kube.rules import Rule, Rules
+from app.workload.address import slash_hint
 
-_HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*(.+)", re.IGNORECASE)
+_HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)
 
 
-def _without_scheme(text: str) -> str:
-    """Return a hint for a repository written with the scheme of another API."""
+def _source_hint(text: str) -> str:
+    """Return a hint for a repository written with the scheme of another API, or an address without ``//``."""
     written = _HUB_SCHEME.fullmatch(text)
-    return f"; write {written[1]}" if written else ""
+    return f"; write {written[1]}" if written else slash_hint(text, re.compile(SOURCE_PATTERN).match)
 
 
 SOURCE_FORM = (
@@ -29,7 +30,7 @@ SOURCE_FORM = (
     "https URL of one file, s3://<bucket>/<key>, pvc://<claim>/<path>, or an absolute path on the node"
 )
 SOURCE_PATTERN = pattern(
-    r"^(https?|file|pvc|hf|s3)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, _without_scheme
+    r"^(https?|file|pvc|hf|s3)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, _source_hint
 )
 r"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
 

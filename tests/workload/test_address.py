@@ -1,0 +1,60 @@
+"""Addresses of models: hints about what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from app.kserve.sources import problem_of
+from app.kube.base import FORMS
+from app.llmaz.source import SourceError, parse_uri
+from app.llmkube.model.types import SOURCE_PATTERN
+
+
+def of_llmaz(uri: str) -> str:
+    try:
+        parse_uri(uri)
+    except SourceError as error:
+        return str(error)
+    return ""
+
+
+REFUSED: dict[str, Callable[[str], str]] = {
+    "LLMKube": FORMS[SOURCE_PATTERN],
+    "llmaz": of_llmaz,
+    "KServe": lambda uri: problem_of(uri, enabled=True),
+}
+"""Why an address is refused, by family."""
+
+
+@pytest.mark.parametrize(
+    ("family", "address"),
+    [
+        *[
+            ("LLMKube", text)
+            for text in ("s3://b/k", "https://h/f", "http://h/f", "pvc://c/p", "hf://a/b/c", "file:///p")
+        ],
+        *[("llmaz", text) for text in ("oss://b.e.com/k", "s3://b/k", "gs://b/k", "gcs://b/k", "oci://r/i:t#/p")],
+        *[("llmaz", text) for text in ("ollama://qwen2:0.5b", "host:///models/a")],
+        *[
+            ("KServe", text)
+            for text in ("hf://a/b", "s3://b/k", "gs://b/k", "https://h/f.zip", "http://h/f", "hdfs://p")
+        ],
+        *[("KServe", text) for text in ("webhdfs://p", "pvc://c/p", "oci://r/i:t", "oci+native://r/i:t")],
+    ],
+)
+def test_the_slashes_of_every_scheme_are_suggested(family: str, address: str) -> None:
+    scheme, _, rest = address.partition("://")
+    for slashes in (":/", ":"):
+        assert REFUSED[family](f"{scheme}{slashes}{rest.lstrip('/')}").endswith(f"; did you mean {address}?")
+
+
+@pytest.mark.parametrize("address", ["C:/models/a", "localhost:8080/a", "ftp:/host/a", "https:/host/f?token=x"])
+@pytest.mark.parametrize("family", REFUSED)
+def test_no_other_address_is_suggested(family: str, address: str) -> None:
+    assert "did you mean" not in REFUSED[family](address)
+
+
+def test_no_password_is_repeated() -> None:
+    assert "secret" not in REFUSED["KServe"]("https:/me:secret@host/f.zip")
