@@ -100,7 +100,17 @@ def _text(value: object, name: str, _: Members) -> str:
         return f"write {name}: {value['name']}, the name alone"
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return f"write {name}: {value[0]}, without a list"
+    if isinstance(value, dict) and len(value) == 1 and name.isdigit():
+        return _of_colon(next(iter(value)))
     return ""
+
+
+def _of_colon(key: str) -> str:
+    """Advise on an item of strings that YAML read as an object, such as ``- --flash-attn: on``."""
+    form = (
+        f"{field.go_quote(key)} and its value as two strings" if key.startswith("-") else "it as one string in quotes"
+    )
+    return f"the colon makes it an object; write {form}"
 
 
 def _memory(value: object, name: str, members: Members) -> str:

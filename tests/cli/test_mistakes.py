@@ -131,6 +131,21 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.template.containers[0].args[0]",
         'write "--seed", "1"',
     ),
+    "option with a colon": (
+        service({"extraArgs": [{"--flash-attn": True}]}),
+        "spec.extraArgs[0]",
+        'must be a string; the colon makes it an object; write "--flash-attn" and its value as two strings',
+    ),
+    "option of a container with a colon": (
+        main_container({"args": [{"--seed": 1}]}),
+        "spec.template.containers[0].args[0]",
+        'the colon makes it an object; write "--seed" and its value as two strings',
+    ),
+    "string with a colon": (
+        model(spec={"source": "hf://a/b", "files": [{"a": "b"}]}),
+        "spec.files[0]",
+        "the colon makes it an object; write it as one string in quotes",
+    ),
     "copies without a number for each node": (
         llm({"parallelism": {"data": 2}}),
         "spec.parallelism.dataLocal",
