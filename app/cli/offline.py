@@ -169,7 +169,8 @@ def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:
         if kind is None:
             continue
         document = in_cluster(manifest, world.namespace)
-        absent |= {(reference.kind, reference.name) for reference in missing(kind, document, cluster)}
+        references = missing(kind, document, cluster)
+        absent |= {(reference.kind, reference.name) for reference in references if reference.is_served}
         assumed |= {
             (item["kind"], item["metadata"]["name"])
             for key, group in related(kind, cluster.rules(kind, document), cluster.objects).items()

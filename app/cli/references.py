@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.cli.kinds import SERVED, find
+from app.cli.kinds import find
 from app.cli.simulate import Cluster
-from app.cli.world import outer_key
+from app.cli.world import outer_key, related_keys
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.correction import closest_name
@@ -19,7 +19,7 @@ EACH = "*"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A reference to an object of a served kind that is not among the files."""
+    """A reference to an object that is not among the files."""
 
     kind: str
     name: str
@@ -30,42 +30,49 @@ class Missing:
     """True if only an object of this name will do."""
     held: Mapping[str, Json]
     """The objects of the kind among the files."""
+    is_served: bool
+    """True for a kind of ours; objects of other kinds, such as Gateways, are often in the cluster alone."""
 
 
 def missing(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[Missing]:
-    """Yield the references of a spec to objects of the served kinds that the cluster does not have.
+    """Yield the references of a spec to objects that the cluster does not have.
 
     A name that is not in the spec is a default, and a value that cannot be an object's name, such as a repository ID,
     is not a reference.
     """
     namespaces: dict[tuple[str, str], list[str]] = defaultdict(list)
     certain: set[tuple[str, str]] = set()
+    keys = related_keys(kind)
     for rule in cluster.rules(kind, document):
-        target = _kind_of(f"{rule['resource']}.{rule['apiVersion']}")
+        target = keys.get((rule["resource"], rule["apiVersion"]), "")
         for name in rule.get("names") or [name for _, name in _named(document, target.partition(".")[0])]:
             namespaces[target, name].append(rule.get("namespace") or "")
             certain |= {(target, name)} if rule.get("names") else set()
-    excluded = {"", *(child.key for child in kind.resource.children)}
-    for (target, name), places in namespaces.items():
-        held = {} if target in excluded else cluster.objects.of_kind(target)
-        path = place(document, target.partition(".")[0], name) if is_dns1123_subdomain(name) else None
+    for (target, name), where in namespaces.items():
+        held = cluster.objects.of_kind(target)
+        name_of_kind, _, api_version = target.partition(".")
+        all_places = sorted({key.rpartition("/")[0] for key in held})
+        places = all_places if "" in where else where
+        path = place(document, name_of_kind, name) if is_dns1123_subdomain(name) else None
         is_held = any((f"{place}/{name}" if place else name) in held for place in places)
-        if target not in excluded and path is not None and not is_held:
-            yield Missing(target.partition(".")[0], name, path, places, (target, name) in certain, held)
+        if path is not None and not is_held:
+            is_served = find(api_version, name_of_kind) is not None
+            yield Missing(name_of_kind, name, path, places, (target, name) in certain, held, is_served)
 
 
 def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
     """Yield references to missing objects of kinds of which the files have others, with a suggestion.
 
     The customize hook asks for references by name, or for all objects of a namespace if they may be found by another
-    way, such as a preset: then only a name that is nearly there, or there elsewhere, is doubted.
+    way, such as a preset: then only a name that is nearly there, or there elsewhere, is doubted. Of a kind that is not
+    served here, only a name that is nearly there is.
     """
     for reference in missing(kind, document, cluster):
         name, places, held = reference.name, reference.places, reference.held
         if all((outer_key(item), inner) in cluster.installed for inner, item in held.items()):
             continue
         near = closest_name(name, _names_in(held, places))
-        if near or _namespaces_of(name, held) or reference.certain:
+        if near or (reference.is_served and (_namespaces_of(name, held) or reference.certain)):
             yield reference.path, _words(reference.kind, name, places, list(held), near)
 
 
@@ -92,17 +99,6 @@ def _namespaces_of(name: str, held: Iterable[str]) -> list[str]:
 
 def _names_in(held: Iterable[str], namespaces: Sequence[str]) -> tuple[str, ...]:
     return tuple(key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in namespaces)
-
-
-def _kind_of(resource: str) -> str:
-    """``Model.inference.llmkube.dev/v1alpha1`` for the plural; empty if it is not served here."""
-    plural, _, api_version = resource.partition(".")
-    group, _, version = api_version.rpartition("/")
-    for name in SERVED.get(group, {}):
-        kind = find(api_version, name)
-        if kind is not None and kind.resource.plural == plural:
-            return f"{name}.{group}/{version}"
-    return ""
 
 
 def _words(kind: str, name: str, places: list[str], held: list[str], near: str) -> str:

@@ -216,6 +216,48 @@ def test_a_draft_model_that_is_not_there(command: Command) -> None:
     assert finding["path"] == "spec.speculativeDecoding.draftModelRef"
 
 
+GATEWAY: Json = {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway"}
+OTHERS: dict[str, tuple[Json, Json, str]] = {
+    "Gateway": (
+        llm({"router": {"route": {}, "gateway": {"refs": [{"name": "publik", "namespace": "edge"}]}}}),
+        {**GATEWAY, "metadata": {"name": "public", "namespace": "edge"}},
+        "spec.router.gateway.refs[0].name",
+    ),
+    "ConfigMap": (
+        llm({"router": {"route": {}, "scheduler": {"config": {"ref": {"name": "publik", "key": "a"}}}}}),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "public"}},
+        "spec.router.scheduler.config.ref.name",
+    ),
+    "HTTPRoute": (
+        llm({"router": {"route": {"http": {"refs": [{"name": "publik"}]}}}}),
+        {**GATEWAY, "kind": "HTTPRoute", "metadata": {"name": "public"}},
+        "spec.router.route.http.refs[0].name",
+    ),
+    "PriorityClass": (
+        service({"priorityClassName": "publik"}),
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "public"}},
+        "spec.priorityClassName",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_misspelt_object_of_a_kind_that_is_not_served(command: Command, kind: str) -> None:
+    document, other, path = OTHERS[kind]
+    [finding] = command("validate", command.file("mistake.yaml", document, other), "--output", "json").findings
+    assert finding["path"] == path
+    assert finding["message"] == f'{kind} "publik" is not among the files; did you mean "public"?'
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_an_object_of_the_cluster_is_not_looked_for_among_the_files(command: Command, kind: str) -> None:
+    document, other, _ = OTHERS[kind]
+    unlike = {**other, "metadata": {**other["metadata"], "name": "elsewhere"}}
+    result = command("validate", command.file("legal.yaml", document, unlike), "--output", "json")
+    assert result.findings == []
+    assert "publik" not in result.err
+
+
 def test_more_parts_than_gpus_are_reported_at_the_engines_fields(command: Command) -> None:
     serving = {**SERVED_BY_VLLM, "resources": {"gpu": 2}, "vllmConfig": {"tensorParallelSize": 4}}
     weights = model(spec={"source": "a/b", "format": "safetensors"})
