@@ -169,7 +169,7 @@ def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:
         if kind is None:
             continue
         document = in_cluster(manifest, world.namespace)
-        references = missing(kind, document, cluster)
+        references = missing(kind, document, cluster, world.settings)
         absent |= {(reference.kind, reference.name) for reference in references if reference.is_served}
         assumed |= {
             (item["kind"], item["metadata"]["name"])

@@ -1,7 +1,7 @@
 """References to objects that are not among the files, although others of their kind are."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.cli.kinds import find
@@ -13,6 +13,7 @@ from app.kube.correction import closest_name
 from app.kube.field import Path, go_quote
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
+from app.settings import Settings
 
 EACH = "*"
 
@@ -30,11 +31,13 @@ class Missing:
     """True if only an object of this name will do."""
     held: Mapping[str, Json]
     """The objects of the kind among the files."""
+    built_in: Collection[str]
+    """Names of objects of the kind that no manifest describes."""
     is_served: bool
     """True for a kind of ours; objects of other kinds, such as Gateways, are often in the cluster alone."""
 
 
-def missing(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[Missing]:
+def missing(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings) -> Iterator[Missing]:
     """Yield the references of a spec to objects that the cluster does not have.
 
     A name that is not in the spec is a default, and a value that cannot be an object's name, such as a repository ID,
@@ -55,24 +58,26 @@ def missing(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[Missing
         places = all_places if "" in where else where
         path = place(document, name_of_kind, name) if is_dns1123_subdomain(name) else None
         is_held = any((f"{place}/{name}" if place else name) in held for place in places)
-        if path is not None and not is_held:
-            is_served = find(api_version, name_of_kind) is not None
-            yield Missing(name_of_kind, name, path, places, (target, name) in certain, held, is_served)
+        served = find(api_version, name_of_kind)
+        built_in = served.offline.built_in(settings) if served is not None else ()
+        if path is not None and not is_held and name not in built_in:
+            is_certain, is_served = (target, name) in certain, served is not None
+            yield Missing(name_of_kind, name, path, places, is_certain, held, built_in, is_served)
 
 
-def dangling(kind: AnyKind, document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
+def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings) -> Iterator[tuple[Path, str]]:
     """Yield references to missing objects of kinds of which the files have others, with a suggestion.
 
     The customize hook asks for references by name, or for all objects of a namespace if they may be found by another
     way, such as a preset: then only a name that is nearly there, or there elsewhere, is doubted. Of a kind that is not
     served here, only a name that is nearly there is.
     """
-    for reference in missing(kind, document, cluster):
+    for reference in missing(kind, document, cluster, settings):
         name, places, held = reference.name, reference.places, reference.held
         if all((outer_key(item), inner) in cluster.installed for inner, item in held.items()):
-            continue
-        near = closest_name(name, _names_in(held, places))
-        if near or (reference.is_served and (_namespaces_of(name, held) or reference.certain)):
+            held = {}
+        near = closest_name(name, [*_names_in(held, places), *reference.built_in])
+        if near or (held and reference.is_served and (_namespaces_of(name, held) or reference.certain)):
             yield reference.path, _words(reference.kind, name, places, list(held), near)
 
 

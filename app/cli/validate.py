@@ -213,7 +213,7 @@ def _together(manifest: Manifest, kind: AnyKind, cluster: Cluster, world: World)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return
-    for path, words in dangling(kind, document, cluster):
+    for path, words in dangling(kind, document, cluster, world.settings):
         yield manifest.finding("warning", path, words, "dangling-reference")
     if findings_of(kind, document, world.settings)[0]:
         return  # an object with errors has no plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -89,6 +89,8 @@ class Offline(Generic[SpecT, StatusT]):
     """Warnings about conflicts with the related objects."""
     fit: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings, str], Fit] | None = None
     """Compare the model with its GPUs. The last argument: the memory of a GPU where no object names it."""
+    built_in: Callable[[Settings], Collection[str]] = lambda _: ()
+    """Names of objects of this kind that can be referred to without a manifest: presets."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from app.kserve.llminferenceserviceconfig import sync as config
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
+from app.kserve.spec.find import preset_names
 from app.kube.resource import (
     AUTOSCALERS,
     DEPLOYMENTS,
@@ -195,6 +196,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             changed=config_checks.update_warnings,
             deleted=config_checks.delete_warnings,
         ),
+        offline=Offline(built_in=preset_names),
     ),
 )
 

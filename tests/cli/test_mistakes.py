@@ -258,6 +258,20 @@ def test_an_object_of_the_cluster_is_not_looked_for_among_the_files(command: Com
     assert "publik" not in result.err
 
 
+def test_a_misspelt_preset(command: Command) -> None:
+    file = command.file("mistake.yaml", llm({"baseRefs": [{"name": "kserve-config-llm-templat"}]}))
+    [finding] = command("validate", file, "--output", "json").findings
+    assert finding["path"] == "spec.baseRefs[0].name"
+    assert finding["message"].endswith('is not among the files; did you mean "kserve-config-llm-template"?')
+
+
+def test_a_preset_is_not_missing(command: Command) -> None:
+    file = command.file("legal.yaml", llm({"baseRefs": [{"name": "kserve-config-llm-template"}]}))
+    result = command("validate", file, "--output", "json")
+    assert result.findings == []
+    assert "not among the files" not in result.err
+
+
 def test_more_parts_than_gpus_are_reported_at_the_engines_fields(command: Command) -> None:
     serving = {**SERVED_BY_VLLM, "resources": {"gpu": 2}, "vllmConfig": {"tensorParallelSize": 4}}
     weights = model(spec={"source": "a/b", "format": "safetensors"})

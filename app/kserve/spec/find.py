@@ -42,6 +42,11 @@ def find_config(context: ReconcileContext, name: str) -> Layer | None:
     return Layer(f"preset {name}", preset, name=name) if preset is not None else None
 
 
+def preset_names(settings: Settings) -> list[str]:
+    """Return the names by which specs can refer to presets."""
+    return [settings.kserve_config_prefix + suffix for suffix in EDITIONS[settings.kserve_presets]]
+
+
 def find_scheduler_config(context: ReconcileContext, name: str, key: str) -> str:
     """Return a scheduler configuration (KS-2.5). Raises :class:`CombineError`."""
     namespace, config_maps = context.metadata.namespace, context.related.config_maps
