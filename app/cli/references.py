@@ -1,4 +1,4 @@
-"""References to objects that are not among the files, although others of their kind are."""
+"""References to objects, and keys of Secrets, that are not among the files, although others of their kind are."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,10 +8,13 @@ from app.cli.kinds import find
 from app.cli.simulate import Cluster
 from app.cli.world import outer_key, related_keys
 from app.hooks.kind import AnyKind
-from app.kube.base import Json
+from app.kube.base import Json, KubeModel
 from app.kube.correction import closest_name
+from app.kube.decode import SPEC
+from app.kube.embedded_types import TYPES
 from app.kube.field import Path, go_quote
 from app.kube.merge import find as value_at
+from app.kube.modelfields import embedded_values
 from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
 
@@ -79,6 +82,35 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings
         near = closest_name(name, [*_names_in(held, places), *reference.built_in])
         if near or (held and reference.is_served and (_namespaces_of(name, held) or reference.certain)):
             yield reference.path, _words(reference.kind, name, places, list(held), near)
+
+
+def absent_keys(spec: KubeModel, namespace: str, cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield references to keys that a Secret among the files does not have. A Secret without any is filled later."""
+    secrets = cluster.objects.of_kind("Secret.v1")
+    for path, value, shape in embedded_values(spec, SPEC) if secrets else ():
+        for where, selector in _key_selectors(value, shape.embedded, path):
+            secret, key = secrets.get(f"{namespace}/{selector.get('name')}", {}), selector.get("key")
+            parts = [part for part in (secret.get("data"), secret.get("stringData")) if isinstance(part, dict)]
+            keys = sorted({str(name) for part in parts for name in part})
+            if keys and isinstance(key, str) and key not in keys and not selector.get("optional"):
+                near = closest_name(key, keys)
+                advice = f"; did you mean {go_quote(near)}?" if near else f", which has {', '.join(keys[:5])}"
+                yield where.child("key"), f"Secret {go_quote(selector['name'])} has no key {go_quote(key)}{advice}"
+
+
+def _key_selectors(value: object, type_name: str, path: Path) -> Iterator[tuple[Path, Json]]:
+    """Yield the references to keys of Secrets at and below a value of one of Kubernetes' types."""
+    if not isinstance(value, dict):
+        return
+    if type_name == "SecretKeySelector":
+        yield path, value
+    for name, item in value.items():
+        declared = TYPES[type_name].get(name)
+        if declared is None or declared.type not in TYPES:
+            continue
+        below = path.child(name)
+        for where, part in below.each(item) if isinstance(item, list) else [(below, item)]:
+            yield from _key_selectors(part, declared.type, where)
 
 
 def _strings(value: object, field: Sequence[str], path: Path) -> Iterator[tuple[Path, str]]:

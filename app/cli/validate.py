@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -28,7 +29,7 @@ from app.cli.offline import World, findings_of, holding, identity, in_cluster, r
 from app.cli.origins import pod_templates
 from app.cli.podfit import pods_fit
 from app.cli.printing import counted
-from app.cli.references import dangling
+from app.cli.references import absent_keys, dangling
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
@@ -213,7 +214,9 @@ def _together(manifest: Manifest, kind: AnyKind, cluster: Cluster, world: World)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return
-    for path, words in dangling(kind, document, cluster, world.settings):
+    namespace = document["metadata"].get("namespace", "")
+    absent = absent_keys(resource.spec, namespace, cluster)
+    for path, words in chain(dangling(kind, document, cluster, world.settings), absent):
         yield manifest.finding("warning", path, words, "dangling-reference")
     if findings_of(kind, document, world.settings)[0]:
         return  # an object with errors has no plan

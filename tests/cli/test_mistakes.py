@@ -258,6 +258,36 @@ def test_an_object_of_the_cluster_is_not_looked_for_among_the_files(command: Com
     assert "publik" not in result.err
 
 
+TOKEN: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hub"}, "stringData": {"token": "x"}}
+SELECTORS = {
+    "spec.vllmConfig.hfTokenSecretRef": lambda ref: service(
+        {**SERVED_BY_VLLM, "vllmConfig": {"hfTokenSecretRef": ref}}
+    ),
+    "spec.env[0].valueFrom.secretKeyRef": lambda ref: service(
+        {"env": [{"name": "A", "valueFrom": {"secretKeyRef": ref}}]}
+    ),
+    "spec.template.containers[0].env[0].valueFrom.secretKeyRef": lambda ref: main_container(
+        {"env": [{"name": "A", "valueFrom": {"secretKeyRef": ref}}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("path", SELECTORS)
+@pytest.mark.parametrize(("key", "advice"), [("tokn", '; did you mean "token"?'), ("x", ", which has token")])
+def test_a_key_that_a_secret_of_the_files_does_not_have(command: Command, path: str, key: str, advice: str) -> None:
+    document = SELECTORS[path]({"name": "hub", "key": key})
+    [finding] = command("validate", command.file("mistake.yaml", document, TOKEN), "--output", "json").findings
+    assert finding["path"] == f"{path}.key"
+    assert finding["message"] == f'Secret "hub" has no key "{key}"{advice}'
+
+
+@pytest.mark.parametrize("secret", [TOKEN, {**TOKEN, "stringData": [{}]}, {**TOKEN, "metadata": {"name": "other"}}])
+@pytest.mark.parametrize("ref", [{"key": "token"}, {"key": "x", "optional": True}], ids=["there", "optional"])
+def test_a_key_that_is_there_or_may_be(command: Command, secret: Json, ref: Json) -> None:
+    document = SELECTORS["spec.env[0].valueFrom.secretKeyRef"]({"name": "hub", **ref})
+    assert command("validate", command.file("legal.yaml", document, secret), "--output", "json").findings == []
+
+
 def test_a_misspelt_preset(command: Command) -> None:
     file = command.file("mistake.yaml", llm({"baseRefs": [{"name": "kserve-config-llm-templat"}]}))
     [finding] = command("validate", file, "--output", "json").findings
