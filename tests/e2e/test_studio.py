@@ -53,7 +53,7 @@ def test_live_mode_follows_the_cluster(installation: Installation, namespace: st
         expect(page.locator(".live-row")).to_have_count(1)
         expect(broken.locator(".live-cause")).to_contain_text("cannot pull its image")
 
-        broken.click()
+        broken.click(delay=200)  # as long as a person's: the list is drawn again when it gets the focus
         for kind in ("InferenceService", "Deployment", "Pod"):
             expect(studio.item(kind).filter(has_text="broken")).to_have_class(re.compile(r"\bfailing\b"))
         expect(studio.item("InferenceService").locator(".item-cause")).to_have_text(words(installation, namespace))

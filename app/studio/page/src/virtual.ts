@@ -9,6 +9,8 @@ export class VirtualList<T> {
   private readonly space = h("div", { class: "virtual-space", attrs: { role: "presentation" } });
   private focused = 0;
   private queued = false;
+  /** Whether the pointer is down on a row. A row that is drawn again meanwhile gets no click. */
+  private pressed = false;
 
   constructor(
     private readonly host: HTMLElement,
@@ -23,6 +25,8 @@ export class VirtualList<T> {
     host.addEventListener("keydown", (event) => this.key(event));
     host.addEventListener("focus", () => this.draw());
     host.addEventListener("blur", () => this.draw());
+    this.space.addEventListener("pointerdown", () => (this.pressed = true));
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => this.release());
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
@@ -33,11 +37,18 @@ export class VirtualList<T> {
     this.draw();
   }
 
+  private release(): void {
+    if (!this.pressed) return;
+    this.pressed = false;
+    this.draw();
+  }
+
   private draw(): void {
     if (this.queued) return;
     this.queued = true;
     requestAnimationFrame(() => {
       this.queued = false;
+      if (this.pressed) return;
       const first = Math.max(Math.floor(this.host.scrollTop / this.rowHeight) - MORE, 0);
       const last = Math.min(Math.ceil((this.host.scrollTop + this.host.clientHeight) / this.rowHeight) + MORE, this.items.length);
       const rows = this.items.slice(first, last).map((item, index) => this.option(item, first + index));
