@@ -62,6 +62,13 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
             yield advice(where, f"an option and its value are two items: write {items}")
 
 
+def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of wrong units in the requests and limits of a container."""
+    for kind, amounts in (container.get("resources") or {}).items():
+        if isinstance(amounts, dict):
+            yield from amount_warnings(amounts, path.child("resources", kind))
+
+
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of quantities that only a wrong unit explains: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():

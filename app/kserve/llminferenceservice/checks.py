@@ -351,9 +351,7 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
 
 
 def _container_advice(container: Json, path: field.Path) -> Iterator[Advice]:
-    for kind, amounts in (container.get("resources") or {}).items():
-        if isinstance(amounts, dict):
-            yield from podadvice.amount_warnings(amounts, path.child("resources", kind))
+    yield from podadvice.resource_warnings(container, path)
     if container.get("command") and passes_arguments(container) and not evaluates(container):
         yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
 

@@ -15,6 +15,7 @@ from app.llmaz.flavors import FLAVORS
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel, OpenModelSpec
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
+from app.workload import podadvice
 from app.workload.fieldrules import leaves_its_root, matching
 
 _SOURCE = SPEC.child("source")
@@ -121,6 +122,7 @@ def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[Advice]:
         elif flavor.name in names:
             yield advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         names.add(flavor.name)
+        yield from podadvice.amount_warnings(flavor.limits or {}, path.child("limits"))
         yield from _params(flavor, path.child("params"))
 
 

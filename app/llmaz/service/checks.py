@@ -26,7 +26,7 @@ from app.llmaz.service import types
 from app.llmaz.service.observed import Request
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
-from app.workload import podrules
+from app.workload import podadvice, podrules
 from app.workload.cause import Cause
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
@@ -164,7 +164,7 @@ def warnings(service: types.Service) -> list[Advice]:
     advices += _overwritten(spec)
     advices += _unreachable(service)
     for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
-        advices += _low_limits(pods or {}, path)
+        advices += _amount_warnings(pods or {}, path)
     return advices
 
 
@@ -252,10 +252,11 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
     return values
 
 
-def _low_limits(pods: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of limits below their requests, which are invalid in a pod unless a flavor sets both."""
+def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of wrong units, and of limits below their requests, which are invalid in a pod unless a flavor sets both."""
     for kind in ("initContainers", "containers"):
         for container_path, container in path.child("spec", kind).each(items(pods, kind)):
+            yield from podadvice.resource_warnings(container, container_path)
             for low, detail in low_limits(_resources(container), container_path.child("resources")):
                 yield advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
 

@@ -106,6 +106,10 @@ WARNED = {
     "LZ-N34 a split over other devices": (params(TP="2", PP="1"), "TP 2 times PP 1 is not the number of devices"),
     "a word of the model's": (params(ModelPath="x"), "params[ModelPath]: ignored"),
     "a name that no placeholder has": (params(**{"a b": "x"}), "params[a b]: no placeholder can have this name"),
+    "thousandths of a byte": (
+        model(inferenceConfig={"flavors": [{"name": "a", "limits": {"memory": "16m"}}]}),
+        "flavors[0].limits.memory: 16m is 0.016 bytes; did you mean 16M or 16Mi?",
+    ),
     "a comma in a pattern": (hub(allowPatterns=["a,b"]), "allowPatterns[0]"),
     "an unknown field": (model(familyname="x"), 'did you mean "familyName"?'),
 }

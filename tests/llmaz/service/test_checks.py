@@ -175,6 +175,10 @@ WARNED = {
         service(worker=pods({**RUNNER, "resources": {"limits": {"cpu": 1}, "requests": {"cpu": "1500m"}}})),
         f"{WORKER}.spec.containers[0].resources.limits[cpu]: the limit 1 is below the request 1500m",
     ),
+    "thousandths of a byte": (
+        service(worker=pods({**RUNNER, "resources": {"limits": {"memory": "16m"}}})),
+        f"{WORKER}.spec.containers[0].resources.limits.memory: 16m is 0.016 bytes; did you mean 16M or 16Mi?",
+    ),
     "a model that cannot exist": (
         service(modelClaims={"models": [{"name": "facebook/opt"}]}),
         'spec.modelClaims.models[0].name: no OpenModel can be named "facebook/opt"',
