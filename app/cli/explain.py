@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from shutil import get_terminal_size
 
 import click
@@ -193,7 +193,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in final.last_answer(parent)["children"]],
         "fit": _fit(kind, parent, clusters),
-        "values": [asdict(origin) for origin in _values(kind, parent, clusters)],
+        "values": [origin._asdict() for origin in _values(kind, parent, clusters)],
     }
 
 
@@ -297,7 +297,10 @@ def _text(explained: Json, *, everything: bool = False) -> str:
         kind = place.partition("/")[0]
         lines.append(f"  {'pods of ' if kind in TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
-    return printing.lines(part for line in lines for part in _wrapped(line))
+    if sys.stdout.isatty():
+        columns = get_terminal_size().columns
+        lines = [part for line in lines for part in _wrapped(line, columns)]
+    return printing.lines(lines)
 
 
 def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:
@@ -388,10 +391,9 @@ def _tail(text: str, width: int) -> str:
     return text if len(text) <= width else "…" + text[1 - width :]
 
 
-def _wrapped(line: str) -> list[str]:
+def _wrapped(line: str, columns: int) -> list[str]:
     """Return a line in parts that fit a terminal, indented below its beginning."""
-    columns = get_terminal_size().columns
-    if not sys.stdout.isatty() or len(line) <= columns:
+    if len(line) <= columns:
         return [line]
     indent = len(line) - len(line.lstrip()) + _MARGIN
     return textwrap.wrap(line, columns, subsequent_indent=" " * indent)

@@ -130,7 +130,7 @@ def settle(cluster: Cluster) -> Cluster:
 def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> Send:
     """The hooks called as functions, at a fixed time unless there is a clock."""
 
-    @lru_cache(maxsize=1024)
+    @lru_cache(maxsize=4096)
     def customize(kind: str, body: bytes) -> bytes:
         return answer_customize(_kind_at(kind), body, settings)
 

@@ -7,6 +7,7 @@ InferenceService of LLMKube with the same engine, whose rules then apply.
 import itertools
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import orjson
 import yaml
@@ -97,10 +98,16 @@ def _words(container: Json) -> Iterator[str]:
     variables = {e.get("name"): e.get("value") for e in container.get("env") or ()}
     extra = variables.get(_EXTRA_ARGUMENTS) or ""
     for text in [*(container.get("command") or ()), *(container.get("args") or ()), extra]:
-        try:
-            yield from shlex.split(text, comments=True) if any(map(str.isspace, text)) else [text]
-        except ValueError:
-            yield from text.split()
+        yield from _shell_words(text) if any(map(str.isspace, text)) else [text]
+
+
+@lru_cache(maxsize=256)
+def _shell_words(script: str) -> list[str]:
+    """Return the words of a script. Many objects have the same one."""
+    try:
+        return shlex.split(script, comments=True)
+    except ValueError:
+        return script.split()
 
 
 def _engine(words: Sequence[str], image: str) -> str:

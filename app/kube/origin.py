@@ -1,7 +1,7 @@
 """The values of a child by readable paths, and the source of each: what ``modelhooks explain`` prints."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.kube.base import Json
 from app.kube.field import Path
@@ -36,8 +36,7 @@ def item_key(*lists: list[Json]) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """One value of a child, and who set it.
 
     ``path`` begins with the child: ``Deployment/chat spec.template.spec.containers[main].image``. ``source`` is
