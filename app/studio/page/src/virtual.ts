@@ -9,7 +9,7 @@ export class VirtualList<T> {
   private readonly space = h("div", { class: "virtual-space", attrs: { role: "presentation" } });
   private focused = 0;
   private queued = false;
-  /** Whether the pointer is down on a row. A row that is drawn again meanwhile gets no click. */
+  /** Whether the main button is down on a row. A row that is drawn again meanwhile gets no click. */
   private pressed = false;
 
   constructor(
@@ -25,7 +25,7 @@ export class VirtualList<T> {
     host.addEventListener("keydown", (event) => this.key(event));
     host.addEventListener("focus", () => this.draw());
     host.addEventListener("blur", () => this.draw());
-    this.space.addEventListener("pointerdown", () => (this.pressed = true));
+    this.space.addEventListener("pointerdown", ({ button }) => (this.pressed = button === 0));
     for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => this.release());
     new ResizeObserver(() => this.draw()).observe(host);
   }
