@@ -102,7 +102,7 @@ def _words(container: Json) -> Iterator[str]:
 
 
 @lru_cache(maxsize=256)
-def _shell_words(script: str) -> list[str]:
+def _shell_words(script: str) -> Sequence[str]:
     """Return the words of a script. Many objects have the same one."""
     try:
         return shlex.split(script, comments=True)
