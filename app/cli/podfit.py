@@ -7,6 +7,7 @@ InferenceService of LLMKube with the same engine, whose rules then apply.
 import itertools
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import orjson
@@ -33,6 +34,9 @@ ENGINES = {
 }
 """Runtimes of LLMKube by words of a command or an image."""
 _MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "-m", "--served-model-name")
+_PIPELINE = ("--pipeline-parallel-size", "-pp", "--pp-size")
+_DATA = ("--data-parallel-size", "-dp")
+_EXPERTS = "--enable-expert-parallel"
 _EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
 """The variable with arguments that KServe's presets read."""
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
@@ -72,7 +76,7 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
             size=0,
             parameters=0,
             shape=None,
-            use=_use(engine, options),
+            use=_divided(_use(engine, options), options),
             gpus=_gpus(container) * template.get("size", 1),
             memory=memory,
             memory_from=memory_from,
@@ -146,6 +150,25 @@ def _use(engine: str, options: Mapping[str, str]) -> Usage:
         reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
         spec = spec if reading.errors or reading.spec is None else document
     return RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
+
+
+def _divided(use: Usage, options: Mapping[str, str]) -> Usage:
+    """Return the use of a server whose options divide the model further, which no field of LLMKube does.
+
+    The stages of a pipeline hold different layers. With expert parallelism the data-parallel ranks share the experts;
+    without it each rank holds a whole copy of the model.
+    """
+    if not use.gpus:
+        return use
+    gpus = use.gpus * _number(options, _PIPELINE)
+    ranks = _number(options, _DATA) if _EXPERTS in options else 1
+    copies = f"{ranks} copies of the layers that are not experts" if ranks > 1 else ""
+    return replace(use, gpus=gpus * ranks, more=", ".join(filter(None, [use.more, copies])))
+
+
+def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
+    """Return the value of the first of the options that is a number; 1 without one."""
+    return next((int(options[name]) for name in names if options.get(name, "").isdecimal()), 1)
 
 
 def _with(spec: Json, path: Sequence[str], value: object) -> Json:

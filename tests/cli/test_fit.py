@@ -128,6 +128,44 @@ def test_the_options_of_a_server_count(command: Command) -> None:
     assert "FLOAT32, 32 to 32 bits each" in wide.out
 
 
+def over_two_nodes(uri: str, gpus: str, **parallelism: int | bool) -> Json:
+    document = kserve(product="NVIDIA-H100-80GB-HBM3", gpus=gpus)
+    spec = document["spec"]
+    spec |= {"model": {"uri": uri, "name": "big"}, "parallelism": parallelism, "worker": spec["template"]}
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "available", "answer"),
+    [
+        pytest.param(
+            over_two_nodes("hf://meta-llama/Llama-3.1-405B-Instruct", "8", tensor=8, pipeline=2),
+            "16 x 79.6 GiB",
+            "fits",
+            id="the stages of a pipeline hold different layers",
+        ),
+        pytest.param(
+            over_two_nodes("hf://Qwen/Qwen3-235B-A22B", "8", data=16, dataLocal=8, tensor=1, expert=True),
+            "16 x 79.6 GiB",
+            "cannot know",
+            id="all ranks share the experts",
+        ),
+        pytest.param(
+            over_two_nodes("hf://meta-llama/Llama-3.1-70B-Instruct", "1", data=2, dataLocal=1, tensor=1),
+            "1 x 79.6 GiB",
+            "does not fit",
+            id="without experts each rank has a copy",
+        ),
+    ],
+)
+def test_the_gpus_of_several_nodes_count(command: Command, document: Json, available: str, answer: str) -> None:
+    file = command.file("nodes.yaml", document)
+    shown = command("fit", file).out
+    assert available in shown
+    assert f"namespace default: {answer}" in shown
+    assert ("does not fit" in command("validate", file).out) == (answer == "does not fit")
+
+
 def test_a_large_gpu_is_no_finding(command: Command) -> None:
     file = command.file("all.yaml", kserve("--max-model-len", "4096", product="NVIDIA-H200", gpus="2"))
     assert command("fit", file).status == 0
