@@ -187,6 +187,9 @@ def _source_advice(source: Source) -> Iterator[Advice]:
 
 
 def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:
+    if source.kind is SourceClass.S3 and not source.files and spec.format == "safetensors":  # LK-V-M45
+        text = "only the one object of the source is fetched; list all files of the model, such as its config"
+        yield advice(SPEC.child("files"), text)
     if spec.sha256 and len(source.files) > 1:  # LK-V-M12
         yield _no_effect(SPEC.child("sha256"), f": it is the checksum of one file, and {len(source.files)} are fetched")
     elif spec.sha256 and (metal or not source.is_file):

@@ -119,6 +119,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M39", {"hardware": {"accelerator": "metal"}, "sourceSecretRef": {"name": "s"}}, "the agent fetches"),
     ("LK-V-M41", {"hardware": {"gpu": {"runtime": "vulkan"}}}, "no effect with vendor nvidia, only with amd"),
     ("LK-V-M43", {"prefetch": True}, "prefetch: accepted, no effect"),
+    ("LK-V-M45", {"source": "s3://bucket/qwen", "format": "safetensors"}, "files: only the one object of the source"),
 ]
 
 SETTINGS = Settings(
