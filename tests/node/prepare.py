@@ -162,7 +162,7 @@ def _make_model(path: Path, scratch: Path) -> None:
     """Write the model with the package `gguf`, in a new virtual environment."""
     venv.create(scratch / "venv", with_pip=True)
     python = str(scratch / "venv" / "bin" / "python")
-    debian.run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(_REQUIREMENTS)])
+    debian.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(_REQUIREMENTS)])
     debian.run([python, str(_MODEL_SCRIPT), str(path)])
 
 
