@@ -356,6 +356,50 @@ def test_a_components_hook_has_the_scheme_of_the_others(tmp_path: Path, overlay:
     assert {url.partition(":")[0] for url in hooks} == {scheme}
 
 
+OVERLAYS = [
+    pytest.param(block, id=f"{page.stem}-{number}")
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    for number, block in enumerate(
+        re.findall(r"```yaml\n(# kustomization.yaml\nresources:.*?)```", page.read_text(), re.DOTALL)
+    )
+]
+
+
+def built_from_page(block: str, folder: Path) -> list[Json]:
+    """Build an overlay of the documentation, with this tree in place of the repository at a release."""
+    remote = r"https://github.com/modelhooks/modelhooks/([\w/-]+)\?ref=v[\d.]+"
+    local = re.sub(remote, lambda match: os.path.relpath(ROOT / match[1], folder), block)
+    (folder / "kustomization.yaml").write_text(local)
+    return kustomize.built(folder)
+
+
+@pytest.mark.parametrize("block", OVERLAYS)
+def test_kustomize_builds_the_overlays_of_the_pages(tmp_path: Path, block: str) -> None:
+    kinds = {o["kind"] for o in built_from_page(block, tmp_path)}
+    assert {"CustomResourceDefinition", "CompositeController", "Deployment"} <= kinds
+
+
+def test_an_installation_by_gitops_keeps_definitions_and_the_job(tmp_path: Path) -> None:
+    """Neither tool deletes a definition, and the Job is not missing after its end."""
+    (block,) = (o.values[0] for o in OVERLAYS if o.id == "gitops-0")
+    built = built_from_page(block, tmp_path)
+    definitions = [o["metadata"]["annotations"] for o in built if o["kind"] == "CustomResourceDefinition"]
+    assert len(definitions) == len(RESOURCES)
+    for annotations in definitions:
+        assert annotations["argocd.argoproj.io/sync-options"] == "Prune=false,Delete=false"
+        assert annotations["kustomize.toolkit.fluxcd.io/prune"] == "disabled"
+    (job,) = (o for o in built if o["kind"] == "Job")
+    assert "ttlSecondsAfterFinished" not in job["spec"]
+
+
+def test_the_page_about_a_certificate_authority_leaves_one_issuer(tmp_path: Path) -> None:
+    (block,) = (o.values[0] for o in OVERLAYS if o.id == "own-ca-0")
+    built = [o for o in built_from_page(block, tmp_path) if o["apiVersion"] == "cert-manager.io/v1"]
+    (certificate,) = built
+    assert certificate["metadata"]["name"] == "modelhooks-tls"
+    assert certificate["spec"]["issuerRef"] == {"kind": "ClusterIssuer", "name": "company"}
+
+
 @pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
 def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
     """It equals the quickstart without definitions, hooks, webhooks, rights and PriorityClasses of other families."""
