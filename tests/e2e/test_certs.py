@@ -48,10 +48,16 @@ def test_the_job_makes_certificates_and_everybody_trusts_them(cluster: ControlPl
 
 
 @pytest.mark.usefixtures("first_run")
-def test_a_later_run_and_an_upgrade_write_nothing(cluster: ControlPlane) -> None:
+@pytest.mark.parametrize("components", [[], [ROOT / "manifests" / "components" / "gitops"]], ids=["plain", "gitops"])
+def test_a_later_run_and_an_upgrade_write_nothing(
+    cluster: ControlPlane, tmp_path: Path, components: list[Path]
+) -> None:
     secret = _secret(cluster)
+    parts = {"resources": [QUICKSTART], "components": components}
+    overlay = {key: [os.path.relpath(path, tmp_path) for path in paths] for key, paths in parts.items()}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
 
-    _install(cluster)
+    cluster.kubectl("apply", "--server-side", "-k", tmp_path)
 
     assert _certs(cluster) == []
     assert _secret(cluster) == secret
