@@ -17,7 +17,6 @@ TENSOR_PARALLEL = "TP"
 PIPELINE_PARALLEL = "PP"
 OF_MODELS = (MODEL_PATH, MODEL_NAME, DRAFT_MODEL_PATH)
 DEGREES = (TENSOR_PARALLEL, PIPELINE_PARALLEL)
-"""Number of devices that the model is split over. Defaults to what the flavor's devices imply."""
 WORDS = (*OF_MODELS, *DEGREES)
 """Placeholders of every preset. All others are params that a flavor may have."""
 

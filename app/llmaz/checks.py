@@ -18,29 +18,19 @@ NAME = METADATA.child("name")
 def model_name(metadata: ObservedMeta) -> Iterator[field.Error]:
     """Validate the name of an OpenModel, which becomes a label value and part of paths."""
     if metadata.name and not is_dns1123_label(metadata.name):
-        yield _not_a_label(metadata.name)
+        message = "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
+        yield field.invalid(NAME, metadata.name, message)
 
 
 def workload_name(metadata: ObservedMeta) -> Iterator[field.Error]:
     """Validate the name of a Playground or Service, which also names core Services, with and without ``-lb``."""
-    name = metadata.name
-    if not name:
-        return
+    name, created = metadata.name, f"a Service named {load_balancer('<name>')} is created"
     if not is_dns1123_label(name):
-        yield _not_a_label(name)
+        yield from model_name(metadata)
     elif not is_dns1035_label(name):
         yield field.invalid(NAME, name, "must start with a letter, because Services with this name are created")
     elif len(name) > NAME_MAX:
-        yield field.invalid(
-            NAME,
-            name,
-            f"must be no more than {NAME_MAX} characters, because a Service named {load_balancer('<name>')} is created",
-        )
-
-
-def _not_a_label(name: str) -> field.Error:
-    message = "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
-    return field.invalid(NAME, name, message)
+        yield field.invalid(NAME, name, f"must be no more than {NAME_MAX} characters, because {created}")
 
 
 def workload_warnings(metadata: ObservedMeta) -> Iterator[Advice]:

@@ -47,6 +47,19 @@ class ClaimedModel:
         return self.source.name if isinstance(self.source, source.Ollama) else self.name
 
 
+def loadable_models(
+    group: Mapping[str, RelatedResource] | None, names: list[str], settings: Settings, *, skip: bool
+) -> list[ClaimedModel] | Cause:
+    """Return the claimed models, or a cause if no loader can fetch one of them, so that its pods would never start."""
+    claimed = models(group, names)
+    if skip or isinstance(claimed, Cause):
+        return claimed
+    for model in claimed:
+        if problem := _unloadable(model.source, claimed, settings):
+            return Cause(Stage.MODEL, f"OpenModel {model.name}: {problem}", Obstacle.MODEL_NOT_LOADABLE)
+    return claimed
+
+
 def models(group: Mapping[str, RelatedResource] | None, names: list[str]) -> list[ClaimedModel] | Cause:
     claimed = []
     for name in names:
@@ -93,15 +106,6 @@ def _model(resource: RelatedResource) -> ClaimedModel | str:
     created = parse_rfc3339(spec.created_at or resource.metadata.creation_timestamp or "")
     created_at = rfc3339(created) if created is not None else None
     return ClaimedModel(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created_at)
-
-
-def unloadable(models: list[ClaimedModel], settings: Settings, *, skip: bool) -> Cause | None:
-    """Return a cause if no loader can fetch one of the models, so that its pods would never start."""
-    for model in models if not skip else ():
-        problem = _unloadable(model.source, models, settings)
-        if problem:
-            return Cause(Stage.MODEL, f"OpenModel {model.name}: {problem}", Obstacle.MODEL_NOT_LOADABLE)
-    return None
 
 
 def _unloadable(weights: Source, models: list[ClaimedModel], settings: Settings) -> str:

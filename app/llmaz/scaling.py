@@ -1,6 +1,6 @@
 """Metrics that drive scaling: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from app.hooks import sendable
@@ -42,49 +42,46 @@ _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue
 """The member that each type of target requires."""
 
 
-def check(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
+def check(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[field.Error]:
     """Reject what the API server would reject when it creates the autoscaler."""
-    for metric_path, metric in path.child("metrics").each(trigger.metrics or ()):
+    hpa, hpa_path = _hpa(trigger), path.child("hpa")
+    for metric_path, metric in hpa_path.child("metrics").each(hpa.metrics or ()):
         yield from _check_metric(metric, metric_path)
-    yield from check_behavior(trigger.behavior, path.child("behavior"))
+    yield from check_behavior(hpa.behavior, hpa_path.child("behavior"))
 
 
-def unsendable(trigger: HPATrigger, path: field.Path) -> Iterator[field.Error]:
-    yield from sendable.check(trigger.metrics, path.child("metrics"))
-    yield from sendable.check(trigger.behavior, path.child("behavior"))
+def unsendable(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[field.Error]:
+    hpa, hpa_path = _hpa(trigger), path.child("hpa")
+    yield from sendable.check(hpa.metrics, hpa_path.child("metrics"))
+    yield from sendable.check(hpa.behavior, hpa_path.child("behavior"))
+
+
+def _hpa(trigger: ScaleTrigger | None) -> HPATrigger:
+    return (trigger.hpa if trigger is not None else None) or HPATrigger()
 
 
 def _check_metric(metric: Json, path: field.Path) -> Iterator[field.Error]:
+    yield from _check_member(metric, path, _SOURCES)
     kind = metric.get("type")
-    member = _SOURCES.get(kind) if isinstance(kind, str) else None
-    if member is None:
-        yield field.not_supported(path.child("type"), kind, _SOURCES)
-        return
-    source = metric.get(member)
-    if source is None:
-        yield field.required(path.child(member), f"required when type is {kind}")
-    elif isinstance(source.get("target"), dict):
-        yield from _check_target(source["target"], path.child(member, "target"))
-    for other in _SOURCES.values():
+    member = _SOURCES.get(str(kind), "")
+    target = (metric.get(member) or {}).get("target")
+    if isinstance(target, dict):
+        yield from _check_member(target, path.child(member, "target"), _TARGETS)
+    for other in _SOURCES.values() if member else ():
         if other != member and metric.get(other) is not None:
             yield field.forbidden(path.child(other), f"not allowed when type is {kind}; remove it or change the type")
 
 
-def _check_target(target: Json, path: field.Path) -> Iterator[field.Error]:
-    kind = target.get("type")
-    member = _TARGETS.get(kind) if isinstance(kind, str) else None
+def _check_member(value: Json, path: field.Path, members: Mapping[str, str]) -> Iterator[field.Error]:
+    kind = value.get("type")
+    member = members.get(str(kind))
     if member is None:
-        yield field.not_supported(path.child("type"), kind, _TARGETS)
-    elif target.get(member) is None:
+        yield field.not_supported(path.child("type"), kind, members)
+    elif value.get(member) is None:
         yield field.required(path.child(member), f"required when type is {kind}")
 
 
-def metrics(trigger: HPATrigger) -> list[Json] | None:
-    """Return the metrics as the API server stores them."""
-    return [_stored(metric) for metric in trigger.metrics or ()] or None
-
-
-def _stored(metric: Json) -> Json:
+def stored_metric(metric: Json) -> Json:
     result: Json = clean(metric)
     for source in result.values():
         target = source.get("target") if isinstance(source, dict) else None
@@ -93,10 +90,11 @@ def _stored(metric: Json) -> Json:
     return result
 
 
-def warnings(trigger: HPATrigger, path: field.Path) -> Iterator[Advice]:
-    if not trigger.metrics:
-        yield advice(path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
-    for metric_path, metric in path.child("metrics").each(trigger.metrics or ()):
+def warnings(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[Advice]:
+    hpa, hpa_path = _hpa(trigger), path.child("hpa")
+    if trigger is not None and trigger.hpa is not None and not hpa.metrics:
+        yield advice(hpa_path, "without metrics the autoscaler targets a CPU utilization of 80 percent")
+    for metric_path, metric in hpa_path.child("metrics").each(hpa.metrics or ()):
         container = (metric.get("containerResource") or {}).get("container")
         if container not in (None, RUNNER):
             where = metric_path.child("containerResource", "container")

@@ -21,8 +21,6 @@ class SourceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A repository on Hugging Face or ModelScope."""
-
     repository: ModelHub
 
     def path(self, *, skip: bool) -> str:
@@ -35,8 +33,6 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """A directory or file in a bucket."""
-
     protocol: str
     """``oss``, ``s3`` or ``gcs``, also for an address with Google's scheme ``gs``."""
     bucket: str
@@ -58,8 +54,6 @@ class ObjectStore:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A directory or file in a container image."""
-
     reference: str
     directory: str
     """Relative to the image's root; empty for the root itself."""
@@ -189,9 +183,10 @@ def _image(uri: Address) -> Image:
     return Image(reference, "/".join(parts), filename, uri.text)
 
 
-def _mountable(uri: Address) -> str:
-    """Reject what Kubernetes cannot mount: a colon, and the node's root, which would hide the container's own."""
-    return "" if uri.rest.strip("/") and ":" not in uri.rest else "the path must not be / or contain a colon"
+_mountable = address.matching(
+    lambda uri: uri.rest.strip("/") and ":" not in uri.rest, "the path must not be / or contain a colon"
+)
+"""What Kubernetes can mount: the node's root would hide the container's own."""
 
 
 _BUCKET_CHECKS = (address.head("bucket"), address.path)

@@ -106,12 +106,6 @@ def kept_children(request: AnyRequest) -> list[Kept]:
     return keep_or_stop(request.children, stop=is_scaled_to_zero(request.parent.spec))
 
 
-_ABSENT = ("Creating", "NameConflict")
-"""Reasons of ``Ready`` while a child is missing."""
-_CHANGING = (ROLLING_OUT, CHANGE_REFUSED)
-"""Reasons of ``Ready`` while a child has yet to change."""
-
-
 def outstanding_causes(
     desired: Sequence[Json], request: AnyRequest, resource: Resource[Any, ScaledStatus], now: datetime
 ) -> list[Cause]:
@@ -122,7 +116,6 @@ def outstanding_causes(
     missing, previous = outstanding(desired, request), resource.status.conditions
     if not missing or resource.metadata.deletion_timestamp:
         return []
-    return [
-        *absent_causes(missing.absent, since(previous, LlmazCondition.READY, "False", _ABSENT), now),
-        *change_causes(missing.pending, since(previous, LlmazCondition.READY, "False", _CHANGING), now),
-    ]
+    absent_since = since(previous, LlmazCondition.READY, "False", ("Creating", "NameConflict"))
+    pending_since = since(previous, LlmazCondition.READY, "False", (ROLLING_OUT, CHANGE_REFUSED))
+    return [*absent_causes(missing.absent, absent_since, now), *change_causes(missing.pending, pending_since, now)]

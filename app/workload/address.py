@@ -91,33 +91,25 @@ claim = head(
 )
 
 
-def anything(address: Address) -> str:
-    return "" if address.rest else "what follows :// is required"
+def matching(holds: Callable[[Address], object], problem: str) -> Check:
+    return lambda address: "" if holds(address) else problem
 
 
-def path(address: Address) -> str:
-    return "" if address.key else "the path is required"
-
-
-def relative_path(address: Address) -> str:
-    return "the path must not start with '/'" if address.key.startswith("/") else ""
-
-
-def absolute_path(address: Address) -> str:
-    return "" if address.rest.startswith("/") else "the path must be absolute"
+anything = matching(lambda address: address.rest, "what follows :// is required")
+path = matching(lambda address: address.key, "the path is required")
+relative_path = matching(lambda address: not address.key.startswith("/"), "the path must not start with '/'")
+absolute_path = matching(lambda address: address.rest.startswith("/"), "the path must be absolute")
+no_user = matching(
+    lambda address: "@" not in _until(r"[/?#]", address.rest),
+    "the address must not contain a user or password; put credentials in a Secret of the ServiceAccount",
+)
+"""The pod, its status and logs would show the password."""
 
 
 def no_parent_directory(address: Address) -> str:
     """Refuse ``..`` as a segment, except in the query of a URL."""
     rest = _until(r"[?#]", address.rest) if address.scheme in ("http", "https") else address.rest
     return "the path must not contain '..'" if ".." in re.split(r"[/?#]", rest) else ""
-
-
-def no_user(address: Address) -> str:
-    """Refuse a user: the pod, its status and logs would show the password."""
-    if "@" in _until(r"[/?#]", address.rest):
-        return "the address must not contain a user or password; put credentials in a Secret of the ServiceAccount"
-    return ""
 
 
 def safe_host(address: Address) -> str:
@@ -130,7 +122,6 @@ def safe_host(address: Address) -> str:
 
 
 def bucket_form(scheme: str, *checks: Check) -> Form:
-    """Return the form of an address in an object store."""
     return Form(f"{scheme}://<bucket>/<path>", (*checks, no_parent_directory))
 
 

@@ -13,7 +13,6 @@ CONDITIONS = ("AbleToScale", "ScalingActive")
 """The conditions that are false if an autoscaler does not work."""
 _AT_ZERO = "ScalingDisabled"
 """Reason of an autoscaler whose target has no replicas, which is not a failure."""
-
 _ADAPTER = "install Prometheus and the kustomize component prometheus-adapter"
 _METRICS_SERVER = "CPU and memory need metrics-server: install it"
 _INSTALL = {
@@ -27,7 +26,6 @@ _INSTALL = {
 
 
 def with_hint(message: str, reason: str) -> str:
-    """Append the advice to the message of an autoscaler."""
     return "; ".join(filter(None, (message, _INSTALL.get(reason))))
 
 

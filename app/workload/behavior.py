@@ -22,7 +22,6 @@ def check_behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Er
 
 
 def _check_rules(rules: Json, path: field.Path) -> Iterator[field.Error]:
-    """Apply the bounds of Kubernetes."""
     window, select, tolerance = (rules.get(key) for key in ("stabilizationWindowSeconds", "selectPolicy", "tolerance"))
     if window is not None and not 0 <= window <= MAX_WINDOW:
         yield field.invalid(path.child("stabilizationWindowSeconds"), window, f"must be between 0 and {MAX_WINDOW}")
@@ -30,9 +29,9 @@ def _check_rules(rules: Json, path: field.Path) -> Iterator[field.Error]:
         yield field.not_supported(path.child("selectPolicy"), select, _SELECT_POLICIES)
     if str(canonical_value(tolerance)).startswith("-"):
         yield field.invalid(path.child("tolerance"), tolerance, "must be 0 or more")
-    for position, policy in enumerate(rules.get("policies") or ()):
+    for policy_path, policy in path.child("policies").each(rules.get("policies") or ()):
         if policy:
-            yield from _check_policy(policy, path.child("policies").index(position))
+            yield from _check_policy(policy, policy_path)
 
 
 def _check_policy(policy: Json, path: field.Path) -> Iterator[field.Error]:

@@ -11,8 +11,6 @@ from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, 
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "must be the name of an HTTP header")
 
-# Environment.
-
 
 def variable(value: Json, path: field.Path) -> Errors:
     """Reject a variable with both a value and a source (LK-V-K02)."""
@@ -64,12 +62,8 @@ def resource_reference(reference: Json, path: field.Path) -> Errors:
     if not resource:
         yield field.required(resource_path)
     elif kind not in ("limits", "requests") or (name not in _RESOURCES and not name.startswith("hugepages-")):
-        yield field.not_supported(
-            resource_path, resource, [f"{k}.{n}" for k in ("limits", "requests") for n in _RESOURCES]
-        )
-
-
-# Probes and lifecycle hooks.
+        supported = [f"{kind}.{name}" for kind in ("limits", "requests") for name in _RESOURCES]
+        yield field.not_supported(resource_path, resource, supported)
 
 
 def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
@@ -87,10 +81,9 @@ def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
 
 def readiness(probe: Json, path: field.Path) -> Errors:
     """Reject a grace period: a readiness probe never terminates a container (LK-V-K13)."""
-    grace = probe.get("terminationGracePeriodSeconds")
+    grace, grace_path = probe.get("terminationGracePeriodSeconds"), path.child("terminationGracePeriodSeconds")
     if grace is not None:
-        detail = "must not be set for readiness probes"
-        yield field.invalid(path.child("terminationGracePeriodSeconds"), grace, detail)
+        yield field.invalid(grace_path, grace, "must not be set for readiness probes")
 
 
 def liveness(probe: Json, path: field.Path) -> Errors:
@@ -108,21 +101,15 @@ def port(value: int | str, path: field.Path) -> Errors:
         yield field.invalid(path, value, detail)
 
 
-# Ports.
-
-
 def port_names(ports: Sequence[Json], path: field.Path) -> Errors:
     first: dict[str, field.Path] = {}
-    for position, item in enumerate(ports):
-        name, name_path = (item or {}).get("name"), path.index(position).child("name")
+    for item_path, item in path.each(ports):
+        name, name_path = (item or {}).get("name"), item_path.child("name")
         if name in first and is_port_name(name):
             error = field.duplicate(name_path, name, "another port of the container has this name")
             yield replace(error, against=first[name])
         if name:
             first.setdefault(name, name_path)
-
-
-# Security contexts.
 
 
 def privilege_escalation(context: Json, path: field.Path) -> Errors:

@@ -27,8 +27,6 @@ _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
 
 
 class Release(msgspec.Struct, frozen=True):
-    """One release of an engine."""
-
     engine: str
     version: str
     source: str

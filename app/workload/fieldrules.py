@@ -40,20 +40,13 @@ def not_empty(detail: str = "", rule: Rule | None = None) -> Rule:
 
 def has(name: str, detail: str = "") -> Rule:
     """Require a member of an object that Kubernetes' schema has as optional."""
-
-    def check(value: Json, path: field.Path) -> Errors:
-        return [] if value.get(name) else [field.required(path.child(name), detail)]
-
-    return check
+    return lambda value, path: [] if value.get(name) else [field.required(path.child(name), detail)]
 
 
 def one_of(*supported: str, empty: bool = True) -> Rule:
     """Accept these strings and, as Kubernetes does for most fields, an empty one for the default."""
-
-    def check(value: str, path: field.Path) -> Errors:
-        return [] if value in supported or (empty and not value) else [field.not_supported(path, value, supported)]
-
-    return check
+    accepted = (*supported, "") if empty else supported
+    return lambda value, path: [] if value in accepted else [field.not_supported(path, value, supported)]
 
 
 def between(lowest: int, highest: int) -> Rule:

@@ -18,27 +18,25 @@ class GPUModel:
 
     @property
     def memory(self) -> int:
-        """Memory in bytes."""
         return self.mebibytes * MIB
 
 
-def _model(name: str, mebibytes: int, words: str) -> GPUModel:
-    return GPUModel(name, mebibytes, frozenset(words.split()))
-
-
-GPU_MODELS = (
-    _model("T4 16 GB", 15360, "t4"),
-    _model("A10 24 GB", 23028, "a10"),
-    _model("A10G 24 GB", 23028, "a10g"),
-    _model("L4 24 GB", 23034, "l4"),
-    _model("RTX 4090 24 GB", 24564, "4090"),
-    _model("A100 40 GB", 40960, "a100"),
-    _model("L40S 48 GB", 46068, "l40s"),
-    _model("A100 80 GB", 81920, "a100 80gb"),
-    _model("H100 80 GB", 81559, "h100"),
-    _model("H200 141 GB", 143771, "h200"),
-    _model("B200 180 GB", 183359, "b200"),
-    _model("MI300X 192 GB", 196592, "mi300x"),
+GPU_MODELS = tuple(
+    GPUModel(name, mebibytes, frozenset(words.split()))
+    for name, mebibytes, words in (
+        ("T4 16 GB", 15360, "t4"),
+        ("A10 24 GB", 23028, "a10"),
+        ("A10G 24 GB", 23028, "a10g"),
+        ("L4 24 GB", 23034, "l4"),
+        ("RTX 4090 24 GB", 24564, "4090"),
+        ("A100 40 GB", 40960, "a100"),
+        ("L40S 48 GB", 46068, "l40s"),
+        ("A100 80 GB", 81920, "a100 80gb"),
+        ("H100 80 GB", 81559, "h100"),
+        ("H200 141 GB", 143771, "h200"),
+        ("B200 180 GB", 183359, "b200"),
+        ("MI300X 192 GB", 196592, "mi300x"),
+    )
 )
 """By memory, as nvidia-smi and rocm-smi report it."""
 _PRODUCT_LABELS = (

@@ -30,8 +30,7 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     for path, variable in SPEC.child("envs").each(spec.envs or ()):
         yield from sendable.check(variable, path)
     for path, config in PRESETS.each(spec.recommended_configs or ()):
-        if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
-            yield from scaling.unsendable(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))
+        yield from scaling.unsendable(config.scale_trigger, path.child("scaleTrigger"))
 
 
 def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
@@ -48,16 +47,9 @@ def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
             for low, detail in low_limits(config.resources, path.child("resources")):
                 yield under_upstreams_path("spec.resources", field.forbidden(low, f"{low}: {detail}"))
             yield from check_resources(config.resources, path.child("resources"))
-        yield from _trigger(config, path.child("scaleTrigger"))
-
-
-def _trigger(config: RecommendedConfig, path: field.Path) -> Iterator[field.Error]:
-    if config.scale_trigger is None:
-        return
-    if config.scale_trigger.hpa is None:
-        yield field.required(path.child("hpa"), "set what to scale on, or remove scaleTrigger")
-        return
-    yield from scaling.check(config.scale_trigger.hpa, path.child("hpa"))
+        if config.scale_trigger is not None and config.scale_trigger.hpa is None:
+            yield field.required(path.child("scaleTrigger", "hpa"), "set what to scale on, or remove scaleTrigger")
+        yield from scaling.check(config.scale_trigger, path.child("scaleTrigger"))
 
 
 def warnings(runtime: BackendRuntime) -> list[Advice]:
@@ -122,5 +114,4 @@ def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:
     for where, param_args in path.child("paramArgs").each(config.param_args or ()):
         yield from _placeholders(param_args.args or [], where.child("args"), (param_args.param,))
     yield from resource_warnings(config.resources, path.child("resources"))
-    if config.scale_trigger is not None and config.scale_trigger.hpa is not None:
-        yield from scaling.warnings(config.scale_trigger.hpa, path.child("scaleTrigger", "hpa"))
+    yield from scaling.warnings(config.scale_trigger, path.child("scaleTrigger"))

@@ -12,7 +12,7 @@ from app.llmaz import flavors, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.checks import model_name
 from app.llmaz.flavors import FLAVORS
-from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel, OpenModelSpec
+from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
 from app.workload import podadvice
@@ -29,23 +29,14 @@ _FAMILY = matching(
 def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
     """Validate an OpenModel; its name only on creation, because it never changes."""
     errors = [] if old is not None else list(model_name(model.metadata))
-    created = model.spec.created_at
+    created, offered = model.spec.created_at, flavors.of(model.spec)
     if created is not None and parse_rfc3339(created) is None:
         detail = "must be a date and time as in RFC 3339, for example 2025-01-31T12:00:00Z"
         errors.append(field.invalid(SPEC.child("createdAt"), created, detail))
-    return [
-        *errors,
-        *_FAMILY(model.spec.family_name, SPEC.child("familyName")),
-        *_source(model.spec.source),
-        *_flavors(model.spec),
-    ]
-
-
-def _flavors(spec: OpenModelSpec) -> Iterator[field.Error]:
-    offered = flavors.of(spec)
+    errors += [*_FAMILY(model.spec.family_name, SPEC.child("familyName")), *_source(model.spec.source)]
     for path, flavor in FLAVORS.each(offered):
-        yield from check_amounts(flavor.limits, path.child("limits"))
-    yield from flavors.unusable(offered)
+        errors += check_amounts(flavor.limits, path.child("limits"))
+    return [*errors, *flavors.unusable(offered)]
 
 
 def _source(spec: ModelSource) -> Iterator[field.Error]:

@@ -71,7 +71,6 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
 
 def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
     minimum, maximum, path = elastic.min_replicas, elastic.max_replicas, ELASTIC.child("minReplicas")
-    trigger = elastic.scale_trigger
     if minimum == 0:
         yield field.forbidden(path, "an autoscaler cannot scale to 0; use 1 or more")
     elif minimum < 0:
@@ -79,15 +78,14 @@ def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
     if minimum >= maximum:
         error = field.invalid(path, minimum, f"minReplicas must be less than maxReplicas, which is {maximum}")
         yield shared.under_upstreams_path("spec.elasticConfig.scaleTrigger.hpa", error)
-    if trigger is None:
-        return
-    path = ELASTIC.child("scaleTrigger", "hpa")
-    if trigger.hpa is None:
-        detail = f"{path} is required when scaleTrigger is set; add it or remove scaleTrigger"
-        yield shared.under_upstreams_path("spec.backendRuntime.scaleTrigger.hpa", field.forbidden(path, detail))
-    else:
-        yield from scaling.check(trigger.hpa, path)
-        yield from scaling.unsendable(trigger.hpa, path)
+    trigger, path = elastic.scale_trigger, ELASTIC.child("scaleTrigger")
+    if trigger is not None and trigger.hpa is None:
+        error = field.forbidden(
+            path.child("hpa"), f"{path}.hpa is required when scaleTrigger is set; add it or remove scaleTrigger"
+        )
+        yield shared.under_upstreams_path("spec.backendRuntime.scaleTrigger.hpa", error)
+    yield from scaling.check(trigger, path)
+    yield from scaling.unsendable(trigger, path)
 
 
 def warnings(playground: Playground) -> list[Advice]:
@@ -99,30 +97,26 @@ def warnings(playground: Playground) -> list[Advice]:
         advices += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     if spec.backend_runtime_config is not None:
         advices += _config_warnings(spec.backend_runtime_config)
-        advices += podadvice.env_warnings(spec.backend_runtime_config.envs or [], CONFIG.child("envs"))
     if spec.elastic_config is not None:
         advices += _elastic_warnings(spec, spec.elastic_config)
     return advices
 
 
 def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
-    yield from _arguments(config.args or [])
+    args, path = config.args or [], CONFIG.child("args")
+    for where, argument in path.each(args):
+        if "{{" in argument and "." in argument:
+            yield advice(
+                where,
+                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
+            )
+    yield from port_warnings(args, path)
+    yield from podadvice.argument_warnings(args, path)
     yield from shared.resource_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)
-
-
-def _arguments(args: list[str]) -> Iterator[Advice]:
-    path = CONFIG.child("args")
-    for where, argument in path.each(args):
-        if "{{" in argument and "." in argument:
-            message = (
-                "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written"
-            )
-            yield advice(where, message)
-    yield from port_warnings(args, path)
-    yield from podadvice.argument_warnings(args, path)
+    yield from podadvice.env_warnings(config.envs or [], CONFIG.child("envs"))
 
 
 def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[Advice]:
@@ -132,8 +126,7 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
             SPEC.child("replicas"),
             f"{spec.replicas} is not within elasticConfig's {minimum} to {maximum}, so the autoscaler will change it",
         )
-    if elastic.scale_trigger is not None and elastic.scale_trigger.hpa is not None:
-        yield from scaling.warnings(elastic.scale_trigger.hpa, ELASTIC.child("scaleTrigger", "hpa"))
+    yield from scaling.warnings(elastic.scale_trigger, ELASTIC.child("scaleTrigger"))
 
 
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
@@ -149,7 +142,7 @@ def against_related(playground: Playground, request: Request, settings: Settings
     advices = [
         advice(path, note) for note in flavors.notes(claimed[0].name, claimed[0].flavors, claim.inference_flavors or [])
     ]
-    if get(related.runtimes, spec.backend) is None:
+    if get(related.runtimes, spec.backend_config.backend_name) is None:
         return advices
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):

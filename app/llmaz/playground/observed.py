@@ -28,15 +28,11 @@ _SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 
 
 class PlaygroundChildren(msgspec.Struct):
-    """Observed children; ``None`` for a kind that is not declared."""
-
     services: ByName[ObservedInferenceService] = objects_of(f"Service.{INFERENCE_API}")
     autoscalers: ByName[ObservedAutoscaler] = objects_of("HorizontalPodAutoscaler.autoscaling/v2")
 
 
 class PlaygroundRelated(msgspec.Struct):
-    """Related objects, as the customize hook requests them."""
-
     models: ByName[RelatedResource] = objects_of(f"OpenModel.{MODEL_API}")
     runtimes: ByName[RelatedResource] = objects_of(f"BackendRuntime.{INFERENCE_API}")
     services: ByName[RelatedMeta] = objects_of(f"Service.{INFERENCE_API}")
@@ -54,6 +50,6 @@ def customize(playground: Playground, declared: frozenset[str], settings: Settin
     spec, metadata = playground.spec, playground.metadata
     return [
         *RelatedRule.by_name(MODEL_API, "openmodels", *(model.name for model in spec.claims.models or ())),
-        *RelatedRule.by_name(INFERENCE_API, "backendruntimes", spec.backend),
+        *RelatedRule.by_name(INFERENCE_API, "backendruntimes", spec.backend_config.backend_name),
         *RelatedRule.by_name(INFERENCE_API, "services", metadata.name, namespace=metadata.namespace),
     ]

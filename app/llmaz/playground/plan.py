@@ -21,13 +21,11 @@ from app.llmaz.playground.observed import PlaygroundRelated
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.quantities import Resources, below
 from app.llmaz.references import ClaimedModel
-from app.llmaz.scaling import metrics
+from app.llmaz.scaling import stored_metric
 from app.llmaz.source import Ollama
 from app.settings import Settings
 from app.workload.behavior import stored_behavior
 from app.workload.cause import Cause, Stage
-
-_NO_CONFIG = BackendRuntimeConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +37,18 @@ class PlaygroundPlan:
     resources: dict[str, dict[str, str]]
     shared_memory: str | None
     scaling: HorizontalPodAutoscalerSpec | None
-    """``None`` if the Playground does not scale."""
     notes: list[str]
-    """Warnings that stop nothing."""
 
 
 def plan(playground: Playground, related: PlaygroundRelated, settings: Settings) -> PlaygroundPlan | Cause:
     spec, metadata = playground.spec, playground.metadata
-    models, skip = references.models(related.models, spec.claims.names), skips_loader(metadata)
+    claims, config, skip = spec.claims, spec.backend_config, skips_loader(metadata)
+    models = references.loadable_models(related.models, claims.names, settings, skip=skip)
     if isinstance(models, Cause):
         return models
-    if cannot := references.unloadable(models, settings, skip=skip):
-        return cannot
-    runtime = references.runtime(related.runtimes, spec.backend)
+    runtime = references.runtime(related.runtimes, config.backend_name)
     if isinstance(runtime, Cause):
         return runtime
-    claims, config = spec.claims, spec.backend_runtime_config or _NO_CONFIG
     inferred = SPECULATIVE_PRESET if speculative(claims.models or []) else DEFAULT_PRESET
     chosen = inferred if config.config_name is None else config.config_name
     base = preset(runtime, chosen)
@@ -127,7 +121,7 @@ def _scaling(
         scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=name),
         min_replicas=elastic.min_replicas,
         max_replicas=elastic.max_replicas,
-        metrics=metrics(trigger.hpa),
+        metrics=[stored_metric(metric) for metric in trigger.hpa.metrics or ()] or None,
         behavior=stored_behavior(trigger.hpa.behavior),
     )
 

@@ -12,7 +12,6 @@ from app.workload.waiting import absent_causes, timed_out
 
 _WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
-_NO_STATUS = ObservedServiceStatus()
 
 
 def build_status(
@@ -28,7 +27,8 @@ def build_status(
     ``outstanding``: children that are missing or not as requested. ``scaling``: why the autoscaler cannot scale, which
     counts once the Service is ready.
     """
-    conditions, reported = Conditions(previous.conditions, None, now), service.status if service else _NO_STATUS
+    conditions = Conditions(previous.conditions, None, now)
+    reported = service.status if service is not None else ObservedServiceStatus()
     _upstream(conditions, available=is_true(reported.conditions, LlmazCondition.AVAILABLE))
     causes = outstanding or _not_reported(service, now)
     if scaling is not None and is_true(reported.conditions, LlmazCondition.READY):
@@ -69,17 +69,12 @@ def _not_reported(service: ObservedInferenceService | None, now: datetime) -> li
     """Return a cause if the Service has no status yet, or one of an older generation."""
     if service is None:
         return []
-    name, created, status = service.metadata.name, service.metadata.creation_timestamp, service.status
-    if not status.conditions:
-        if not timed_out(created, now):
-            return absent_causes([f"Service {name}"], None, now)
-        return [_silent(name, "created")]
-    observed, generation = status.observed_generation, service.metadata.generation
-    if observed is None or generation is None or observed >= generation:
+    metadata, status = service.metadata, service.status
+    observed, generation = status.observed_generation, metadata.generation
+    if not status.conditions and not timed_out(metadata.creation_timestamp, now):
+        return absent_causes([f"Service {metadata.name}"], None, now)
+    if status.conditions and (observed is None or generation is None or observed >= generation):
         return []
-    return [_silent(name, "changed")]
-
-
-def _silent(name: str, since: str) -> Cause:
-    text = f"Service {name} has not reported its status since it was {since}"
-    return Cause(Stage.STARTING, text, PlaygroundReason.SERVICE_NOT_REPORTED)
+    since = "changed" if status.conditions else "created"
+    text = f"Service {metadata.name} has not reported its status since it was {since}"
+    return [Cause(Stage.STARTING, text, PlaygroundReason.SERVICE_NOT_REPORTED)]

@@ -83,8 +83,8 @@ class PlaygroundSpec(KubeModel):
         return ModelClaims(models=[ModelReference(name=claim.model_name)], inference_flavors=claim.inference_flavors)
 
     @property
-    def backend(self) -> str:
-        return (self.backend_runtime_config or BackendRuntimeConfig()).backend_name
+    def backend_config(self) -> BackendRuntimeConfig:
+        return self.backend_runtime_config or BackendRuntimeConfig()
 
 
 class PlaygroundReason(StrEnum):

@@ -56,19 +56,19 @@ def validate(service: types.Service, old: types.Service | None, settings: Settin
 def _workload(template: types.WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
     if template.size < 1:
         yield field.invalid(TEMPLATE.child("size"), template.size, "must be 1 or more")
-    if created and not has_runner(template.worker_template):
-        yield _no_runner(WORKER)
-    yield from _pods(template.worker_template, WORKER, loads=loads)
-    if template.leader_template is not None:
-        if not has_runner(template.leader_template):
-            yield _no_runner(LEADER)
-        yield from _pods(template.leader_template, LEADER, loads=loads)
+    for pods, path in _templates(template):
+        if (created or path is LEADER) and not has_runner(pods):
+            message = f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
+            yield field.forbidden(path.child("spec", "containers"), message)
+        yield from _pods(pods, path)
+        for place, value in _reserved(pods, path.child("spec")) if loads else ():
+            yield field.invalid(place, value, "reserved for the model that is added to the pod; choose another")
 
 
-def _no_runner(path: field.Path) -> field.Error:
-    where = path.child("spec", "containers")
-    message = f"one container must be named {names.RUNNER}: it gets the model and the flavor's resources"
-    return field.forbidden(where, message)
+def _templates(template: types.WorkloadTemplate) -> list[tuple[Json, field.Path]]:
+    """Return the pod templates; the last is that of the pods that serve requests."""
+    workers = [(template.worker_template, WORKER)]
+    return workers if template.leader_template is None else [*workers, (template.leader_template, LEADER)]
 
 
 def items(template: Json, name: str) -> list[Json]:
@@ -85,23 +85,25 @@ _LOADER = re.compile(rf"{names.LOADER}(-[0-9]+)?")
 _VOLUME = re.compile(rf"{names.MODEL_VOLUME}(-[0-9]+)?")
 
 
-def _pods(template: Json, path: field.Path, *, loads: bool) -> Iterator[field.Error]:
+def _pods(template: Json, path: field.Path) -> Iterator[field.Error]:
     """Validate what the API server or Metacontroller would only refuse when the pods are created."""
     yield from (_at_item(error, template, path) for error in sendable.check(template, path))
-    spec = path.child("spec")
-    yield from _pod_rules(template, path)
-    if not loads:
-        return
+    metadata = template.get("metadata") or {}
+    yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
+    yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
+    yield from podrules.check(podrules.POD, template.get("spec") or {}, path.child("spec"))
+
+
+def _reserved(template: Json, spec: field.Path) -> Iterator[tuple[field.Path, str]]:
     for kind, reserved in (("volumes", _VOLUME), ("initContainers", _LOADER)):
         for item_path, item in spec.child(kind).each(items(template, kind)):
             if reserved.fullmatch(str(item.get("name"))):
-                yield _reserved(item_path.child("name"), item["name"])
+                yield item_path.child("name"), item["name"]
     for container_path, container in spec.child("containers").each(items(template, "containers")):
-        if container.get("name") != names.RUNNER:
-            continue
-        for mount_path, mount in container_path.child("volumeMounts").each(container.get("volumeMounts") or ()):
+        mounts = container.get("volumeMounts") if container.get("name") == names.RUNNER else None
+        for mount_path, mount in container_path.child("volumeMounts").each(mounts or ()):
             if mount and str(mount.get("mountPath")).rstrip("/") == names.MODELS_DIR.rstrip("/"):
-                yield _reserved(mount_path.child("mountPath"), mount["mountPath"])
+                yield mount_path.child("mountPath"), mount["mountPath"]
 
 
 def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Error:
@@ -117,17 +119,6 @@ def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Erro
             return replace(error, path=path)
         values.add(str(item[key]))
     return error
-
-
-def _pod_rules(template: Json, path: field.Path) -> Iterator[field.Error]:
-    pod, metadata, spec = template.get("spec") or {}, template.get("metadata") or {}, path.child("spec")
-    yield from validate_labels(metadata.get("labels") or {}, path.child("metadata", "labels"))
-    yield from validate_annotation_keys(metadata.get("annotations") or {}, path.child("metadata", "annotations"))
-    yield from podrules.check(podrules.POD, pod, spec)
-
-
-def _reserved(path: field.Path, value: str) -> field.Error:
-    return field.invalid(path, value, "reserved for the model that is added to the pod; choose another")
 
 
 _PERCENT = re.compile(r"[0-9]{1,5}%")
@@ -163,8 +154,8 @@ def warnings(service: types.Service) -> list[Advice]:
     advices += _alone(template) if template.is_single else _grouped(template)
     advices += _overwritten(spec)
     advices += _unreachable(service)
-    for pods, path in ((template.worker_template, WORKER), (template.leader_template, LEADER)):
-        advices += _amount_warnings(pods or {}, path)
+    for pods, path in _templates(template):
+        advices += _amount_warnings(pods, path)
     return advices
 
 
@@ -173,15 +164,11 @@ def update_warnings(service: types.Service, old: types.Service, settings: Settin
     before, after = old.spec.workload_template, service.spec.workload_template
     advices: list[Advice] = []
     if not has_runner(after.worker_template):
-        where = WORKER.child("spec", "containers")
-        advices.append(
-            advice(where, f"one container must be named {names.RUNNER}; until then running pods are left unchanged")
-        )
+        message = f"one container must be named {names.RUNNER}; until then running pods are left unchanged"
+        advices.append(advice(WORKER.child("spec", "containers"), message))
     if not before.is_single and not after.is_single and _each(before) != _each(after):
-        path = TEMPLATE.child("subGroupPolicy")
-        advices.append(
-            advice(path, "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them")
-        )
+        message = "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them"
+        advices.append(advice(TEMPLATE.child("subGroupPolicy"), message))
     return advices
 
 
@@ -192,11 +179,8 @@ def _each(template: types.WorkloadTemplate) -> int | None:
 
 def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
     if template.restart_policy != types.DEFAULT_RESTART_POLICY:
-        yield advice(
-            TEMPLATE.child("restartPolicy"),
-            "no effect on a Deployment, where a container restarts in place",
-            "no-effect",
-        )
+        message = "no effect on a Deployment, where a container restarts in place"
+        yield advice(TEMPLATE.child("restartPolicy"), message, "no-effect")
     if template.sub_group_policy is not None:
         yield advice(TEMPLATE.child("subGroupPolicy"), "no effect with one pod per replica", "no-effect")
     labels, path = _metadata(template.worker_template, "labels"), WORKER.child("metadata", "labels")
@@ -217,34 +201,24 @@ def _grouped(template: types.WorkloadTemplate) -> Iterator[Advice]:
 
 def _overwritten(spec: types.ServiceSpec) -> Iterator[Advice]:
     """Warn of labels and annotations that describe the model and are overwritten (LZ-4.3)."""
-    pods, path = _serving(spec.workload_template)
-    claims_flavors = spec.model_claims is not None and spec.model_claims.inference_flavors
-    for kind, keys in (
-        ("labels", (names.MODEL_NAME, names.MODEL_FAMILY)),
-        ("annotations", (names.FLAVORS,) if claims_flavors else ()),
-    ):
-        values = _metadata(pods, kind)
-        for key in keys:
-            if key in values:
-                yield advice(path.child("metadata", kind).key(key), "overwritten with the value from the model claim")
+    pods, path = _templates(spec.workload_template)[-1]
+    keys = [("labels", names.MODEL_NAME), ("labels", names.MODEL_FAMILY)]
+    if spec.claims.inference_flavors:
+        keys.append(("annotations", names.FLAVORS))
+    for kind, key in keys:
+        if key in _metadata(pods, kind):
+            yield advice(path.child("metadata", kind).key(key), "overwritten with the value from the model claim")
 
 
 def _unreachable(service: types.Service) -> Iterator[Advice]:
     """Warn of an engine without the only port of the Service in front of the pods (LZ-4.8)."""
-    pods, path = _serving(service.spec.workload_template)
+    pods, path = _templates(service.spec.workload_template)[-1]
     for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]
         if container["name"] == names.RUNNER and ports and names.PORT not in ports:
             name = names.load_balancer(service.metadata.name or "<name>")
             message = f"must include {names.PORT}, the only port to which the Service {name} sends requests"
             yield advice(container_path.child("ports"), message)
-
-
-def _serving(template: types.WorkloadTemplate) -> tuple[Json, field.Path]:
-    """Return the template of the pods that serve requests: the leaders', if there is one."""
-    if template.leader_template is not None:
-        return template.leader_template, LEADER
-    return template.worker_template, WORKER
 
 
 def _metadata(pods: Json, kind: str) -> dict[str, str]:

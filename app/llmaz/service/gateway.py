@@ -7,7 +7,6 @@ from app.kube.base import Json
 from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
 from app.llmaz import names
-from app.llmaz.references import ClaimedModel
 from app.llmaz.service.observed import ServiceChildren, ServiceRelated
 from app.llmaz.service.plan import ServicePlan
 from app.settings import Settings
@@ -35,23 +34,18 @@ def _route(plan: ServicePlan, settings: Settings) -> Json:
     namespace, _, name = settings.llmaz_gateway.partition("/")
     gateway = {"group": names.GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
     model = plan.models[0]
+    backend: Json = {"name": names.gateway_objects(plan.name), "priority": 0, "weight": 1}
+    if model.served_name != model.name:
+        backend["modelNameOverride"] = model.served_name
     rule: Json = {
         "matches": [{"headers": [{"name": MODEL_HEADER, "type": "Exact", "value": model.name}]}],
-        "backendRefs": [_backend_ref(plan, model)],
+        "backendRefs": [backend],
         "timeouts": {"request": settings.llmaz_gateway_timeout},
         "modelsOwnedBy": model.owned_by,
     }
     if model.created_at is not None:
         rule["modelsCreatedAt"] = model.created_at
     return _object(plan, names.AI_GATEWAY_API, "AIGatewayRoute", {"parentRefs": [gateway], "rules": [rule]})
-
-
-def _backend_ref(plan: ServicePlan, model: ClaimedModel) -> Json:
-    """Refer to the backend, with the engine's name of a model of ollama."""
-    reference: Json = {"name": names.gateway_objects(plan.name), "priority": 0, "weight": 1}
-    if model.served_name != model.name:
-        reference["modelNameOverride"] = model.served_name
-    return reference
 
 
 def _object(plan: ServicePlan, api_version: str, kind: str, spec: Json) -> Json:

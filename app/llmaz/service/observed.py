@@ -17,8 +17,6 @@ ROUTE_PLURAL = "aigatewayroutes.aigateway.envoyproxy.io"
 
 
 class ServiceChildren(msgspec.Struct):
-    """Observed children; ``None`` for a kind that is not declared."""
-
     deployments: ByName[objects.ObservedDeployment] = objects_of("Deployment.apps/v1")
     leaderworkersets: ByName[objects.ObservedLeaderWorkerSet] = objects_of(f"LeaderWorkerSet.{names.LWS_API}")
     services: ByName[objects.ObservedObject] = objects_of("Service.v1")
@@ -28,8 +26,6 @@ class ServiceChildren(msgspec.Struct):
 
 
 class ServiceRelated(msgspec.Struct):
-    """Related objects, as the customize hook requests them."""
-
     models: ByName[RelatedResource] = objects_of(f"OpenModel.{names.MODEL_API}")
     configmaps: ByName[objects.ObservedConfigMap] = objects_of("ConfigMap.v1")
     pods: ByName[objects.ObservedPod] = objects_of("Pod.v1")

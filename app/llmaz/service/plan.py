@@ -24,7 +24,6 @@ class GlobalConfig:
     """The family's ConfigMap: an operator's settings for all services (LZ-4.7)."""
 
     scheduler: str = ""
-    """Scheduler of pods that name none; empty for the cluster's own."""
     loader_image: str = LOADER_IMAGE
 
 
@@ -40,7 +39,6 @@ class ServicePlan:
     sub_groups: SubGroups | None
     """The observed subgroups, where they cannot change."""
     models: list[ClaimedModel]
-    """The main model first."""
     accelerators: dict[str, str]
     """Requests and limits of the engine from the chosen flavor."""
     flavors: Sequence[Flavor]
@@ -50,11 +48,9 @@ class ServicePlan:
     object_loader: str
     """Image of the loader for buckets of S3 and Google Cloud; may be empty."""
     mounts_images: bool
-    """True if models in images are mounted rather than copied."""
     selector: dict[str, str]
     """Label selector of the pods that take requests."""
     notes: list[str]
-    """Warnings that stop nothing."""
 
 
 def plan(
@@ -62,11 +58,10 @@ def plan(
 ) -> ServicePlan | Cause:
     """Build the plan, or return the cause that keeps everything unchanged."""
     spec, metadata = service.spec, service.metadata
-    models, skip = references.models(related.models, spec.claims.names), skips_loader(metadata)
+    skip = skips_loader(metadata)
+    models = references.loadable_models(related.models, spec.claims.names, settings, skip=skip)
     if isinstance(models, Cause):
         return models
-    if cannot := references.unloadable(models, settings, skip=skip):
-        return cannot
     config = _global_config(related.configmaps, settings)
     if isinstance(config, Cause):
         return config

@@ -66,18 +66,18 @@ def _add_credentials(spec: Json, models: Iterable[ClaimedModel]) -> None:
     runner = _runner(spec)
     if runner is None:
         return
-    env = list(runner.get("env", ()))
+    env = runner.get("env", [])
     for model in models:
-        has = {entry["name"] for entry in env}
-        env += [entry for entry in _credentials(model) if entry["name"] not in has]
+        env = _environment([], env, _credentials(model))
     if env:
         runner["env"] = env
 
 
 def _add_loaders(spec: Json, plan: ServicePlan) -> None:
     first: Json = next(iter(spec.get("containers", ())), {})
+    common = {"terminationMessagePolicy": TERMINATION_MESSAGE_POLICY, "volumeMounts": [_MODELS]}
     loaders = [
-        {"name": names.loader_container(position), **container, "volumeMounts": [_MODELS]}
+        {"name": names.loader_container(position), **container, **common}
         for position, model in enumerate(plan.models)
         if (container := _loader(model, plan, first.get("env", [])))
     ]
@@ -178,11 +178,7 @@ def _loader(model: ClaimedModel, plan: ServicePlan, inherited: list[Json]) -> Js
     orders = _orders(model)
     if not orders:
         return None
-    return {
-        "image": plan.config.loader_image,
-        "env": _environment(orders, inherited, _credentials(model)),
-        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-    }
+    return {"image": plan.config.loader_image, "env": _environment(orders, inherited, _credentials(model))}
 
 
 def _environment(orders: list[Json], inherited: list[Json], credentials: list[Json]) -> list[Json]:
@@ -196,11 +192,8 @@ def _environment(orders: list[Json], inherited: list[Json], credentials: list[Js
 def _copier(image: Image) -> Json:
     """Build the container that runs the image to copy its files."""
     files = "/" + "/".join(part for part in (image.directory, image.filename or ".") if part)
-    return {
-        "image": image.reference,
-        "command": ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', *map(_literal, (files, image.place))],
-        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-    }
+    command = ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', *map(_literal, (files, image.place))]
+    return {"image": image.reference, "command": command}
 
 
 def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
@@ -211,12 +204,8 @@ def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
     scheme = "gs" if store.protocol == "gcs" else store.protocol
     address = f"{scheme}://{store.bucket}/{store.key.rstrip('/')}"
     where = (address, names.MODELS_DIR) if store.is_file else (f"{address}/", store.path(skip=False))
-    return {
-        "image": image,
-        "args": [_literal(text) for text in where],
-        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
-        **({"env": env} if env else {}),
-    }
+    container: Json = {"image": image, "args": [_literal(text) for text in where]}
+    return {**container, "env": env} if env else container
 
 
 def _literal(text: str) -> str:

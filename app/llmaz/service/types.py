@@ -85,7 +85,6 @@ class ServiceSpec(KubeModel):
 
     @property
     def claims(self) -> ModelClaims:
-        """The claim, empty if it is absent."""
         return self.model_claims or ModelClaims()
 
 
