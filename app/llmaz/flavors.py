@@ -14,7 +14,6 @@ from app.workload import podrules
 
 FLAVORS = SPEC.child("inferenceConfig", "flavors")
 INSTANCE_TYPE = "INSTANCE-TYPE"
-_INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -49,7 +48,8 @@ def chosen(flavors: Iterable[Flavor], claimed: Sequence[str]) -> Flavor | None:
 def node_selector(flavor: Flavor) -> Mapping[str, str]:
     """Return the node labels of a flavor: its nodeSelector, or the instance type in its params (LZ-2.9)."""
     instance_type = (flavor.params or {}).get(INSTANCE_TYPE, "")
-    return flavor.node_selector or ({_INSTANCE_TYPE_LABEL: instance_type} if is_instance_type(instance_type) else {})
+    implied = {"node.kubernetes.io/instance-type": instance_type} if is_instance_type(instance_type) else {}
+    return flavor.node_selector or implied
 
 
 def is_instance_type(value: str) -> bool:
@@ -78,10 +78,6 @@ def degree(text: str) -> str:
     return text if _DEGREE.fullmatch(text) else ""
 
 
-_FIRST_WEIGHT = 64
-"""Halved for each next flavor, so that an earlier one outweighs all later ones together."""
-
-
 def add_affinity(pod: Json, flavors: Sequence[Flavor]) -> None:
     """Restrict a pod to the flavors' nodes and prefer those of the first, in addition to the pod's own affinity."""
     selecting = list(takewhile(node_selector, flavors))  # the first that does not runs on every node
@@ -99,7 +95,8 @@ def add_affinity(pod: Json, flavors: Sequence[Flavor]) -> None:
         node[_REQUIRED] = {**required, "nodeSelectorTerms": _both(required.get("nodeSelectorTerms"), selectors)}
     ranked = selectors if others else selectors[:-1]
     if ranked:
-        preferred = ({"weight": _FIRST_WEIGHT >> rank, "preference": _term(s)} for rank, s in enumerate(ranked))
+        # Each weight outweighs all later ones together.
+        preferred = ({"weight": 64 >> rank, "preference": _term(selector)} for rank, selector in enumerate(ranked))
         node[_PREFERRED] = [*node.get(_PREFERRED, ()), *preferred]
     pod["affinity"] = {**affinity, "nodeAffinity": node}
 

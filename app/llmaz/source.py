@@ -11,9 +11,6 @@ from app.llmaz.openmodel.types import ModelHub, ModelSource
 from app.workload import address
 from app.workload.address import Address, Form
 
-_MAX_REFERENCE = 512
-"""Characters; more than any registry accepts."""
-
 
 class SourceError(ValueError):
     """The source cannot be used; the message has the reason and the form to write instead."""
@@ -169,7 +166,7 @@ _IMAGE_DIRECTORY = "/models"
 
 def _image_reference(uri: Address) -> str:
     reference, _, path = uri.rest.partition("#")
-    if len(reference) > _MAX_REFERENCE or not _REFERENCE.fullmatch(reference):
+    if len(reference) > 512 or not _REFERENCE.fullmatch(reference):  # longer than any registry accepts
         return "the image reference is not valid"
     if path and (not path.startswith("/") or {".", ".."} & set(path.split("/"))):
         return "what follows the # must be an absolute path in the image, without . and .."

@@ -64,8 +64,6 @@ Check = Callable[[Address], str]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of address: how it is written, and the checks in their order."""
-
     example: str
     checks: tuple[Check, ...] = ()
 
@@ -127,8 +125,6 @@ def bucket_form(scheme: str, *checks: Check) -> Form:
 
 _FEW_SLASHES = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/?([^/?\s][^?\s]*)")
 """An address with one slash or none after its scheme. A query is left out, because messages do not repeat it."""
-_OF_PATHS = ("file", "host")
-"""Schemes whose addresses are absolute paths."""
 
 
 def slash_hint(text: str, is_valid: Callable[[str], object]) -> str:
@@ -137,7 +133,8 @@ def slash_hint(text: str, is_valid: Callable[[str], object]) -> str:
     if match is None:
         return ""
     scheme = match[1].lower()
-    meant = f"{scheme}://{'/' * (scheme in _OF_PATHS)}{match[2]}"
+    root = "/" if scheme in ("file", "host") else ""
+    meant = f"{scheme}://{root}{match[2]}"
     return f"; did you mean {meant}?" if is_valid(meant) else ""
 
 

@@ -55,13 +55,17 @@ def field_reference(reference: Json, path: field.Path) -> Errors:
         yield field.not_supported(name_path, name, supported)
 
 
+def is_native(resource: str) -> bool:
+    return resource in _RESOURCES or resource.startswith("hugepages-")
+
+
 def resource_reference(reference: Json, path: field.Path) -> Errors:
     """Check the resource that a variable refers to (LK-V-K06). The divisor is checked with its type."""
     resource, resource_path = reference.get("resource") or "", path.child("resource")
     kind, _, name = resource.partition(".")
     if not resource:
         yield field.required(resource_path)
-    elif kind not in ("limits", "requests") or (name not in _RESOURCES and not name.startswith("hugepages-")):
+    elif kind not in ("limits", "requests") or not is_native(name):
         supported = [f"{kind}.{name}" for kind in ("limits", "requests") for name in _RESOURCES]
         yield field.not_supported(resource_path, resource, supported)
 

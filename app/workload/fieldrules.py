@@ -77,7 +77,6 @@ def is_port_name(name: str) -> bool:
 
 
 def leaves_its_root(path: str) -> bool:
-    """Return whether a path of a file is absolute or goes up."""
     return path.startswith("/") or ".." in path.split("/")
 
 

@@ -13,7 +13,7 @@ from app.workload.gpumodels import GPU_MODELS
 
 GIB = 2**30
 GPU_COUNTS = (1, 2, 4, 8)
-_NAMES = ("weights", "key-value cache", "overhead")
+_NAMES = ("weights", "key-value cache", "overhead", "needed")
 _COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
 OVERHEAD = int(2.5 * GIB)
 """Maximum that a server takes of each GPU for its context, buffers and graphs."""
@@ -70,7 +70,6 @@ class Usage:
     gpus: int | None = None
     """Number of the pod's GPUs that it uses; ``None`` for all."""
     quantization: str = ""
-    """Quantization of the weights, where the user sets it."""
     elsewhere: str = ""
     """Reason why less may be needed, because a part is kept in host memory; empty for none."""
     more: str = ""
@@ -127,24 +126,19 @@ def _verdict(question: Question) -> Fit:
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
     amounts = _amounts(question)
-    rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, amounts, strict=True))
     total = _total(use, amounts)
-    rows = (*rows, ("needed", str(total), total.how))
+    rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, (*amounts, total), strict=True))
     if not question.gpus:
         return Fit(FitAnswer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
     if not question.memory:
         return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}; {question.memory_field}", rows)
     used = min(use.gpus or question.gpus, question.gpus)
     available = used * question.memory
-    rows = (
-        *rows,
-        ("available", f"{_gib(available)} GiB", f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"),
-    )
-    return _compared(question, total, available, rows)
+    source = f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"
+    return _compared(use, total, available, (*rows, ("available", f"{_gib(available)} GiB", source)))
 
 
 def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
-    """Return what the weights, the key-value cache and the server itself need."""
     weight = weights(question)
     overhead_most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
     overhead = Amount(0, overhead_most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
@@ -161,8 +155,7 @@ def _usable(use: Usage, available: int) -> float:
     return available * (use.share or use.usual_share)
 
 
-def _compared(question: Question, total: Amount, available: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
-    use = question.use
+def _compared(use: Usage, total: Amount, available: int, rows: tuple[tuple[str, str, str], ...]) -> Fit:
     usable = _usable(use, available)
     capacity = f"{_gib(available)} GiB"
     if use.share is not None or use.usual_share < 1:
@@ -177,9 +170,6 @@ def _compared(question: Question, total: Amount, available: int, rows: tuple[tup
     if use.elsewhere:
         return Fit(FitAnswer.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
     return Fit(FitAnswer.DOES_NOT_FIT, why, rows)
-
-
-# Weights: the size of the file where it is known, else parameters times bits, by what the names say.
 
 
 def weights(question: Question) -> Amount:
@@ -217,8 +207,8 @@ def parameters(names: Iterable[str]) -> Amount:
         counts = [float(number) * 1e9 * (int(experts) if experts else 1) for experts, number in matches]
         if counts and all(counts):
             mixed = any(experts for experts, _ in matches)
-            experts_prefix = f"{matches[counts.index(max(counts))][0]}x" if mixed else ""
-            text = f"{experts_prefix}{matches[counts.index(max(counts))][1]}B parameters by the name"
+            experts, number = matches[counts.index(max(counts))]
+            text = f"{f'{experts}x' if mixed else ''}{number}B parameters by the name"
             return Amount(min(counts) * (0.7 if mixed else 0.9), max(counts) * 1.3, text)
     return Amount(0, None, "")
 
@@ -331,7 +321,6 @@ _BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf))*"
 
 
 def _pattern(model: str) -> str:
-    """Return the regular expression of a model's name within others."""
     family, _, size = model.rpartition("-")
     return rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])"
 
@@ -340,7 +329,6 @@ _PATTERNS = {_pattern(model): shape for model, shape in _SHAPES.items()}
 
 
 def shape_of(names: Iterable[str]) -> Shape | None:
-    """Return the shape of a model with a known name."""
     for name in names:
         normalized = re.sub(r"[^a-z0-9.]+", "-", name.lower())
         for pattern, shape in _PATTERNS.items():

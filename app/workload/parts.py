@@ -12,16 +12,9 @@ from app.kube.merge import find
 from app.kube.objects import ObservedObject
 from app.kube.quantity import canonical
 
-DEFAULT = "default"
-"""The account of pods without ``serviceAccountName``."""
-
-_NAME = ("spec", "template", "spec", "serviceAccountName")
-
 
 @dataclass(frozen=True, slots=True)
 class GPURequest:
-    """GPUs of one pod: how many, and of which extended resource."""
-
     count: int
     resource: str
 
@@ -62,6 +55,5 @@ def account_in_place(observed: ObservedObject | None, running: str) -> str:
     ``serviceAccount``, and pods keep an account that may be deleted. So ``default`` is sent from then on. ``running``
     is the observed name; a name that another operator set is kept.
     """
-    if observed is None or not running or not find(observed.record, _NAME):
-        return ""
-    return DEFAULT
+    sent = find(observed.record, ("spec", "template", "spec", "serviceAccountName")) if observed is not None else None
+    return "default" if sent and running else ""

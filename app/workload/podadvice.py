@@ -9,8 +9,6 @@ from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.workload.fieldrules import Json
 
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
-_MOST_CPUS = 2000
-"""No node has as many."""
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
 
@@ -77,7 +75,7 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
         if words is None or "/" in name or not is_quantity(text):
             continue
         value, number, unit = parse(text), words[1], words[2]
-        if name == "cpu" and value >= _MOST_CPUS:
+        if name == "cpu" and value >= 2000:  # no node has as many
             yield advice(path.member(name), f"{text} is {value:f} CPUs; did you mean {number}m?")
         elif name != "cpu" and 0 < value < LEAST_MEMORY:
             guesses = f"{number}M or {number}Mi" if unit else f"{number}{missing_unit(number)}"

@@ -49,11 +49,9 @@ def newest_first(pods: Iterable[ObservedPod]) -> list[list[ObservedPod]]:
     for pod in pods:
         labels = pod.metadata.labels or {}
         revisions.setdefault(next((labels[key] for key in _REVISIONS if key in labels), ""), []).append(pod)
-    return sorted(revisions.values(), key=_begun, reverse=True)
-
-
-def _begun(pods: list[ObservedPod]) -> str:
-    return min(pod.metadata.creation_timestamp or "" for pod in pods)
+    return sorted(
+        revisions.values(), key=lambda group: min(pod.metadata.creation_timestamp or "" for pod in group), reverse=True
+    )
 
 
 def pod_problems(pod: ObservedPod) -> list[Cause]:
@@ -69,10 +67,7 @@ def pod_problems(pod: ObservedPod) -> list[Cause]:
         return [_unscheduled(scheduled)]
     first, others = status.init_container_statuses or [], status.container_statuses or []
     init = [problem for container in first[:MAX_CONTAINERS] if (problem := _init(container))]
-    if init:
-        return init
-    main = [problem for container in others[:MAX_CONTAINERS] if (problem := _main(container))]
-    return main or [_otherwise(pod)]
+    return init or [p for container in others[:MAX_CONTAINERS] if (p := _main(container))] or [_otherwise(pod)]
 
 
 def failures(pod: ObservedPod) -> Iterator[str]:
@@ -131,7 +126,7 @@ def _init(status: ContainerStatus) -> Cause | None:
     if last is not None and last.exit_code != 0 and (crash := _crash(status, "init container")):
         return crash
     if waiting is not None:
-        return None if waiting.reason in _SETTING_UP else _waiting(status, waiting, "init container")
+        return _waiting(status, waiting, "init container")
     if running is None:
         return None
     return Cause(Stage.STARTING, f"init container {status.name} is running", "Initializing")
@@ -141,12 +136,10 @@ def _main(status: ContainerStatus) -> Cause | None:
     """Problem of a container that is not ready; ``None`` if it is ready or has no state yet."""
     if status.ready:
         return None
-    crash = _crash(status, "container")
-    if crash is not None:
+    if crash := _crash(status, "container"):
         return crash
-    waiting = status.state.waiting
-    if waiting is not None:
-        return None if waiting.reason in _SETTING_UP else _waiting(status, waiting, "container")
+    if status.state.waiting is not None:
+        return _waiting(status, status.state.waiting, "container")
     if status.state.running is None:
         return None
     if status.started is False:
@@ -154,8 +147,10 @@ def _main(status: ContainerStatus) -> Cause | None:
     return Cause(Stage.PROBE, f"container {status.name} runs, its readiness probe fails", "ReadinessProbeFailed")
 
 
-def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Cause:
-    """Problem of a container that could not be created."""
+def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Cause | None:
+    """Problem of a container that could not be created; ``None`` while it is being created."""
+    if waiting.reason in _SETTING_UP:
+        return None
     message = one_line(waiting.message)
     if waiting.reason in _IMAGE_REASONS:
         words = _BACK_OFF.sub("", message)
@@ -177,7 +172,7 @@ def _crash(status: ContainerStatus, what: str) -> Cause | None:
         return _ended_well(status, what)
     text = f"{what} {status.name} {_ending(ended)}"
     if ended.reason == "OOMKilled":
-        return Cause(Stage.CRASH, text, "OOMKilled")
+        return Cause(Stage.CRASH, text, ended.reason)
     if ended.reason in _NEVER_RAN:
         return Cause(Stage.CONFIGURATION, text, ended.reason)
     return Cause(Stage.CRASH, text, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff")
@@ -205,20 +200,21 @@ def _ending(ended: ContainerStateTerminated) -> str:
     if ended.reason == "OOMKilled":
         return f"was killed, out of memory (exit code {ended.exit_code})"
     why = f" ({ended.reason})" if ended.reason and ended.reason != "Error" else ""
-    message = _message_end(ended.message)
+    message = one_line(ended.message[-4 * MAX_OUTPUT_CHARACTERS :])
+    if len(message) > MAX_OUTPUT_CHARACTERS:
+        message = "…" + message[1 - MAX_OUTPUT_CHARACTERS :].lstrip()
     return f"exited with code {ended.exit_code}{why}" + (f": {message}" if message else "")
 
 
 def _otherwise(pod: ObservedPod) -> Cause:
     """Problem of a pod whose containers have none."""
-    status = pod.status
-    if any(c.state.waiting is not None for c in status.container_statuses or ()):
+    status, containers = pod.status, pod.status.container_statuses or ()
+    if any(container.state.waiting is not None for container in containers):
         text = "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted"
         return Cause(Stage.STARTING, text, "ContainerCreating")
-    ready = find(status.conditions, "Ready")
-    containers = status.container_statuses or ()
     if containers and all(container.ready for container in containers):
         return _held_back(pod)
+    ready = find(status.conditions, "Ready")
     if status.phase == "Running" and ready is not None and ready.message:
         return Cause(Stage.PROBE, f"is not ready: {one_line(ready.message)}", reason_word(ready.reason, "NotReady"))
     if is_true(status.conditions, "PodScheduled"):
@@ -240,8 +236,3 @@ def _held_back(pod: ObservedPod) -> Cause:
         return Cause(Stage.PROBE, text, reason_word(ready.reason, "NotReady"))
     node = f"node {pod.spec.node_name}" if pod.spec.node_name else "its node"
     return Cause(Stage.PROBE, f"its containers are ready, but {node} is not ready", "NodeNotReady")
-
-
-def _message_end(text: str) -> str:
-    line = one_line(text[-4 * MAX_OUTPUT_CHARACTERS :])
-    return line if len(line) <= MAX_OUTPUT_CHARACTERS else "…" + line[1 - MAX_OUTPUT_CHARACTERS :].lstrip()

@@ -13,7 +13,7 @@ from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, Obs
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
 from app.workload.pods import counts, failures, newest_first, pod_problems
-from app.workload.rollout import ROLLING_OUT, Rollout, rollout
+from app.workload.rollout import ROLLING_OUT, rollout
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
 
@@ -40,13 +40,11 @@ def ready_reason(causes: Iterable[Cause], *, replacing: bool = False) -> str:
     return sequence[0].reason if sequence else "NotReady"
 
 
-# Deployments.
-
-
 def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
     """Causes in a Deployment: a rollout that is paused or exceeds its deadline, and refused pods."""
     name, conditions, causes = deployment.metadata.name, deployment.status.conditions, []
-    if deployment.spec.paused and _unfinished(rollout(deployment, was_ready=True)):
+    progress = rollout(deployment, was_ready=True)
+    if deployment.spec.paused and (progress.replacing or progress.updated < progress.desired):
         text = f"Deployment {name} is paused: resume it with kubectl rollout resume deployment/{name}"
         causes.append(Cause(Stage.SPEC, text, "DeploymentPaused"))
     refused = find(conditions, "ReplicaFailure")
@@ -59,10 +57,6 @@ def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
     return causes
 
 
-def _unfinished(progress: Rollout) -> bool:
-    return progress.replacing or progress.updated < progress.desired
-
-
 def _refused(name: str, condition: Condition) -> Cause:
     """Cause of pods that cannot be created, without the random name of the refused pod."""
     message = _RANDOM_POD.sub("", one_line(condition.message))
@@ -70,11 +64,7 @@ def _refused(name: str, condition: Condition) -> Cause:
     return Cause(Stage.QUOTA, f"Deployment {name} cannot create pods: {message}", reason)
 
 
-# Claims and Jobs.
-
-
 def claim_cause(name: str, claim: ObservedClaim | None) -> Cause | None:
-    """Return why a PersistentVolumeClaim cannot be used; ``None`` if it can."""
     if claim is None:
         return Cause(Stage.CLAIM, f"PersistentVolumeClaim {name} does not exist", "ClaimNotFound")
     if claim.status.phase == "Bound":
@@ -97,9 +87,6 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
     return [Cause(Stage.MODEL, text, reason_word(failed.reason, "JobFailed"))]
 
 
-# Pods.
-
-
 def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
     """Causes of pods of one workload that are not ready; ready, finished and deleted pods have none.
 
@@ -114,11 +101,8 @@ def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
     names_by_problem: dict[Cause, list[str]] = {}
     for problem, pod in islice(shown, MAX_PROBLEMS):
         names_by_problem.setdefault(problem, []).append(pod.metadata.name)
-    return ordered(
-        Cause(problem.stage, one_line(f"{_pods(names)}: {problem.text}"), problem.reason)
-        for problem, names in names_by_problem.items()
-    )
-
-
-def _pods(names: list[str]) -> str:
-    return f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
+    causes = []
+    for problem, names in names_by_problem.items():
+        subject = f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
+        causes.append(Cause(problem.stage, one_line(f"{subject}: {problem.text}"), problem.reason))
+    return ordered(causes)

@@ -29,7 +29,6 @@ class Rollout:
 
     @property
     def counts(self) -> bool:
-        """True if any replica is reported."""
         return bool(self.replicas or self.ready or self.updated or self.available)
 
     @property
@@ -44,7 +43,6 @@ class Rollout:
 
     @property
     def progress(self) -> str:
-        """Message with the numbers of updated and of earlier replicas."""
         text = f"{min(self.updated, self.available)} of {self.desired} replicas are updated and available"
         old = self.replicas - self.updated
         return f"{text}, {old} of an earlier revision still there" if old > 0 else text

@@ -46,8 +46,8 @@ def one_sub_path(mount: Json, path: field.Path) -> Errors:
 
 def mounted(mounts: Sequence[Json], path: field.Path, volumes: Collection[str]) -> Errors:
     """Require each mount to name one of the pod's volumes (LK-V-K34)."""
-    for position, mount in enumerate(mounts):
-        name = mount.get("name") or ""
+    for mount_path, mount in path.each(mounts):
+        name, hint = mount.get("name") or "", "name a volume of the pod"
         if name not in volumes:
-            name_path, detail = path.index(position).child("name"), "name a volume of the pod"
-            yield field.not_supported(name_path, name, sorted(volumes), detail, closest_name(name, volumes))
+            closest = closest_name(name, volumes)
+            yield field.not_supported(mount_path.child("name"), name, sorted(volumes), hint, closest)

@@ -30,8 +30,6 @@ _NAME_CONFLICT = (
 _REFUSED = "cannot be changed and stays as it was: the API server refuses the change (see the events of this object)"
 CHANGE_REFUSED = "ChangeRefused"
 """Reason of ``Ready`` when a child stays as it is."""
-_ROLLING_OUT = Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT)
-"""The cause while an update has not been made yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +105,4 @@ def change_causes(pending: Iterable[str], since: str | None, now: datetime) -> l
     """Return a cause for each outdated child; ``since`` as above."""
     if timed_out(since, now):
         return [Cause(Stage.SPEC, f"{child} {_REFUSED}", CHANGE_REFUSED) for child in pending]
-    return [_ROLLING_OUT for _ in pending]
+    return [Cause(Stage.STARTING, "the last change is about to be rolled out", ROLLING_OUT) for _ in pending]

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 from app.kube import field
 from app.kube.quantity import parse
+from app.workload.containers import is_native
 from app.workload.fieldrules import Errors, Json, object_name
 
 LISTS = ("initContainers", "containers")
-_NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
 def name_servers(pod: Json, path: field.Path) -> Errors:
@@ -31,21 +31,19 @@ def pull_secret(reference: Json, path: field.Path) -> Errors:
 def container_names(pod: Json, path: field.Path) -> Errors:
     """Reject a name of both a container and an init container; :mod:`app.hooks.sendable` finds others."""
     positions = {_name(container): position for position, container in enumerate(pod.get("containers") or ())}
-    for position, container in enumerate(pod.get("initContainers") or ()):
-        name, name_path = _name(container), path.child("initContainers").index(position).child("name")
+    for init_path, container in path.child("initContainers").each(pod.get("initContainers") or ()):
+        name, detail = _name(container), "another container of the pod has this name; choose a different one"
         if name and name in positions:
-            detail = "another container of the pod has this name; choose a different one"
             other = path.child("containers").index(positions[name]).child("name")
-            yield replace(field.duplicate(name_path, name, detail), against=other)
+            yield replace(field.duplicate(init_path.child("name"), name, detail), against=other)
 
 
 def host_ports(pod: Json, path: field.Path) -> Errors:
     """Reject duplicate host ports, and on the node's network those that differ from the container port."""
     first: dict[tuple[int, str, str], field.Path] = {}
-    for position, container in enumerate(pod.get("containers") or ()):
-        for number, port in enumerate((container or {}).get("ports") or ()):
-            port_path = path.child("containers").index(position).child("ports").index(number).child("hostPort")
-            host = (port or {}).get("hostPort")
+    for container_path, container in path.child("containers").each(pod.get("containers") or ()):
+        for item_path, port in container_path.child("ports").each((container or {}).get("ports") or ()):
+            host, port_path = (port or {}).get("hostPort"), item_path.child("hostPort")
             if not host:
                 continue
             if pod.get("hostNetwork") and host != port.get("containerPort"):
@@ -57,24 +55,19 @@ def host_ports(pod: Json, path: field.Path) -> Errors:
             first.setdefault(key, port_path)
 
 
-# Requirements of a pod after merging.
-
-
 def missing(pod: Json, path: field.Path, base: Json, volumes: Collection[str] = ()) -> Iterator[field.Error]:
     """Yield an error for each required part that neither the pod, nor ``base`` below it, nor ``volumes`` have."""
     names = {_name(volume) for side in (base, pod) for volume in side.get("volumes") or ()}.union(volumes)
     for name in LISTS:
         bases = {_name(container): container for container in base.get(name) or ()}
-        for position, container in enumerate(item or {} for item in pod.get(name) or ()):
-            container_path = path.child(name).index(position)
+        for container_path, container in path.child(name).each(item or {} for item in pod.get(name) or ()):
             if "$patch" in container:
                 continue
             yield from _incomplete(container, bases.get(_name(container)) or {}, container_path)
-            for number, mount in enumerate(container.get("volumeMounts") or ()):
-                volume = (mount or {}).get("name")
-                if volume and volume not in names and "$patch" not in (mount or {}):
-                    place = container_path.child("volumeMounts").index(number).child("name")
-                    yield field.invalid(place, volume, "no volume of the pod has this name; add it to volumes")
+            for mount_path, mount in container_path.child("volumeMounts").each(container.get("volumeMounts") or ()):
+                volume, detail = _name(mount), "no volume of the pod has this name; add it to volumes"
+                if volume and volume not in names:
+                    yield field.invalid(mount_path.child("name"), volume, detail)
 
 
 def _incomplete(container: Json, base: Json, path: field.Path) -> Iterator[field.Error]:
@@ -96,8 +89,7 @@ def _is_not_overcommitted(name: str) -> bool:
 def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
     """Validate the requests and limits of every container."""
     for name in LISTS:
-        for position, container in enumerate(pod.get(name) or ()):
-            container_path = path.child(name).index(position)
+        for container_path, container in path.child(name).each(pod.get(name) or ()):
             yield from _resources((container or {}).get("resources") or {}, container_path.child("resources"))
 
 
@@ -106,7 +98,7 @@ def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
     for part, quantities in parts.items():
         for name, amount in quantities.items():
             amount_path = path.child(part).key(name)
-            if "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
+            if "/" not in name and not is_native(name):
                 detail = "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu"
                 yield field.invalid(amount_path, name, detail)
             elif amount < 0:
@@ -130,6 +122,6 @@ def _amounts(quantities: Json) -> dict[str, Decimal]:
     return {name: parse(str(amount)) for name, amount in quantities.items() if amount is not None}
 
 
-def _name(container: Json | None) -> str:
-    """Return the name of a container; empty for a merge directive."""
-    return "" if not container or "$patch" in container else str(container.get("name") or "")
+def _name(item: Json | None) -> str:
+    """Return the name of a container, volume or mount; empty for a merge directive."""
+    return "" if not item or "$patch" in item else str(item.get("name") or "")

@@ -246,10 +246,6 @@ def _amounts(amounts: Json | None) -> dict[str, str]:
     return {name: amount for name, amount in canonical if isinstance(amount, str)}
 
 
-_OF_THE_CLUSTER = (types.ServiceReason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
-"""Reasons that depend on the cluster, not on the files."""
-
-
 def against_related(service: types.Service, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
     related, claimed = request.related, service.spec.claims.names
@@ -259,4 +255,5 @@ def against_related(service: types.Service, request: Request, settings: Settings
     path = SPEC.child("modelClaims")
     if not isinstance(decided, Cause):
         return [advice(path, note) for note in decided.notes]
-    return [] if decided.reason in _OF_THE_CLUSTER else [advice(path, decided.text)]
+    of_the_cluster = (types.ServiceReason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
+    return [] if decided.reason in of_the_cluster else [advice(path, decided.text)]
