@@ -48,10 +48,6 @@ class Resources(KubeModel):
     """Amount of each resource reserved for the container, by resource name."""
 
 
-def below(first: str, second: str) -> bool:
-    return quantity.parse(first) < quantity.parse(second)
-
-
 def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
     for name, amount in (amounts or {}).items():
         problem = key_problem(name)
@@ -74,7 +70,7 @@ def low_limits(resources: Resources, path: field.Path) -> Iterator[tuple[field.P
     requests = resources.requests or {}
     for name, limit in (resources.limits or {}).items():
         request = requests.get(name)
-        if request is not None and below(limit, request):
+        if request is not None and quantity.parse(limit) < quantity.parse(request):
             yield (
                 path.child("limits").key(name),
                 f"the limit {limit} is below the request {request}; raise it or lower the request",

@@ -26,7 +26,6 @@ class Obstacle(StrEnum):
     MODEL_NOT_FOUND = "ModelNotFound"
     MODEL_INVALID = "ModelInvalid"
     MODEL_NOT_LOADABLE = "ModelNotLoadable"
-    """No loader can fetch the model."""
     BACKEND_RUNTIME_NOT_FOUND = "BackendRuntimeNotFound"
     BACKEND_RUNTIME_INVALID = "BackendRuntimeInvalid"
     GLOBAL_CONFIG_INVALID = "GlobalConfigInvalid"

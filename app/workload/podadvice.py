@@ -18,8 +18,8 @@ def env_warnings(
 ) -> Iterator[Advice]:
     """Warn about repeated names, names that the runtime sets too, and files without a volume (LK-V-I61, LK-V-K07)."""
     earlier = set()
-    for position, variable in enumerate(variables):
-        name, where = variable.get("name"), path.index(position)
+    for where, variable in path.each(variables):
+        name = variable.get("name")
         if name in earlier:
             yield advice(where, f"{name} is set twice; the last one wins")
         elif name in runtime:

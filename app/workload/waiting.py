@@ -2,10 +2,7 @@
 
 Metacontroller reports nothing about a child whose name belongs to another object, and no event follows (MC-3.1). If the
 API server refuses a child or an update, the reason is in an event of the parent, which hooks do not see. So a child
-that is still missing after a minute is reported.
-
-The last-applied record of a child is written together with the update. While it differs from the desired child, the
-update has not been made.
+that is still missing after a minute is reported. An update is made when the last-applied record is the desired child.
 """
 
 from collections.abc import Iterable, Sequence

@@ -30,12 +30,12 @@ def pull_secret(reference: Json, path: field.Path) -> Errors:
 
 def container_names(pod: Json, path: field.Path) -> Errors:
     """Reject a name of both a container and an init container; :mod:`app.hooks.sendable` finds others."""
-    positions = {_name(container): position for position, container in enumerate(pod.get("containers") or ())}
+    others = path.child("containers").each(pod.get("containers") or ())
+    named = {_name(container): container_path.child("name") for container_path, container in others}
     for init_path, container in path.child("initContainers").each(pod.get("initContainers") or ()):
         name, detail = _name(container), "another container of the pod has this name; choose a different one"
-        if name and name in positions:
-            other = path.child("containers").index(positions[name]).child("name")
-            yield replace(field.duplicate(init_path.child("name"), name, detail), against=other)
+        if name and name in named:
+            yield replace(field.duplicate(init_path.child("name"), name, detail), against=named[name])
 
 
 def host_ports(pod: Json, path: field.Path) -> Errors:

@@ -62,7 +62,7 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
     if not hub.filename or leaves_its_root(hub.filename):
         detail = "must be the path of a file in the repository, without '..', for example model-q4.gguf"
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
-    for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
+    for name, patterns in hub.patterns.items():
         if patterns is not None:
             yield field.invalid(_HUB.child(name), patterns, "cannot be combined with filename; remove one of the two")
 
@@ -72,16 +72,12 @@ def warnings(model: OpenModel) -> list[Advice]:
 
 
 def _source_warnings(spec: ModelSource) -> Iterator[Advice]:
-    if spec.model_hub is not None:
-        if spec.uri is not None:
-            yield advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
-        yield from _patterns(spec.model_hub)
-    elif spec.uri is not None:
-        yield from _uri(spec.uri)
-
-
-def _patterns(hub: ModelHub) -> Iterator[Advice]:
-    for name, patterns in (("allowPatterns", hub.allow_patterns), ("ignorePatterns", hub.ignore_patterns)):
+    if spec.model_hub is None:
+        yield from _uri(spec.uri or "")
+        return
+    if spec.uri is not None:
+        yield advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
+    for name, patterns in spec.model_hub.patterns.items():
         for path, pattern in _HUB.child(name).each(patterns or ()):
             if "," in pattern:
                 yield advice(path, "the loader splits patterns at commas; list the parts separately")

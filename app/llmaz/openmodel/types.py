@@ -27,6 +27,10 @@ class ModelHub(KubeModel):
     ignore_patterns: Annotated[list[str] | None, HONOURED] = None
     """Glob patterns of the files not to fetch."""
 
+    @property
+    def patterns(self) -> dict[str, list[str] | None]:
+        return {"allowPatterns": self.allow_patterns, "ignorePatterns": self.ignore_patterns}
+
 
 class ModelSource(KubeModel):
     """Source of the weights: a hub or a URI."""

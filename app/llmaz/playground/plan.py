@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.kube.base import Json
 from app.kube.desired import HorizontalPodAutoscalerSpec, ScaleTarget
 from app.kube.podspec import each_name_once, stored
+from app.kube.quantity import parse
 from app.llmaz import arguments, flavors, references
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
@@ -19,7 +20,7 @@ from app.llmaz.names import INFERENCE_API, skips_loader
 from app.llmaz.openmodel.types import Flavor
 from app.llmaz.playground.observed import PlaygroundRelated
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
-from app.llmaz.quantities import Resources, below
+from app.llmaz.quantities import Resources
 from app.llmaz.references import ClaimedModel
 from app.llmaz.scaling import stored_metric
 from app.llmaz.source import Ollama
@@ -167,7 +168,7 @@ def merged_resources(preset: Resources | None, playground: Resources | None) -> 
             limit = limits.get(name)
             if limit is None and name in ("cpu", "memory"):
                 limits[name] = request
-            elif limit is not None and below(limit, request):
+            elif limit is not None and parse(limit) < parse(request):
                 if name in replaced:
                     requests[name] = limit
                 else:
