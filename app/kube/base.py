@@ -9,9 +9,8 @@ from types import GenericAlias, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 from msgspec import Meta
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema, create_model
 from pydantic.alias_generators import to_camel
-from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from app.kube.docstrings import described_fields
@@ -82,9 +81,9 @@ ModelT = TypeVar("ModelT", bound=KubeModel)
 def with_types(types: Mapping[str, object]) -> Callable[[type[ModelT]], type[ModelT]]:
     """Give fields of a variant other types, as a class decorator: ``int | None``, or a type with its ``Field``.
 
-    For types that are wider than the base's, as in a partial object: a subclass cannot declare them. Without a
-    ``Field``, the field keeps its description and markers from the base, but is optional. A name with dots, such as
-    ``rules.matches.path``, is a field further down, and the types on the way to it are variants too.
+    For types that a subclass cannot declare, as they are wider than the base's. Without a ``Field``, the field keeps
+    its description and markers from the base, but is optional. A name with dots, such as ``rules.matches.path``, is a
+    field further down, and the types on the way to it are variants too.
     """
     return lambda variant: _variant(variant, types)
 
@@ -96,8 +95,12 @@ def _variant(base: type[ModelT], types: Mapping[str, object]) -> type[ModelT]:
         name, _, rest = path.partition(".")
         if rest:
             below.setdefault(name, {})[rest] = type_
+        elif isinstance(type_, tuple):
+            fields[name] = type_
         else:
-            fields[name] = type_ if isinstance(type_, tuple) else (type_, _optional(base.model_fields[name]))
+            optional = copy(base.model_fields[name])
+            optional.default = None
+            fields[name] = type_, optional
     for name, inner in below.items():
         info = base.model_fields[name]
         type_, info = fields.get(name, (info.annotation, copy(info)))
@@ -114,12 +117,6 @@ def _with_variant(annotation: Any, types: Mapping[str, object]) -> Any:
     if isinstance(annotation, UnionType):
         return reduce(or_, (_with_variant(part, types) for part in get_args(annotation)))
     return annotation
-
-
-def _optional(field: FieldInfo) -> FieldInfo:
-    optional = copy(field)
-    optional.default = None
-    return optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,24 +150,6 @@ class IntFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class IntOrStringType:
-    """Marks a field that takes a number or a string, as ``maxSurge`` does; the only union that a CRD can have."""
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
-        return {"x-kubernetes-int-or-string": True}
-
-
-@dataclass(frozen=True, slots=True)
-class StringFormat:
-    """Marks a string with one of the formats that the API server checks."""
-
-    name: str
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
-        return {**handler(schema), "format": self.name}
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryType:
     """Marks a string with an amount of memory: where a number stands there, the error names the unit to write."""
 
@@ -183,9 +162,11 @@ MemoryAmount = Annotated[str, MemoryType()]
 Int32 = Annotated[int, IntFormat(32), Meta(ge=-(2**31), le=2**31 - 1, extra_json_schema={"format": "int32"})]
 """Go's int32, for specs and statuses alike; a plain ``int`` has no format, and one out of range cannot be sent back."""
 Int64 = Annotated[int, IntFormat(64), Meta(ge=-(2**63), le=2**63 - 1, extra_json_schema={"format": "int64"})]
-IntOrString = Annotated[int | str, IntOrStringType(), Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
-DateTime = Annotated[str, StringFormat("date-time"), Meta(extra_json_schema={"format": "date-time"})]
-
+_INT_OR_STRING = {"x-kubernetes-int-or-string": True}
+IntOrString = Annotated[int | str, WithJsonSchema(_INT_OR_STRING), Meta(extra_json_schema=_INT_OR_STRING)]
+"""A number or a string, as for ``maxSurge``; the only union that a CRD can have."""
+_DATE_TIME = {"type": "string", "format": "date-time"}
+DateTime = Annotated[str, WithJsonSchema(_DATE_TIME), Meta(extra_json_schema=_DATE_TIME)]
 
 Json = dict[str, Any]
 """A JSON object that is passed on as it is."""

@@ -32,7 +32,6 @@ def parse_rfc3339(text: str) -> datetime | None:
 
 
 def seconds_since(text: str | None, now: datetime) -> float | None:
-    """Return the age in seconds of a time written by Kubernetes, or ``None`` without one."""
     moment = parse_rfc3339(text) if text else None
     return None if moment is None else (now - moment).total_seconds()
 
@@ -46,21 +45,22 @@ _UNPRINTABLE = re.compile(
 """Characters that move a terminal's cursor, turn the direction of text, end a line, or are invisible."""
 
 
-def _escaped(match: re.Match[str]) -> str:
-    return match.group().encode("unicode_escape").decode()
-
-
 def printable(status: object) -> Any:
     """Return a status as JSON whose strings can be shown: escaped, and no longer than a message may be.
 
     Names and messages come from other objects of the cluster, which their owners may give any characters.
     """
     if isinstance(status, str):
-        shown = status if status.isprintable() else _UNPRINTABLE.sub(_escaped, status)
-        return shown if len(shown) <= MESSAGE_MAX else shown[: MESSAGE_MAX - 1] + "…"
+        if not status.isprintable():
+            status = _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), status)
+        return _bounded(status)
     if isinstance(status, dict):
         return {key: printable(value) for key, value in status.items()}
     return [printable(value) for value in status] if isinstance(status, list | tuple) else status
+
+
+def _bounded(message: str) -> str:
+    return message if len(message) <= MESSAGE_MAX else message[: MESSAGE_MAX - 1] + "…"
 
 
 class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -96,21 +96,6 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
     ] = None
 
 
-def find(conditions: Iterable[Condition] | None, type_: str) -> Condition | None:
-    return next((c for c in conditions or () if c.type == type_), None)
-
-
-def is_true(conditions: Iterable[Condition] | None, type_: str) -> bool:
-    condition = find(conditions, type_)
-    return condition is not None and condition.status == "True"
-
-
-def was_ready(conditions: Iterable[Condition] | None, generation: int | None) -> bool:
-    """Return whether the last ``Ready`` was true, and of this generation where it has one."""
-    ready = find(conditions, "Ready")
-    return ready is not None and ready.status == "True" and ready.observed_generation in (None, generation)
-
-
 class _Transition(Protocol):
     @property
     def type(self) -> str: ...
@@ -125,15 +110,29 @@ class _Transition(Protocol):
 ConditionT = TypeVar("ConditionT", bound=_Transition)
 
 
+def find(conditions: Iterable[ConditionT] | None, type_: str) -> ConditionT | None:
+    return next((c for c in conditions or () if c.type == type_), None)
+
+
+def is_true(conditions: Iterable[_Transition] | None, type_: str) -> bool:
+    condition = find(conditions, type_)
+    return condition is not None and condition.status == "True"
+
+
+def was_ready(conditions: Iterable[Condition] | None, generation: int | None) -> bool:
+    """Return whether the last ``Ready`` was true, and of this generation where it has one."""
+    ready = find(conditions, "Ready")
+    return ready is not None and ready.status == "True" and ready.observed_generation in (None, generation)
+
+
 def since(
     conditions: Iterable[_Transition] | None, type_: str, status: ConditionStatus, reasons: Sequence[str] = ()
 ) -> str | None:
     """Return when the condition took that status; ``None`` for another status or reason than the given ones."""
-    for condition in conditions or ():
-        if condition.type == type_:
-            holds = condition.status == status and (not reasons or condition.reason in reasons)
-            return condition.last_transition_time if holds else None
-    return None
+    condition = find(conditions, type_)
+    if condition is None or condition.status != status or (reasons and condition.reason not in reasons):
+        return None
+    return condition.last_transition_time
 
 
 class Ledger(Generic[ConditionT]):
@@ -156,8 +155,7 @@ class Ledger(Generic[ConditionT]):
         return self._items.get(type_)
 
     def is_true(self, type_: str) -> bool:
-        condition = self._items.get(type_)
-        return condition is not None and condition.status == "True"
+        return is_true(self._items.values(), type_)
 
 
 class Conditions(Ledger[Condition]):
@@ -173,7 +171,7 @@ class Conditions(Ledger[Condition]):
             type=type_,
             status=text,
             reason=reason,
-            message=message if len(message) <= MESSAGE_MAX else message[: MESSAGE_MAX - 1] + "…",
+            message=_bounded(message),
             last_transition_time=self.time_of(type_, text),
             observed_generation=self._generation,
         )

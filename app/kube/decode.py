@@ -92,7 +92,6 @@ def _removed(document: object, segments: tuple[str | int, ...]) -> object:
 
 
 def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_: type[KubeModel]) -> field.Error:
-    """Convert an error of pydantic to a field error, with what to write instead."""
     path = _path(detail["loc"], document, root)
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind == "missing":

@@ -24,8 +24,6 @@ def members(type_name: str) -> Members:
 
 
 class TypeCheck:
-    """The errors and warnings of one or more values."""
-
     __slots__ = ("errors", "warnings")
 
     def __init__(self) -> None:
@@ -55,28 +53,20 @@ class TypeCheck:
                 self.errors.append(field.required(path.child(key)))
 
     def _field(self, item: object, declared: EmbeddedField, path: field.Path) -> None:
-        if declared.container == "[]":
-            self._list(item, declared.type, path)
-        elif declared.container == "{}":
-            self._map(item, declared.type, path)
+        type_name = declared.type
+        if not declared.container:
+            self._value(item, type_name, path)
+        elif declared.container == "[]" and isinstance(item, list):
+            for part_path, part in path.each(item):
+                self._value(part, type_name, part_path)
+        elif declared.container == "[]":
+            self._wrong_type(item, "array", path, _NO_MEMBERS if type_name in _PLAIN else members(type_name))
+        elif isinstance(item, dict):  # a map, whose values are scalars in all of Kubernetes' own types
+            for key, part in item.items():
+                if part is not None:
+                    self._value(part, type_name, path.key(key))
         else:
-            self._value(item, declared.type, path)
-
-    def _list(self, items: object, type_name: str, path: field.Path) -> None:
-        if not isinstance(items, list):
-            self._wrong_type(items, "array", path, _NO_MEMBERS if type_name in _PLAIN else members(type_name))
-            return
-        for item_path, item in path.each(items):
-            self._value(item, type_name, item_path)
-
-    def _map(self, items: object, type_name: str, path: field.Path) -> None:
-        """Maps of Kubernetes' own types have scalar values only."""
-        if not isinstance(items, dict):
-            self._wrong_type(items, "object", path)
-            return
-        for key, item in items.items():
-            if item is not None:
-                self._value(item, type_name, path.key(key))
+            self._wrong_type(item, "object", path)
 
     def _value(self, value: object, type_name: str, path: field.Path) -> None:
         if type_name == "any":
@@ -104,7 +94,6 @@ class TypeCheck:
 
 
 def unknown_field(path: field.Path, hint: str = "") -> field.Advice:
-    """Return the warning about a field that its type does not have; ``hint`` suggests another."""
     return field.Advice(f"unknown field {field.go_quote(str(path))}{hint}", path, "unknown-field")
 
 

@@ -7,6 +7,7 @@ no_effect("…")]`` is enough. The tables in docs/fields and the warnings about 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import cast
 
 from pydantic import BaseModel
@@ -40,16 +41,9 @@ PASSED_THROUGH = FieldClass(Use.PASSED_THROUGH)
 NO_EFFECT = FieldClass(Use.NO_EFFECT)
 
 
-def honoured(note: str) -> FieldClass:
-    return FieldClass(Use.HONOURED, note)
-
-
-def defaulted(note: str) -> FieldClass:
-    return FieldClass(Use.DEFAULTED, note)
-
-
-def passed_through(note: str) -> FieldClass:
-    return FieldClass(Use.PASSED_THROUGH, note)
+honoured = partial(FieldClass, Use.HONOURED)
+defaulted = partial(FieldClass, Use.DEFAULTED)
+passed_through = partial(FieldClass, Use.PASSED_THROUGH)
 
 
 def no_effect(hint: str = "", note: str = "") -> FieldClass:
@@ -78,6 +72,6 @@ def without_effect(spec: BaseModel, path: Path) -> Iterator[Advice]:
         elif isinstance(value, BaseModel):
             yield from without_effect(value, where)
         elif isinstance(value, list):
-            for position, item in enumerate(value):
+            for item_path, item in where.each(value):
                 if isinstance(item, BaseModel):
-                    yield from without_effect(item, where.index(position))
+                    yield from without_effect(item, item_path)

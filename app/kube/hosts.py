@@ -80,14 +80,13 @@ def is_metadata_host(host: str) -> bool:
 
 def _addresses(name: str) -> Iterator[IPv4Address | IPv6Address]:
     """Yield the address of a host, and each IPv4 address that a gateway may extract from an IPv6 address."""
+    address: IPv4Address | IPv6Address | None
     try:
         address = ip_address(_ZONE.sub("", name))
     except ValueError:
-        short = _short_form(name)
-        if short is not None:
-            yield short
-        return
-    yield address
+        address = _short_form(name)
+    if address is not None:
+        yield address
     if isinstance(address, IPv6Address):
         yield from _carried(address)
 
@@ -131,8 +130,6 @@ def _number(part: str) -> int:
 
 def allowed(host: str, entries: tuple[str, ...] | None) -> bool:
     """Return whether an allow-list has the host. ``*.example.com`` matches all hosts below; ``None`` allows all."""
-    if entries is None:
-        return True
-    return any(
+    return entries is None or any(
         host.endswith(entry[1:].lower()) if entry.startswith("*.") else host == entry.lower() for entry in entries
     )

@@ -81,7 +81,6 @@ def _merge_field(base: object, override: list[Json], keyed: tuple[str, MergeRule
 
 
 def _without_alternatives(base: Json, override: Json, shape: MergeRules) -> Json:
-    """Return ``base`` without the alternatives to the override's choice."""
     if shape.one_of_all_but:
         chosen = override.keys() - shape.one_of_all_but - {PATCH}
         return {k: v for k, v in base.items() if not chosen or k in chosen or k in shape.one_of_all_but}

@@ -1,6 +1,6 @@
 """The fields of pydantic models, to find unknown fields of a document and to check embedded Kubernetes types."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from types import UnionType
@@ -61,21 +61,24 @@ def known_fields(value: object, model: type[KubeModel]) -> Any:
     if not isinstance(value, dict):
         return value
     shapes = {alias: shape for alias, (_, shape) in fields(model).items()}
-    return {key: _known_members(item, shapes[key]) for key, item in value.items() if key in shapes}
+    return {key: _changed(item, shapes[key], known_fields) for key, item in value.items() if key in shapes}
 
 
-def _known_members(value: object, shape: FieldType) -> object:
+def _changed(value: object, shape: FieldType, change: Callable[[object, type[KubeModel]], Any]) -> object:
+    """Apply a change to the objects that a field has, if they are of a model."""
     if shape.model is None:
         return value
     if shape.container == "list" and isinstance(value, list):
-        return [known_fields(item, shape.model) for item in value]
+        return [change(item, shape.model) for item in value]
     if shape.container == "map" and isinstance(value, dict):
-        return {key: known_fields(item, shape.model) for key, item in value.items()}
-    return known_fields(value, shape.model)
+        return {key: change(item, shape.model) for key, item in value.items()}
+    return change(value, shape.model)
 
 
-def with_defaults(value: dict[str, Any], model: type[KubeModel]) -> dict[str, Any]:
+def with_defaults(value: object, model: type[KubeModel]) -> Any:
     """Return an object with the defaults of its type at every level; an empty list counts as absent."""
+    if not isinstance(value, dict):
+        return value
     result = dict(value)
     for alias, (name, shape) in fields(model).items():
         info = model.model_fields[name]
@@ -83,11 +86,8 @@ def with_defaults(value: dict[str, Any], model: type[KubeModel]) -> dict[str, An
         default = extra.get("default", info.default) if isinstance(extra, dict) else info.default
         if value.get(alias) in (None, []) and default not in (None, PydanticUndefined):
             result[alias] = default
-        item = result.get(alias)
-        if shape.model is not None and isinstance(item, dict):
-            result[alias] = with_defaults(item, shape.model)
-        elif shape.model is not None and isinstance(item, list):
-            result[alias] = [with_defaults(part, shape.model) if isinstance(part, dict) else part for part in item]
+        if alias in result:
+            result[alias] = _changed(result[alias], shape, with_defaults)
     return result
 
 
@@ -112,7 +112,6 @@ def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error
 
 
 def embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, FieldType]]:
-    """Yield everything embedded anywhere in ``value``, with its path and type."""
     for alias, name, shape in _embeds(type(value)):
         item = getattr(value, name)
         if item is None:
@@ -163,7 +162,9 @@ def _hint(key: str, model: type[KubeModel], document: Json, above: tuple[type[Ku
     absent = _absent(key, model, document)
     below = [] if exact or absent else _below(key, model)
     near = absent or near
-    guess = " or ".join(f'"{name}"' for name in below or [near or _last_part(key, names)] if name)
+    last = key.rpartition("/")[2]  # ``gpu`` of ``nvidia.com/gpu``
+    others = below or [near or (last if last in names else "")]
+    guess = " or ".join(f'"{name}"' for name in others if name)
     if guess and not (near and not (exact or below or absent) and _levels_up(key, above)):
         return f", did you mean {guess}?"
     level = _levels_up(key, above)
@@ -172,7 +173,7 @@ def _hint(key: str, model: type[KubeModel], document: Json, above: tuple[type[Ku
 
 def _absent(key: str, model: type[KubeModel], document: Json) -> str:
     """Return the required field that is absent and begins with the key: ``modelRef`` for ``model``."""
-    required = [info.alias or name for name, info in model.model_fields.items() if info.is_required()]
+    required = _members(model).required
     return next((name for name in required if name not in document and name.startswith(key) and len(key) > 3), "")
 
 
@@ -186,12 +187,6 @@ def _below(key: str, model: type[KubeModel]) -> list[str]:
     return matches if len(matches) <= 2 else []
 
 
-def _last_part(key: str, known: tuple[str, ...]) -> str:
-    """Return ``gpu`` of ``nvidia.com/gpu``, if that is a field."""
-    part = key.rpartition("/")[2]
-    return part if part in known else ""
-
-
 def _levels_up(key: str, above: tuple[type[KubeModel], ...]) -> str:
     for distance, model in enumerate(reversed(above), 1):
         if key in fields(model):
@@ -202,14 +197,16 @@ def _levels_up(key: str, above: tuple[type[KubeModel], ...]) -> str:
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
     """Return the fields of the type at a place below a model; none if it has no fields."""
     place = FieldType(model=model)
-    for segment in (name for name in segments if isinstance(name, str)):
+    for segment in segments:
         if place.model is not None and segment in fields(place.model):
-            place = fields(place.model)[segment][1]
-        elif place.embedded:
+            place = fields(place.model)[str(segment)][1]
+        elif place.embedded and isinstance(segment, str):
             return Members()
     if place.embedded:
         return embedded.members(place.embedded)
-    if place.model is None:
-        return Members()
-    required = [info.alias or name for name, info in place.model.model_fields.items() if info.is_required()]
-    return Members(tuple(fields(place.model)), tuple(required))
+    return Members() if place.model is None else _members(place.model)
+
+
+def _members(model: type[KubeModel]) -> Members:
+    required = (info.alias or name for name, info in model.model_fields.items() if info.is_required())
+    return Members(tuple(fields(model)), tuple(required))

@@ -12,7 +12,6 @@ SUBDOMAIN_MAX = 253
 
 _HASH_DIGITS = 8
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _SUBDOMAIN = re.compile(SUBDOMAIN)
 
@@ -34,7 +33,7 @@ def is_dns1123_label(name: str) -> bool:
 
 def is_dns1035_label(name: str) -> bool:
     """Return whether a Service can have the name: it starts with a letter."""
-    return len(name) <= LABEL_MAX and _LABEL_1035.fullmatch(name) is not None
+    return is_dns1123_label(name) and name[0].isalpha()
 
 
 def is_dns1123_subdomain(name: str) -> bool:
@@ -64,7 +63,7 @@ def is_label_value(value: str) -> bool:
 def key_problem(key: str) -> str:
     """Return why ``key`` is not a qualified name (``prefix/name``), or an empty string."""
     prefix, slash, name = key.rpartition("/")
-    if slash and (not is_dns1123_subdomain(prefix) or len(prefix) > SUBDOMAIN_MAX):
+    if slash and not is_dns1123_subdomain(prefix):
         return "prefix part must be a lower case DNS subdomain of at most 253 characters"
     if len(name) > LABEL_MAX:
         return f"name part must be no more than {LABEL_MAX} characters"

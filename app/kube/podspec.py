@@ -67,12 +67,11 @@ _ZERO_IS_ABSENT = frozenset(
 def _pod_fields() -> dict[tuple[str, str], set[str]]:
     """Return the names of the fields of pods by type and container, as Kubernetes declares them."""
     names: dict[tuple[str, str], set[str]] = {}
-    types, reached = ["PodTemplateSpec"], {"PodTemplateSpec"}
+    types = ["PodTemplateSpec"]
     for type_name in types:
         for name, part in TYPES[type_name].items():
             names.setdefault((part.type, part.container), set()).add(name)
-            if part.type in TYPES and part.type not in reached:
-                reached.add(part.type)
+            if part.type in TYPES and part.type not in types:
                 types.append(part.type)
     return names
 
@@ -115,13 +114,12 @@ def normalised(value: Json) -> Json:
 
 
 def _is_zero(key: str, value: object) -> bool:
-    """Return whether a number or boolean is one that Go omits."""
     return not value and key in (_FALSE_IS_ABSENT if type(value) is bool else _ZERO_IS_ABSENT)
 
 
 def _items(key: str, items: list[object]) -> list[object]:
     present = [item for item in items if item is not None]
-    stored: list[object] = [
+    stored = [
         normalised(item) if type(item) is dict else _items("", item) if type(item) is list else _integral(item)
         for item in present
     ]
@@ -150,9 +148,8 @@ def _default_source(source: object) -> None:
 
 
 def _map(key: str, item: Json) -> Json:
-    if key in _QUANTITY_MAPS:
-        return {name: canonical_value(amount) for name, amount in item.items() if amount is not None}
-    return {name: text for name, text in item.items() if text is not None}
+    present = {name: value for name, value in item.items() if value is not None}
+    return {name: canonical_value(value) for name, value in present.items()} if key in _QUANTITY_MAPS else present
 
 
 def _integral(number: object) -> object:
@@ -171,7 +168,6 @@ def container_named(pod: Json | None, name: str) -> Json:
 
 
 def with_container(pod: Json, name: str, change: Callable[[Json], Json]) -> Json:
-    """Return the pod with its container of that name changed, if it has one."""
     containers = pod.get("containers") or []
     return {**pod, "containers": [change(c) if c.get("name") == name else c for c in containers]}
 

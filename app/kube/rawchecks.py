@@ -114,12 +114,10 @@ def control_characters(value: object, path: field.Path) -> Iterator[field.Error]
             yield field.invalid(path, value, "must not contain control characters")
     elif isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(item, (str, dict, list)):
-                yield from control_characters(item, path.child(key))
+            yield from control_characters(item, path.child(key))
     elif isinstance(value, list):
-        for position, item in enumerate(value):
-            if isinstance(item, (str, dict, list)):
-                yield from control_characters(item, path.index(position))
+        for item_path, item in path.each(value):
+            yield from control_characters(item, item_path)
 
 
 class MetadataParts(msgspec.Struct, rename="camel"):
@@ -151,7 +149,6 @@ SMALL = min(_LIMITS.values())
 
 
 def excessive(parts: MetadataParts) -> Iterator[field.Error]:
-    """An error for each part that is over its bound."""
     for name, key, limit in _PARTS:
         if memoryview(getattr(parts, name)).nbytes > limit:
             yield field.too_long(METADATA.child(key), limit)

@@ -31,13 +31,10 @@ class Rule:
 
 
 def cel(*rules: tuple[str, str]) -> Schema:
-    """Return CEL expressions with their messages in the form of a schema."""
     return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in rules]}
 
 
 class Rules:
-    """Marks a list that has rules."""
-
     def __init__(self, *rules: Rule) -> None:
         self.rules = rules
 
@@ -67,8 +64,8 @@ def _of_list(items: list[object], info: FieldInfo, path: field.Path) -> Iterator
     extra = info.json_schema_extra
     keys: Any = extra.get("x-kubernetes-list-map-keys", ()) if isinstance(extra, dict) else ()
     earlier = []
-    for position, item in enumerate(items):
-        item_path, key = path.index(position), {name: getattr(item, name) for name in keys}
+    for item_path, item in path.each(items):
+        key = {name: getattr(item, name) for name in keys}
         if key in earlier:
             yield field.duplicate(item_path, key)
         if key:

@@ -62,15 +62,12 @@ def status_schema(resource: CustomResource) -> Schema:
 def _as_conditions(conditions: Schema) -> None:
     """Add what ``metav1.Condition`` requires beyond our type, which also reads conditions of other writers."""
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-    item = conditions["items"]
-    if (
-        "observedGeneration" not in item["properties"]
-    ):  # the older, shorter form, in which a true condition has no reason
-        conditions["items"] = _ordered({**item, "required": ["type", "status"]})
-        return
-    item["properties"]["type"]["pattern"] = _QUALIFIED_NAME
-    item["properties"]["observedGeneration"]["minimum"] = 0
-    required = ["type", "status", "reason", "message", "lastTransitionTime"]
+    item, required = conditions["items"], ["type", "status"]
+    members = item["properties"]
+    if "observedGeneration" in members:  # else it is the older, shorter form, in which a true condition has no reason
+        members["type"]["pattern"] = _QUALIFIED_NAME
+        members["observedGeneration"]["minimum"] = 0
+        required += ["reason", "message", "lastTransitionTime"]
     conditions["items"] = _ordered({**item, "required": required})
 
 
@@ -215,6 +212,5 @@ def _bounds(raw: Schema, node: Schema) -> None:
 
 
 def _ordered(node: Schema) -> Schema:
-    """Return the node with its most important keys first."""
     first = {key: node[key] for key in _ORDER if key in node}
     return first | {key: node[key] for key in sorted(node.keys() - first.keys())}
