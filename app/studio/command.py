@@ -10,7 +10,6 @@ import socket
 import webbrowser
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
 
 import click
 import uvicorn
@@ -43,19 +42,11 @@ def command(*, files: tuple[str, ...], live: bool, context: str | None, port: in
     authority, token = f"{LOOPBACK}:{listening.getsockname()[1]}", new_token()
     address = f"http://{authority}/{token}/"
     click.echo(f"The studio is at {address} until this is interrupted (Ctrl-C).")
-    server = _Server(uvicorn.Config(Guard(create_app(documents, cluster), token, authority), **_QUIETLY))
-    if not no_browser:
-        server.opened = address
+    app = Guard(create_app(documents, cluster), token, authority)
+    server = _Server(uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none"))
+    server.opened = "" if no_browser else address
     asyncio.run(server.serve([listening]))
     return 0
-
-
-_QUIETLY: dict[str, Any] = {
-    "access_log": False,
-    "log_level": "warning",
-    "server_header": False,
-    "ws": "none",
-}
 
 
 class _Server(uvicorn.Server):
@@ -74,6 +65,5 @@ class _Server(uvicorn.Server):
 
 
 def _documents(files: Sequence[str]) -> list[Document]:
-    """The text of each file that has manifests."""
     reading = collect(files)
     return [Document(name=name, text="\n".join(lines) + "\n") for name, lines in reading.lines.items()]

@@ -174,7 +174,6 @@ class _Drawing:
                 yield _edge(key, self._missing(read), label)
 
     def nodes(self) -> Iterator[Node]:
-        """Yield every object, and the absent ones that are named."""
         states: dict[str, tuple[State, str]] = {_id(key): ("absent", "not found") for key in self._absent}
         ours = []
         for key, document in self._objects.items():
@@ -299,39 +298,34 @@ def troubled(pod: Json) -> list[Cause]:
 
 
 def _state(document: Json, pods: Sequence[Json]) -> tuple[State, str]:
-    kind = document["kind"]
-    causes: list[Cause] = []
     observed = [_observed(ObservedPod, pod) for pod in pods]
-    if kind == "Pod":
-        if is_ready(document):
-            return "ready", ""
-        causes = pod_causes([_observed(ObservedPod, document)])
-    elif kind == "Job":
-        causes = job_causes(_observed(ObservedJob, document), observed)
-    elif kind == "PersistentVolumeClaim":
-        claim = _observed(ObservedClaim, document)
-        cause = claim_cause(document["metadata"]["name"], claim)
-        return (
-            ("ready", "") if cause is None else ("failing" if claim.status.phase == "Lost" else "waiting", cause.text)
-        )
-    elif kind in ("Deployment", "LeaderWorkerSet"):
-        workload_causes = deployment_causes(_observed(ObservedDeployment, document)) if kind == "Deployment" else []
-        causes = [*workload_causes, *pod_causes(observed)]
-        return _aggregate_state(causes, done=_is_available(document))
-    else:
-        return _by_conditions(document)
-    return _aggregate_state(causes, done=_is_complete(document))
-
-
-def _aggregate_state(causes: Sequence[Cause], *, done: bool) -> tuple[State, str]:
+    match document["kind"]:
+        case "Pod":
+            done = is_ready(document)
+            causes = [] if done else pod_causes([_observed(ObservedPod, document)])
+        case "Job":
+            done = _is_complete(document)
+            causes = job_causes(_observed(ObservedJob, document), observed)
+        case "Deployment":
+            done = _is_available(document)
+            causes = [*deployment_causes(_observed(ObservedDeployment, document)), *pod_causes(observed)]
+        case "LeaderWorkerSet":
+            done, causes = _is_available(document), pod_causes(observed)
+        case "PersistentVolumeClaim":
+            claim = _observed(ObservedClaim, document)
+            cause = claim_cause(document["metadata"]["name"], claim)
+            state: State = "failing" if claim.status.phase == "Lost" else "waiting"
+            return ("ready", "") if cause is None else (state, cause.text)
+        case _:
+            return _by_conditions(document)
     if not causes:
         return ("ready", "") if done else ("waiting", "")
     fails = any(c.stage is not Stage.STARTING and c.reason not in _PATIENT for c in causes)
     return ("failing" if fails else "waiting"), ready_message(causes)
 
 
-def _is_complete(document: Json) -> bool:
-    conditions = (document.get("status") or {}).get("conditions") or ()
+def _is_complete(job: Json) -> bool:
+    conditions = (job.get("status") or {}).get("conditions") or ()
     return any(c.get("type") == "Complete" and c.get("status") == "True" for c in conditions)
 
 

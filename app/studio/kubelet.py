@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
 
-from app.cli.live import ready
 from app.cli.offline import NOW
+from app.cli.pods import is_ready
 from app.kube.base import Json
 from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
@@ -69,7 +69,6 @@ def pods_of(workload: Json) -> Iterator[Json]:
 
 
 def _groups(workload: Json) -> Iterator[Json]:
-    """Of each group the leader, and its workers."""
     metadata, spec = workload["metadata"], workload["spec"]
     template = spec["leaderWorkerTemplate"]
     for group in range(spec.get("replicas", 1)):
@@ -123,7 +122,7 @@ def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *,
         "containerStatuses": [_container(container, main, phase, held, clock, ends=ends) for container in main],
     }
     if init:
-        fields["initContainerStatuses"] = [_init(container, init, phase, held, clock) for container in init]
+        fields["initContainerStatuses"] = [_init(container, phase, held, clock) for container in init]
     return fields
 
 
@@ -132,13 +131,8 @@ def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: 
     return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": clock.text}
 
 
-def _suffers(container: Json, among: Sequence[Json], trouble: Trouble | None) -> bool:
-    name = trouble.container or among[0]["name"] if trouble is not None else ""
-    return bool(container["name"] == name)
-
-
-def _init(container: Json, init: Sequence[Json], phase: PodPhase, held: Trouble | None, clock: Clock) -> Json:
-    if phase is PodPhase.INITIALIZING and held is not None and held.container and _suffers(container, init, held):
+def _init(container: Json, phase: PodPhase, held: Trouble | None, clock: Clock) -> Json:
+    if phase is PodPhase.INITIALIZING and held is not None and container["name"] == held.container:
         return _suffering(container, held, clock)
     sidecar = container.get("restartPolicy") == "Always"
     if phase < PodPhase.INITIALIZING:
@@ -153,7 +147,7 @@ def _container(
 ) -> Json:
     if phase is PodPhase.INITIALIZING and held is not None and held.container not in {c["name"] for c in main}:
         return _status(container, {"waiting": {"reason": "PodInitializing"}})
-    if held is not None and _suffers(container, main, held):
+    if held is not None and container["name"] == (held.container or main[0]["name"]):
         return _suffering(container, held, clock)
     if phase < PodPhase.RUNNING:
         return _status(container, {"waiting": {"reason": "ContainerCreating"}})
@@ -196,42 +190,29 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
     }
 
 
-def is_up(pod: Json) -> bool:
-    return bool(ready(pod).get("status") == "True")
-
-
 def summary(workload: Json, pods: Sequence[Json], clock: Clock, *, too_long: bool) -> Json:
     """A workload's status over its pods; ``too_long`` when it has not progressed for ten minutes."""
     if workload["kind"] == "Job":
         return _job(workload, pods, clock)
+    metadata, replicas = workload["metadata"], workload["spec"].get("replicas", 1)
+    counts = {"observedGeneration": metadata["generation"], "replicas": replicas, "updatedReplicas": replicas}
     if workload["kind"] == "LeaderWorkerSet":
         size = workload["spec"]["leaderWorkerTemplate"].get("size", 1)
         groups = [pods[start : start + size] for start in range(0, len(pods), size)]
-        count = sum(all(map(is_up, group)) for group in groups)
-    else:
-        count = sum(map(is_up, pods))
-    replicas = workload["spec"].get("replicas", 1)
+        count = sum(all(map(is_ready, group)) for group in groups)
+        up = count >= replicas
+        available = _condition("Available", up, clock, "AllGroupsReady" if up else "GroupsNotReady")
+        progressing = _condition("Progressing", not up, clock, "GroupsProgressing")
+        return {**counts, "readyReplicas": count, "conditions": [available, progressing]}
+    count = sum(map(is_ready, pods))
     up = count >= replicas
-    if workload["kind"] == "LeaderWorkerSet":
-        conditions = [
-            _condition("Available", up, clock, "AllGroupsReady" if up else "GroupsNotReady"),
-            _condition("Progressing", not up, clock, "GroupsProgressing"),
-        ]
-        counts = {"readyReplicas": count, "updatedReplicas": replicas, "replicas": replicas}
-        return {"observedGeneration": workload["metadata"]["generation"], **counts, "conditions": conditions}
     available = _condition("Available", up, clock, "MinimumReplicasAvailable" if up else "MinimumReplicasUnavailable")
     stuck = too_long and not up
-    words = f'ReplicaSet "{workload["metadata"]["name"]}" has timed out progressing.' if stuck else ""
+    words = f'ReplicaSet "{metadata["name"]}" has timed out progressing.' if stuck else ""
     why = "ProgressDeadlineExceeded" if stuck else "NewReplicaSetAvailable" if up else "ReplicaSetUpdated"
-    return {
-        "observedGeneration": workload["metadata"]["generation"],
-        "replicas": replicas,
-        "updatedReplicas": replicas,
-        "readyReplicas": count,
-        "availableReplicas": count,
-        "unavailableReplicas": replicas - count,
-        "conditions": [available, _condition("Progressing", not stuck, clock, why, words)],
-    }
+    progressing = _condition("Progressing", not stuck, clock, why, words)
+    counts |= {"readyReplicas": count, "availableReplicas": count, "unavailableReplicas": replicas - count}
+    return {**counts, "conditions": [available, progressing]}
 
 
 def _job(job: Json, pods: Sequence[Json], clock: Clock) -> Json:

@@ -58,7 +58,6 @@ Place = tuple[str, int, int]
 
 
 def _places(explained: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[str, Place]]:
-    """Return the places of the fields that sources name."""
     for manifest in (explained, *others):
         prefix = "" if manifest is explained else f"{manifest.kind}/{manifest.name} "
         for path, _ in fields_of({"metadata": {}, **manifest.document}):
@@ -66,7 +65,6 @@ def _places(explained: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[s
 
 
 def _origin(row: dict[str, object], places: dict[str, Place]) -> ValueOrigin:
-    """Return the value with the place of its first source that is in the documents."""
     sources = str(row["source"]).split(", ")
     document, line, column = next((places[source] for source in sources if source in places), (None, None, None))
     return ValueOrigin(

@@ -1,42 +1,14 @@
 """Events that may happen to the pods, claims and nodes of a simulated run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from app.kube.base import Json
 from app.studio import models
 from app.studio.documents import Unknown
 from app.studio.graph import scaled
 from app.studio.kubelet import PodPhase, Trouble
-
-if TYPE_CHECKING:
-    from app.studio.simulation import Playback
-
-
-TroubleOf = Callable[[Json, int, int], Trouble | None]
-"""Returns what holds up a pod, by the pod, its index and the number of pods of its workload."""
-EventOf = Callable[["Playback"], str]
-"""Changes a run once everything runs, and returns what happened; empty if it does not concern these manifests."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    name: str
-    title: str
-    description: str
-    without: str
-    """Why it may have no effect."""
-    trouble: TroubleOf = lambda *_: None
-    jobs: bool = False
-    """True if it concerns pods of Jobs, too."""
-    unbound: bool = False
-    """True if claims stay unbound."""
-    event: EventOf = lambda _: ""
-
+from app.studio.playback import EventOf, Playback, Scene, TroubleOf
 
 SCENES: dict[str, Scene] = {}
 
