@@ -50,15 +50,11 @@ class Server(uvicorn.Server):
             connections, worker = self.server_state.connections, self._service.load.worker
             self._listeners.append(Listener(listening, self._protocol, connections, self.config.ssl, worker))
             self._service.log.write("info", "serving", address=f"{scheme}://{host}:{port}", pid=os.getpid())
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+        if self._service.certificate is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._service.certificate.reload)
 
     def _protocol(self, address: str) -> LimitedProtocol:
         return LimitedProtocol(self.config, self.server_state, self.lifespan.state, address)
-
-    def _hang_up(self) -> None:
-        """Handle SIGHUP: reload the certificate."""
-        if self._service.certificate is not None:
-            self._service.certificate.reload()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listener in self._listeners:
@@ -74,7 +70,7 @@ class Server(uvicorn.Server):
         if sig != signal.SIGTERM:
             super().handle_exit(sig, frame)
         elif self._service.load.draining or not self._lameduck_seconds:
-            self._stop()
+            self.should_exit = True
         else:
             self._service.load.draining = True
             self._service.log.write("info", "stopping", lameduck_seconds=self._lameduck_seconds)
@@ -87,10 +83,7 @@ class Server(uvicorn.Server):
         if wait > 0:
             asyncio.get_running_loop().call_later(wait, self._stop_when_quiet, deadline)
         else:
-            self._stop()
-
-    def _stop(self) -> None:
-        self.should_exit = True
+            self.should_exit = True
 
 
 def run(settings: Settings) -> int:

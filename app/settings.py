@@ -212,22 +212,16 @@ def variable_name(field: str) -> str:
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     """Return a warning for each ``MODELHOOKS_*`` variable that is not a setting, such as a misspelt one."""
-    variables = [variable_name(name) for name in Settings.model_fields]
     names = os.environ if environ is None else environ
-    unknown = (name for name in sorted(names) if name.startswith(PREFIX) and _is_unknown(name, variables))
-    return [_unknown(name, variables) for name in unknown]
+    ours = sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+    settings = [name.upper() for name in Settings.model_fields]
+    return [_unknown(name, settings) for name in ours if name not in settings and not name.startswith(_NOT_SETTINGS)]
 
 
-def _is_unknown(name: str, variables: list[str]) -> bool:
-    links = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT_", *_OTHER_PURPOSES)
-    return name not in variables and not name.startswith(links)
+_NOT_SETTINGS = ("SERVICE_", "PORT_", "E2E", "BROWSER")
+"""Service links of the kubelet, and variables of the test suite, which runs the service in its own environment."""
 
 
-_OTHER_PURPOSES = (f"{PREFIX}E2E", f"{PREFIX}BROWSER")
-"""Of the test suite, which runs the service in its own environment."""
-
-
-def _unknown(name: str, variables: list[str]) -> str:
-    by_suffix = {variable.removeprefix(PREFIX): variable for variable in variables}
-    close = [by_suffix[match] for match in difflib.get_close_matches(name.removeprefix(PREFIX), by_suffix, n=1)]
-    return f"{name} is not a setting" + (f", did you mean {close[0]}?" if close else "")
+def _unknown(name: str, settings: list[str]) -> str:
+    close = difflib.get_close_matches(name, settings, n=1)
+    return f"{PREFIX}{name} is not a setting" + (f", did you mean {PREFIX}{close[0]}?" if close else "")

@@ -89,7 +89,6 @@ class ReviewAnswer:
 
 
 def allow(uid: str, warnings: Sequence[str] = ()) -> ReviewAnswer:
-    """Build the answer that allows the request; the user sees the warnings."""
     return _answer(uid, {"allowed": True}, warnings)
 
 

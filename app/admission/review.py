@@ -26,8 +26,6 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Errors and warnings of an object."""
-
     errors: list[field.Error]
     warnings: list[field.Advice]
 
@@ -142,11 +140,8 @@ def _judge(
         errors += kind.admission.validate(resource, old, settings) or too_large(kind, resource, reading.text, settings)
         errors += kind.admission.admit(resource, settings)
         warnings += kind.admission.warnings(resource)
-        warnings += (
-            kind.admission.changed(resource, old, settings)
-            if old is not None and kind.admission.changed is not None
-            else []
-        )
+        if old is not None and kind.admission.changed is not None:
+            warnings += kind.admission.changed(resource, old, settings)
     return Verdict(errors, warnings)
 
 

@@ -5,6 +5,7 @@ Nothing between the socket and the decoder of a hook looks at a body.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -34,14 +35,10 @@ Handle = Callable[[bytes], AnsweredT]
 Report = Callable[[AnsweredT], dict[str, str] | None]
 
 
-_CLOSE = (b"connection", b"close")
-
-
 class HookRoute(APIRoute):
     """A route whose endpoint gets the raw request and makes the answer itself, without a model in between."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
-        """Return the endpoint, without FastAPI's parsing and validation around it."""
         return self.endpoint
 
 
@@ -66,7 +63,7 @@ class Answer(Response):
         self.background = None
         self.raw_headers = [(b"content-type", media_type), (b"content-length", str(len(body)).encode()), *headers]
         if unread or load.draining:
-            self.raw_headers.append(_CLOSE)
+            self.raw_headers.append((b"connection", b"close"))
         self.held = 0
         self._load = load
         self._unread = unread
@@ -161,9 +158,7 @@ class HookEndpoint(Generic[AnsweredT]):
 
 async def _discard(receive: Receive) -> None:
     """Read what is left of a request, for a moment at most."""
-    try:
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LINGER_SECONDS):
             while (await receive()).get("more_body"):
                 pass
-    except TimeoutError:
-        pass

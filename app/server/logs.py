@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -60,35 +61,19 @@ class Log:
             self._successes += 1
             if self._successes % SAMPLE != 1 and self._level > _LEVELS["debug"]:
                 return
-        fields: dict[str, object] = {
-            "endpoint": endpoint,
-            "status": status,
-            "ms": round(seconds * 1000, 2),
-            "bytes": size,
-        }
-        if error:
-            fields["error"] = error
-        self.write("info" if status < 500 else "error", "request", **fields, **(denial or {}))
+        level, ms = "info" if status < 500 else "error", round(seconds * 1000, 2)
+        fields = {"error": error} if error else {}
+        self.write(level, "request", endpoint=endpoint, status=status, ms=ms, bytes=size, **fields, **(denial or {}))
 
     def fault(
         self, endpoint: str, identifier: str, fault: Exception, subject: dict[str, str], *, with_message: bool
     ) -> None:
         """Log a bug: the exception's class, where it was raised, and the object (``subject``) of the request."""
-        trace, frames = fault.__traceback__, []
-        while trace is not None:
-            frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
-            trace = trace.tb_next
-        message = str(fault) if with_message else ""
-        self.write(
-            "error",
-            "internal error",
-            endpoint=endpoint,
-            id=identifier,
-            exception=type(fault).__name__,
-            at=frames[-5:],
-            detail=message,
-            **subject,
-        )
+        trace = traceback.walk_tb(fault.__traceback__)
+        frames = [f"{Path(frame.f_code.co_filename).name}:{line}" for frame, line in trace]
+        name, detail = type(fault).__name__, str(fault) if with_message else ""
+        about = {"endpoint": endpoint, "id": identifier, "exception": name, "at": frames[-5:], "detail": detail}
+        self.write("error", "internal error", **about, **subject)
 
     def write(self, level: str, message: str, **fields: object) -> None:
         if _LEVELS[level] < self._level:
@@ -127,8 +112,6 @@ class Log:
 
 
 def logged(log: Log) -> Callable[[Info], None]:
-    """Return an instrumentation of HTTP requests that logs each of them."""
-
     def write(info: Info) -> None:
         state = info.request.scope.get("state", {})
         size, error, report = state.get("bytes", 0), state.get("error", ""), state.get("report")

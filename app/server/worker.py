@@ -44,17 +44,13 @@ class Caller:
     answered: bool = False
     """An earlier request on this connection was answered."""
     gone: bool = False
-    _answer: asyncio.Future[Outcome] | None = None
-
-    def waits_for(self, answer: asyncio.Future[Outcome]) -> None:
-        """Note the answer to end when the client leaves."""
-        self._answer = answer
+    answer: asyncio.Future[Outcome] | None = None
+    """The last one that was asked for; it ends when the client leaves."""
 
     def leave(self) -> None:
-        """End the wait for the answer, as the client has left."""
         self.gone, self.abort = True, None  # without it, nothing but the garbage collector frees the connection
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result((b"", Disconnected()))
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result((b"", Disconnected()))
 
 
 def caller_of(scope: Scope) -> Caller:
@@ -73,7 +69,6 @@ class FairQueue(Generic[ItemT]):
         return sum(map(len, self._lines.values()))
 
     def put(self, address: str, item: ItemT, *, first: bool = False) -> None:
-        """Add an item to the end of its address's line, or to its beginning."""
         line = self._lines.setdefault(address, deque())
         if first:
             line.appendleft(item)
@@ -175,7 +170,7 @@ class Worker:
                 loop.call_soon(self._take_turn, loop)
             self._waiting.put(caller.address, call, first=call.is_new)
             self._newcomers += call.is_new
-        caller.waits_for(call.answer)
+        caller.answer = call.answer
         try:
             content, error = await call.answer
         finally:
