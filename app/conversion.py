@@ -2,8 +2,6 @@
 
 The API server posts a ConversionReview for every read and write of an object in a version that is not the stored one; a
 list arrives in one review. The answer is always HTTP 200 with the uid of the review, and has all objects or an error.
-
-An object is decoded, converted and encoded before the next one. Only its annotations and its spec are decoded at all.
 """
 
 from collections.abc import Callable

@@ -7,6 +7,7 @@ import msgspec
 import orjson
 from msgspec import Raw
 
+from app.errors import ProtocolError
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type
@@ -74,7 +75,10 @@ def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
         kinds: dict[bytes, object] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
         return ObservedMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
     members = msgspec.structs.fields(MetadataParts)
-    document = {info.encode_name: orjson.loads(bytes(getattr(parts, info.name))) for info in members}
+    try:
+        document = {info.encode_name: orjson.loads(bytes(getattr(parts, info.name))) for info in members}
+    except orjson.JSONDecodeError:
+        raise ProtocolError("metadata is not valid JSON") from None
     errors = list(islice(_wrong_types(document), MAX_ERRORS))
     name, namespace = document.get("name"), document.get("namespace")
     metadata = ObservedMeta(

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import orjson
 from msgspec import Raw
 
 from app.admission import protocol
@@ -62,7 +61,7 @@ def _answer_other(kind: AnyKind, request: protocol.AdmissionRequest, settings: S
 def _answer_object(
     kind: AnyKind, request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, settings: Settings
 ) -> protocol.ReviewAnswer:
-    metadata, errors = _metadata(reviewed, created=request.old_object is None)
+    metadata, errors = decode_metadata(reviewed.metadata, created=request.old_object is None)
     mismatch = _mismatch(request, reviewed, metadata)
     if mismatch:
         return protocol.refuse(request.uid, mismatch)
@@ -73,13 +72,6 @@ def _answer_object(
     if errors or verdict.errors:
         return protocol.deny(request, name, [*errors, *verdict.errors], verdict.warnings)
     return protocol.allow(request.uid, verdict.warnings)
-
-
-def _metadata(reviewed: protocol.ReviewedObject, *, created: bool = True) -> tuple[ObservedMeta, list[field.Error]]:
-    try:
-        return decode_metadata(reviewed.metadata, created=created)
-    except orjson.JSONDecodeError:
-        raise ProtocolError("metadata is not valid JSON") from None
 
 
 def _mismatch(request: protocol.AdmissionRequest, reviewed: protocol.ReviewedObject, metadata: ObservedMeta) -> str:
@@ -105,7 +97,7 @@ def judge(
     verdict = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
     if old is None or not verdict.errors:
         return verdict
-    old_errors = set(_judge(kind, _metadata(old)[0], _read(kind, old), None, settings).errors)
+    old_errors = set(_judge(kind, decode_metadata(old.metadata)[0], _read(kind, old), None, settings).errors)
     stale = [
         field.advice(error.path, f"{error.body} (unchanged from before; accepted)")
         for error in verdict.errors
@@ -117,7 +109,7 @@ def judge(
 def _old_resource(kind: AnyKind, old: protocol.ReviewedObject) -> AnyResource | None:
     """Return the object before an update, for rules about changes; ``None`` if the current schema refuses it."""
     spec = _read(kind, old).spec
-    return None if spec is None else Resource(_metadata(old)[0], spec, kind.resource.status())
+    return None if spec is None else Resource(decode_metadata(old.metadata)[0], spec, kind.resource.status())
 
 
 def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> SpecReading[Any]:

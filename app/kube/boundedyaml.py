@@ -1,7 +1,6 @@
 """Bounds of YAML, checked before its nodes are built.
 
-libyaml builds nested nodes recursively in C, without a limit. PyYAML's own parser takes quadratic time for nested
-brackets, and seconds for the longest configuration that is read.
+libyaml builds nested nodes recursively in C, without a limit.
 """
 
 from typing import Any

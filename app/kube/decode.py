@@ -48,7 +48,6 @@ def decode_rest(document: object, type_: type[ModelT], errors: Sequence[field.Er
     value is removed; directly below ``spec`` a valid value takes the place of the missing one.
     """
     rest = without_nulls(document)
-    spec: ModelT | None = None
     for _ in range(_ROUNDS):
         for error in errors:
             rest = _without(rest, error, type_)
@@ -56,8 +55,8 @@ def decode_rest(document: object, type_: type[ModelT], errors: Sequence[field.Er
                 return None
         spec, errors = decode_document(rest, type_)
         if spec is not None:
-            break
-    return spec
+            return spec
+    return None
 
 
 def _without(document: object, error: field.Error, type_: type[KubeModel]) -> object:

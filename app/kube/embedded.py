@@ -1,8 +1,7 @@
 """Checks of what users embed against Kubernetes' own types: probes, env, tolerations, whole pod specs.
 
 The CRD leaves such values open, so that fields newer than this service are kept. Here a wrong JSON type or a missing
-required field is an error, and an unknown field is a warning with the nearest name. :mod:`app.workload.podrules` has
-the rules beyond types.
+required field is an error, and an unknown field is a warning with the nearest name.
 """
 
 from collections.abc import Callable, Collection

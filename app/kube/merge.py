@@ -53,7 +53,9 @@ def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: b
         if key == PATCH:
             continue
         if kind is dict and key not in shape.atomic:
-            merged: object = _merge_object(result.get(key), value, shape.fields.get(key, OPEN), directives)
+            deleted = directives and value.get(PATCH) == "delete"
+            rules = shape.fields.get(key, OPEN)
+            merged: object = None if deleted else _merge_object(result.get(key), value, rules, directives)
         elif kind is list and key in shape.lists and _are_objects(value):
             merged = _merge_field(result.get(key), value, shape.lists[key], directives)
         else:
@@ -65,10 +67,7 @@ def merge(base: Json, override: Json, shape: MergeRules = OPEN, *, directives: b
     return result
 
 
-def _merge_object(base: object, override: Json, shape: MergeRules, directives: bool) -> Json | None:
-    """Merge a field; return ``None`` when the override deletes it."""
-    if directives and override.get(PATCH) == "delete":
-        return None
+def _merge_object(base: object, override: Json, shape: MergeRules, directives: bool) -> Json:
     if type(base) is dict:
         return merge(base, override, shape, directives=directives)
     return resolved(override, shape) if directives else override
@@ -115,13 +114,7 @@ def merge_lists(
             place = places.get(name)
             order.append((place, identity))
             below = base[place] if place is not None else None
-        merged[identity] = (
-            merge(below, item, shape, directives=directives)
-            if below is not None
-            else resolved(item, shape)
-            if directives
-            else item
-        )
+        merged[identity] = _merge_object(below, item, shape, directives)
     placed = {place for place, _ in order}
     rest = [
         (p, item)

@@ -125,13 +125,10 @@ def embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.
 
 def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[field.Path, object]]:
     if shape.container == "list":
-        for position, value in enumerate(item):
-            yield path.index(position), value
-    elif shape.container == "map":
-        for key, value in item.items():
-            yield path.key(key), value
-    else:
-        yield path, item
+        return path.each(item)
+    if shape.container == "map":
+        return ((path.key(key), value) for key, value in item.items())
+    return iter([(path, item)])
 
 
 def unknown_fields(

@@ -51,6 +51,7 @@ ANNOTATIONS_MAX = 256 * 1024
 """Maximum size of all annotations of an object together, in bytes."""
 
 _QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL_TOO_LONG = f"must be no more than {LABEL_MAX} characters"
 _QUALIFIED_DETAIL = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 )
@@ -66,7 +67,7 @@ def key_problem(key: str) -> str:
     if slash and not is_dns1123_subdomain(prefix):
         return "prefix part must be a lower case DNS subdomain of at most 253 characters"
     if len(name) > LABEL_MAX:
-        return f"name part must be no more than {LABEL_MAX} characters"
+        return f"name part {_LABEL_TOO_LONG}"
     return "" if _QUALIFIED.fullmatch(name) else f"name part {_QUALIFIED_DETAIL}"
 
 
@@ -75,11 +76,7 @@ def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> Itera
     yield from _key_errors(labels, path, key_problem)
     for key, value in labels.items():
         if value and not is_label_value(value):
-            detail = (
-                f"must be no more than {LABEL_MAX} characters"
-                if len(value) > LABEL_MAX
-                else f"a valid label {_QUALIFIED_DETAIL}"
-            )
+            detail = _LABEL_TOO_LONG if len(value) > LABEL_MAX else f"a valid label {_QUALIFIED_DETAIL}"
             yield field.invalid(path.key(key), value, detail)
 
 

@@ -89,10 +89,7 @@ _EMPTY_OBJECT_IS_ABSENT = {*_MAPS, "resources"}
 
 
 def normalised(value: Json) -> Json:
-    """Return a pod spec, or part of one, as the API server stores it: without zero values, quantities canonical.
-
-    Values of the wrong JSON type stay: :mod:`app.kube.embedded` checks types.
-    """
+    """Return a pod spec, or part of one, as the API server stores it. Values of the wrong JSON type stay."""
     result: Json = {}
     for key, item in value.items():
         kind = type(item)

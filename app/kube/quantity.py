@@ -22,10 +22,7 @@ class QuantityError(ValueError):
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Decimal:
-    """Return the quantity's value in base units. Raises :class:`QuantityError`.
-
-    As in Kubernetes, finer than a nano-unit is rounded up, and 2^63-1 is the ceiling.
-    """
+    """Return the value in base units: rounded up to nano-units, at most 2^63-1. Raises :class:`QuantityError`."""
     match = _QUANTITY.fullmatch(text) if len(text) <= 64 else None
     if match is None:
         raise QuantityError(f"must be a quantity, for example 500m or 16Gi{suggestion(text)}")

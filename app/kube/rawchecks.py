@@ -61,10 +61,7 @@ def _strip(brackets: bytes, levels: int) -> bool:
 
 
 def excess(document: bytes | Raw, path: field.Path) -> list[field.Error]:
-    """Return an error at the innermost field that makes the JSON at ``path`` too large to be decoded.
-
-    Raises ``msgspec.DecodeError`` for invalid JSON; JSON within the limits is not decoded at all.
-    """
+    """Return an error at the innermost field that makes the JSON too large. Raises ``msgspec.DecodeError``."""
     raw = bytes(document)
     if len(raw) <= MAX_STORED_BYTES:
         if len(raw) > MAX_STRING_BYTES and _longest_string(raw) > MAX_STRING_BYTES:

@@ -1,7 +1,6 @@
 """One POST endpoint: transport rules, then a pure function from body to body.
 
 FastAPI finds the route and passes the raw request; :mod:`app.server.problems` answers the exceptions of an endpoint.
-Nothing between the socket and the decoder of a hook looks at a body.
 """
 
 import asyncio

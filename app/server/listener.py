@@ -26,10 +26,6 @@ PAUSE_SECONDS = 0.5
 """Pause in accepting after the system ran out of file descriptors or memory."""
 
 
-Accepted = tuple[socket.socket, str]
-"""A socket and its client's address."""
-
-
 @dataclass(eq=False)
 class Handshake:
     """A connection before its first byte of HTTP: with TLS, until both sides have keys."""
@@ -65,7 +61,8 @@ class Listener:
     connections: Collection[Any]
     context: ssl.SSLContext | None
     worker: Worker
-    _waiting: FairQueue[Accepted] = field(default_factory=FairQueue)
+    _waiting: FairQueue[tuple[socket.socket, str]] = field(default_factory=FairQueue)
+    """Accepted sockets, with the addresses of their clients."""
     _handshakes: set[Handshake] = field(default_factory=set)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
@@ -86,7 +83,8 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:
-                self._pause()
+                self._loop.remove_reader(self.listening)
+                self._loop.call_later(PAUSE_SECONDS, self._resume)
                 return
             self._waiting.put(address, (accepted, address))
             if len(self._waiting) > limits.MAX_WAITING_CONNECTIONS:
@@ -106,10 +104,6 @@ class Listener:
             Handshake(task, address, time.monotonic(), self._handshakes)
         if self._waiting:
             self._loop.call_soon(self._admit)
-
-    def _pause(self) -> None:
-        self._loop.remove_reader(self.listening)
-        self._loop.call_later(PAUSE_SECONDS, self._resume)
 
     def _resume(self) -> None:
         if self.listening.fileno() >= 0:

@@ -62,10 +62,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.caller.address
 
     def rank(self, now: float) -> Rank:
-        """Return the connection's place among those of its address that may be closed.
-
-        Of newcomers the oldest goes first, unless its request is complete.
-        """
+        """Of newcomers the oldest goes first, unless its request is complete."""
         if self.caller.answered or now - self._opened >= limits.NEWCOMER_SECONDS:
             return False, self._activity, self._since
         return (True, Activity.ANSWERING if self._activity is Activity.ANSWERING else Activity.SILENT, self._opened)

@@ -103,10 +103,6 @@ class FairQueue(Generic[ItemT]):
         return True
 
 
-_Job = tuple[int, int, "_Call"]
-"""Size of the body, a serial number, and the call."""
-
-
 @dataclass(eq=False)
 class _Call:
     is_new: bool
@@ -140,7 +136,8 @@ class Worker:
     def __init__(self) -> None:
         self._waiting: FairQueue[_Call] = FairQueue()
         self._newcomers = 0
-        self._jobs: queue.PriorityQueue[_Job] = queue.PriorityQueue()
+        self._jobs: queue.PriorityQueue[tuple[int, int, _Call]] = queue.PriorityQueue()
+        """By the size of the body, then by a serial number."""
         self._count = itertools.count()
         self._thread: threading.Thread | None = None
         self._began: float | None = None

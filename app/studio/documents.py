@@ -37,10 +37,7 @@ def world(request: Manifests) -> World:
 
 
 def settings(variables: Mapping[str, str]) -> Settings:
-    """Return the service's settings from these variables in place of the environment's.
-
-    Raises :class:`Refused` for one that does not exist or has a wrong value.
-    """
+    """Return the settings that these variables make, without the environment's. Raises :class:`Refused`."""
     fields = {variable_name(name): name for name in Settings.model_fields}
     if unknown := [name for name in variables if name not in fields]:
         raise Refused((unknown_variables(variables) or [f"{unknown[0]} is not a setting"])[0])

@@ -129,10 +129,7 @@ class _Drawing:
                 yield from self._of_child(key, document)
 
     def _read(self, kind: Any, document: Json) -> Iterator[Key]:
-        """Yield the objects that the hook reads by name, or selects and the spec names.
-
-        An absent object counts if the spec names it.
-        """
+        """Yield what the hook reads by name, or selects and the spec names; absent objects if the spec names them."""
         rules = self._cluster.rules(kind, document)
         unnamed = [rule for rule in rules if not rule.get("names")]
         for outer, group in world.related(kind, unnamed, self._objects).items():

@@ -51,7 +51,6 @@ class Trouble:
     exit_code: int = 0
     """With which the container ended, and ends again."""
     reason: str = "Error"
-    """Why it ended."""
     container: str = ""
     """The one that suffers; the first where it is empty."""
 

@@ -39,7 +39,6 @@ class Watched(ObjectSource, Protocol):
     """A source of objects and of their changes."""
 
     context: str
-    """Name of the context, for messages."""
 
     def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
         """``ADDED``, ``MODIFIED`` or ``DELETED``, and the object, for each that has the label."""
@@ -143,13 +142,10 @@ def _labels(document: Json) -> Json:
 
 
 def _resource(name: str) -> CustomResource:
-    matching = [
-        resource
-        for resource in clusters.served()
-        if name in (resource.qualified_name, resource.kind.lower(), resource.plural)
-    ]
+    served = clusters.served()
+    matching = [found for found in served if name in (found.qualified_name, found.kind.lower(), found.plural)]
     if len(matching) != 1:
-        names = ", ".join(resource.qualified_name for resource in clusters.served())
+        names = ", ".join(resource.qualified_name for resource in served)
         raise Unknown(f"{name} is not supported; must be one of {names}")
     return matching[0]
 

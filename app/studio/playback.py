@@ -29,15 +29,19 @@ EventOf = Callable[["Playback"], str]
 class Scene:
     name: str
     title: str
-    description: str
     without: str
     """Why it may have no effect."""
-    trouble: TroubleOf = lambda *_: None
+    trouble: TroubleOf | None = None
     jobs: bool = False
     """True if it concerns pods of Jobs, too."""
     unbound: bool = False
     """True if claims stay unbound."""
-    event: EventOf = lambda _: ""
+    event: EventOf | None = None
+
+    @property
+    def description(self) -> str:
+        """The docstring of its function."""
+        return " ".join(((self.trouble or self.event).__doc__ or "").split())
 
 
 @dataclass
@@ -55,7 +59,6 @@ class Playback:
     fast_forward: bool = False
     """True if pods go through all their phases at once, for callers that need only the final state."""
     _phases: dict[Key, PodPhase] = field(default_factory=dict)
-    """Those of all simulated pods."""
 
     def __post_init__(self) -> None:
         """Let the controllers of workloads and claims follow the phases of the pods."""
@@ -140,7 +143,7 @@ class Playback:
 
     def _trouble(self, pod: Json, number: int, count: int, *, ends: bool) -> Trouble | None:
         for scene in self.scenes:
-            trouble = scene.trouble(pod, number, count) if scene.jobs or not ends else None
+            trouble = scene.trouble(pod, number, count) if scene.trouble and (scene.jobs or not ends) else None
             if trouble is not None:
                 self.concerned.add(scene.name)
                 return trouble

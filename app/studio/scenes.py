@@ -1,45 +1,16 @@
 """Events that may happen to the pods, claims and nodes of a simulated run."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from app.kube.base import Json
 from app.studio import models
 from app.studio.documents import Unknown
 from app.studio.graph import scaled
 from app.studio.kubelet import PodPhase, Trouble
-from app.studio.playback import EventOf, Playback, Scene, TroubleOf
-
-SCENES: dict[str, Scene] = {}
+from app.studio.playback import Playback, Scene
 
 
-def _trouble(
-    name: str, title: str, without: str, *, jobs: bool = False, unbound: bool = False
-) -> Callable[[TroubleOf], TroubleOf]:
-    """Make a scene of a function, whose docstring describes it."""
-
-    def register(trouble: TroubleOf) -> TroubleOf:
-        SCENES[name] = Scene(name, title, _description(trouble), without, trouble, jobs, unbound)
-        return trouble
-
-    return register
-
-
-def _event(name: str, title: str, without: str) -> Callable[[EventOf], EventOf]:
-    """As :func:`_trouble`, for what happens once everything runs."""
-
-    def register(event: EventOf) -> EventOf:
-        SCENES[name] = Scene(name, title, _description(event), without, event=event)
-        return event
-
-    return register
-
-
-def _description(function: Callable[..., object]) -> str:
-    return " ".join((function.__doc__ or "").split())
-
-
-@_trouble("image-pull-fails", "An image cannot be pulled", "no pod serves")
 def _image(pod: Json, *_: int) -> Trouble:
     """The registry does not have the server's image."""
     first = pod["spec"]["containers"][0]
@@ -51,7 +22,6 @@ def _image(pod: Json, *_: int) -> Trouble:
     return Trouble(PodPhase.SCHEDULED, "ImagePullBackOff", words, container=name)
 
 
-@_trouble("unschedulable", "No node takes the pods", "no pod serves")
 def _unscheduled(pod: Json, *_: int) -> Trouble:
     """All nodes lack what the server asks for, such as GPUs."""
     resources = [c.get("resources") or {} for c in pod["spec"]["containers"]]
@@ -64,20 +34,17 @@ def _unscheduled(pod: Json, *_: int) -> Trouble:
     )
 
 
-@_trouble("out-of-memory", "The server runs out of memory", "no pod serves")
 def _killed(_: Json, *__: int) -> Trouble:
     """The kernel kills the server at its memory limit, again and again."""
     return Trouble(PodPhase.RUNNING, "CrashLoopBackOff", exit_code=137, reason="OOMKilled")
 
 
-@_trouble("probe-fails", "The server does not answer its probe", "no container has a readiness probe")
 def _silent(pod: Json, *_: int) -> Trouble | None:
     """The container runs, and is never ready."""
     probed = next((c["name"] for c in pod["spec"]["containers"] if "readinessProbe" in c), "")
     return Trouble(PodPhase.RUNNING, container=probed) if probed else None
 
 
-@_trouble("claim-pending", "A volume claim stays pending", "no pod mounts a volume claim", jobs=True, unbound=True)
 def _unbound(pod: Json, *_: int) -> Trouble | None:
     """Nothing provides a volume for the claims."""
     claims = [v for v in pod["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
@@ -103,19 +70,12 @@ def _downloader(pod: Json) -> tuple[Json, PodPhase] | None:
     return None
 
 
-@_trouble(
-    "download-not-found",
-    "The model's address answers 404",
-    "no container downloads a model before a server starts",
-    jobs=True,
-)
 def _not_found(pod: Json, *_: int) -> Trouble | None:
     """The container or Job that downloads the model gets a 404."""
     downloader = _downloader(pod)
     return _ended(pod, *downloader, *DOWNLOADERS[downloader[0]["name"]]) if downloader else None
 
 
-@_trouble("checksum-wrong", "The model has another checksum", "no Model with a sha256 is downloaded", jobs=True)
 def _checksum(pod: Json, *_: int) -> Trouble | None:
     """The file that is downloaded is not the one that the Model's sha256 demands."""
     downloader = _downloader(pod)
@@ -134,13 +94,11 @@ def _ended(pod: Json, container: Json, phase: PodPhase, code: int, words: str) -
     return Trouble(phase, waiting, words, exit_code=code, container=container["name"])
 
 
-@_trouble("half-ready", "Half of the replicas are ready", "no workload has more than one replica")
 def _half(_: Json, number: int, count: int) -> Trouble | None:
     """The containers of the others are still being made."""
     return Trouble(PodPhase.SCHEDULED, "ContainerCreating") if number >= (count + 1) // 2 else None
 
 
-@_event("scaled-up", "The autoscaler scales up", "no autoscaler may ask for more replicas")
 def _scale(playback: Playback) -> str:
     """Once everything runs, load asks for as many replicas as are allowed."""
     events = []
@@ -156,7 +114,6 @@ def _scale(playback: Playback) -> str:
     return "; ".join(events)
 
 
-@_event("node-lost", "A node is lost", "no pod serves")
 def _lose_node(playback: Playback) -> str:
     """Once everything runs, the first pod's node stops answering; five minutes later its pods are created again."""
     placed = [
@@ -167,6 +124,36 @@ def _lose_node(playback: Playback) -> str:
     lost = [pods[0] for pods in placed if pods]
     playback.lose(lost)
     return "a node does not answer any more" if lost else ""
+
+
+_ALL = (
+    Scene("image-pull-fails", "An image cannot be pulled", "no pod serves", _image),
+    Scene("unschedulable", "No node takes the pods", "no pod serves", _unscheduled),
+    Scene("out-of-memory", "The server runs out of memory", "no pod serves", _killed),
+    Scene("probe-fails", "The server does not answer its probe", "no container has a readiness probe", _silent),
+    Scene(
+        "claim-pending",
+        "A volume claim stays pending",
+        "no pod mounts a volume claim",
+        _unbound,
+        jobs=True,
+        unbound=True,
+    ),
+    Scene(
+        "download-not-found",
+        "The model's address answers 404",
+        "no container downloads a model before a server starts",
+        _not_found,
+        jobs=True,
+    ),
+    Scene(
+        "checksum-wrong", "The model has another checksum", "no Model with a sha256 is downloaded", _checksum, jobs=True
+    ),
+    Scene("half-ready", "Half of the replicas are ready", "no workload has more than one replica", _half),
+    Scene("scaled-up", "The autoscaler scales up", "no autoscaler may ask for more replicas", event=_scale),
+    Scene("node-lost", "A node is lost", "no pod serves", event=_lose_node),
+)
+SCENES = {scene.name: scene for scene in _ALL}
 
 
 def listed() -> list[models.SceneOption]:

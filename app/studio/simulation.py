@@ -36,14 +36,10 @@ def settle_steps(playback: Playback) -> Iterator[str]:
 
 
 def run(playback: Playback, settle: Callable[[Playback], Iterable[str]] = settle_steps) -> Iterator[str]:
-    """Advance the playback until nothing changes, and yield what happened in each step.
-
-    ``settle`` advances until no pod changes; by default in steps of half a minute.
-    """
+    """Advance until nothing changes, and yield what happened in each step; ``settle`` does so until no pod changes."""
     yield from settle(playback)
     for scene in playback.scenes:
-        happened = scene.event(playback)
-        if happened:
+        if scene.event is not None and (happened := scene.event(playback)):
             playback.concerned.add(scene.name)
             playback.advance_clock(STEP_SECONDS)
             yield happened
