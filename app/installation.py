@@ -19,14 +19,9 @@ def controller_name(resource: CustomResource) -> str:
     return f"{resource.family}-{resource.plural}"
 
 
-def webhook_name(resource: CustomResource) -> str:
-    """Name of the kind's webhook in the ValidatingWebhookConfiguration; every denial shows it."""
-    return f"validate.{resource.plural}.{resource.group}"
-
-
 def webhook_names(resource: CustomResource) -> list[str]:
-    """Return the names of all versions of the kind; an older version's name contains that version."""
-    name = webhook_name(resource)
+    """Return the names of the webhooks of all versions of a kind: denials show them, an older one has its version."""
+    name = f"validate.{resource.plural}.{resource.group}"
     return [name, *(name.replace(".", f".{older.version}.", 1) for older in resource.older)]
 
 

@@ -35,7 +35,6 @@ def answer(kind: AnyKind, body: bytes, settings: Settings) -> bytes:
 
 
 def answer_with_facts(kind: AnyKind, body: bytes, settings: Settings) -> protocol.ReviewAnswer:
-    """As :func:`answer`, with the facts for metrics and the log."""
     request = protocol.decode(body)
     if request.operation not in ("CREATE", "UPDATE"):
         return _answer_other(kind, request, settings)

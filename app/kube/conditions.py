@@ -22,7 +22,6 @@ def rfc3339(moment: datetime) -> str:
 
 
 def parse_rfc3339(text: str) -> datetime | None:
-    """Parse an RFC 3339 time with a zone; return ``None`` for anything else."""
     if not _RFC3339.fullmatch(text):
         return None
     try:
@@ -182,7 +181,6 @@ class Conditions(Ledger[Condition]):
             self.set(type_, status, reason, message)
 
     def set_while(self, holds: object, type_: str, status: bool, reason: str, message: str) -> None:
-        """Set a condition that only exists while something holds; otherwise remove it."""
         if holds:
             self.set(type_, status, reason, message)
         else:

@@ -68,7 +68,6 @@ def spelling_problem(host: str) -> str:
 
 
 def is_metadata_host(host: str) -> bool:
-    """Return whether the host is link-local or a cloud's metadata service, in any spelling that is valid."""
     name = host.lower().rstrip(".")
     return bool(_FORBIDDEN_NAMES.fullmatch(name)) or any(
         address in network

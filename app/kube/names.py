@@ -99,5 +99,4 @@ def reserved_keys(keys: Iterable[str], path: field.Path) -> Iterator[field.Error
 
 
 def is_reserved(key: str) -> bool:
-    """Return whether the key of a label or annotation is reserved for Metacontroller."""
     return key == CONTROLLER_UID or key.startswith(METACONTROLLER_PREFIX)

@@ -159,7 +159,6 @@ def stored(value: Json) -> Json:
 
 
 def container_named(pod: Json | None, name: str) -> Json:
-    """Return a pod's container by its name, or an empty one."""
     containers: list[Json] = (pod or {}).get("containers") or []
     return next((container for container in containers if container.get("name") == name), {})
 

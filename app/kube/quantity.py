@@ -121,7 +121,6 @@ def canonical_value(value: object) -> object:
 
 
 def quantity_errors(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:
-    """Return the errors of a quantity, which must be at least 0, or above 0 with ``positive``."""
     try:
         value = parse(text)
     except QuantityError:

@@ -96,7 +96,6 @@ def _heaviest(raw: bytes, path: field.Path, weigh: Callable[[bytes], int], limit
 
 
 def may_have_controls(document: bytes) -> bool:
-    """Return whether JSON may have control characters (:func:`control_characters`). Nearly all has none."""
     return _MAY_HAVE_CONTROLS.search(document) is not None
 
 

@@ -29,7 +29,6 @@ class Envelope(Generic[RequestT]):
     def __init__(self, api_version: str, kind: str, request: type[RequestT]) -> None:
         self._type = {"apiVersion": api_version, "kind": kind}
         self._decoder = msgspec.json.Decoder(cast("Any", _Review)[request])
-        self._encoder = msgspec.json.Encoder()
 
     def decode(self, body: bytes) -> RequestT:
         """Return the request of a review. Raises :class:`ProtocolError` if it cannot be answered by its uid."""
@@ -50,4 +49,4 @@ class Envelope(Generic[RequestT]):
         return review.request
 
     def encode(self, response: Json) -> bytes:
-        return self._encoder.encode({**self._type, "response": response})
+        return msgspec.json.encode({**self._type, "response": response})

@@ -103,7 +103,6 @@ class Reader:
             raise self._overloaded()
 
     def rate(self, now: float) -> float:
-        """Return the bytes per second since the first that counted."""
         return self.held / max(now - self._since, 1e-6)
 
     def give_way(self) -> None:
@@ -113,7 +112,6 @@ class Reader:
         self.release()
 
     def release(self) -> None:
-        """Give back the share of the budget: the body is no longer needed."""
         self.load.held -= self.held
         self.held = 0
         self.load.holders.discard(self)

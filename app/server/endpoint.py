@@ -132,7 +132,6 @@ class HookEndpoint(Generic[AnsweredT]):
     inline: bool = True
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request, or raise what :mod:`app.server.problems` answers."""
         load, body, caller = self.load, b"", caller_of(request.scope)
         if load.draining:
             load.last = time.perf_counter()

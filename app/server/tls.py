@@ -49,7 +49,6 @@ class Certificate:
 
     @property
     def usable(self) -> bool:
-        """Return whether the certificate is valid for some more minutes."""
         return time.time() + READY_MARGIN_SECONDS < self._expires
 
     async def follow(self) -> None:

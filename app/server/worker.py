@@ -109,7 +109,6 @@ class _Call:
     """The request is the first of its connection."""
     size: int
     work: Callable[[], object]
-    loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[Outcome]
 
     def run(self) -> Outcome:
@@ -159,7 +158,7 @@ class Worker:
     ) -> AnswerT:
         """Return ``handle(body)``: from the loop if ``inline`` and small, else the thread; or raise Disconnected."""
         loop = asyncio.get_running_loop()
-        call = _Call(not caller.answered, len(body), lambda: handle(body), loop, loop.create_future())
+        call = _Call(not caller.answered, len(body), lambda: handle(body), loop.create_future())
         if not inline or len(body) > INLINE_BYTES:
             self._to_thread(call)
         else:
@@ -209,4 +208,4 @@ class Worker:
         outcome = call.run()
         self._began = None
         with contextlib.suppress(RuntimeError):  # the loop ended meanwhile
-            call.loop.call_soon_threadsafe(call.deliver, outcome)
+            call.answer.get_loop().call_soon_threadsafe(call.deliver, outcome)

@@ -36,8 +36,6 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Watched(ObjectSource, Protocol):
-    """A source of objects and of their changes."""
-
     context: str
 
     def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
@@ -130,7 +128,6 @@ class Live:
 
 
 def _single(text: str) -> Manifest:
-    """Return the single object of a manifest, which must be of a served kind."""
     manifests = parse(text, "edited.yaml")
     if len(manifests) != 1 or find(manifests[0].api_version, manifests[0].kind) is None:
         raise ManifestError("must be a single object of a served kind")

@@ -24,7 +24,6 @@ DEADLINE_SECONDS = 600
 
 
 def settle_steps(playback: Playback) -> Iterator[str]:
-    """Advance step by step until nothing happens."""
     if not playback.clock.seconds:
         playback.cluster.settle()
         yield "the manifests are applied, and the hooks answer"
