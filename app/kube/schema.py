@@ -8,15 +8,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from app.kube.names import SUBDOMAIN
 from app.kube.resource import CustomResource
 from app.kube.rules import Schema
 
-OPEN_OBJECT: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-"""An object whose fields the API server neither validates nor prunes."""
-_QUALIFIED_NAME = (
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-)
+_QUALIFIED_NAME = rf"^({SUBDOMAIN}/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 _INTEGER_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -106,7 +102,7 @@ class _Rewriter:
         name = raw["$ref"].rpartition("/")[2]
         siblings = {key: value for key, value in raw.items() if key not in ("$ref", "$defs")}
         if name in self._open:
-            return self._node({**OPEN_OBJECT, **siblings}, path)
+            return self._node({"type": "object", "x-kubernetes-preserve-unknown-fields": True, **siblings}, path)
         definition = {key: value for key, value in self._definitions[name].items() if key != "description"}
         self._open.append(name)
         try:
