@@ -356,13 +356,12 @@ def test_a_components_hook_has_the_scheme_of_the_others(tmp_path: Path, overlay:
     assert {url.partition(":")[0] for url in hooks} == {scheme}
 
 
-OVERLAYS = [
-    pytest.param(block, id=f"{page.stem}-{number}")
+OVERLAY = re.compile(r"```yaml\n(# kustomization.yaml\nresources:.*?)```", re.DOTALL)
+OVERLAYS: dict[str, str] = {
+    f"{page.stem}-{number}": block
     for page in sorted((ROOT / "docs").rglob("*.md"))
-    for number, block in enumerate(
-        re.findall(r"```yaml\n(# kustomization.yaml\nresources:.*?)```", page.read_text(), re.DOTALL)
-    )
-]
+    for number, block in enumerate(OVERLAY.findall(page.read_text()))
+}
 
 
 def built_from_page(block: str, folder: Path) -> list[Json]:
@@ -373,7 +372,7 @@ def built_from_page(block: str, folder: Path) -> list[Json]:
     return kustomize.built(folder)
 
 
-@pytest.mark.parametrize("block", OVERLAYS)
+@pytest.mark.parametrize("block", OVERLAYS.values(), ids=OVERLAYS.keys())
 def test_kustomize_builds_the_overlays_of_the_pages(tmp_path: Path, block: str) -> None:
     kinds = {o["kind"] for o in built_from_page(block, tmp_path)}
     assert {"CustomResourceDefinition", "CompositeController", "Deployment"} <= kinds
@@ -381,8 +380,7 @@ def test_kustomize_builds_the_overlays_of_the_pages(tmp_path: Path, block: str) 
 
 def test_an_installation_by_gitops_keeps_definitions_and_the_job(tmp_path: Path) -> None:
     """Neither tool deletes a definition, and the Job is not missing after its end."""
-    (block,) = (o.values[0] for o in OVERLAYS if o.id == "gitops-0")
-    built = built_from_page(block, tmp_path)
+    built = built_from_page(OVERLAYS["gitops-0"], tmp_path)
     definitions = [o["metadata"]["annotations"] for o in built if o["kind"] == "CustomResourceDefinition"]
     assert len(definitions) == len(RESOURCES)
     for annotations in definitions:
@@ -393,8 +391,7 @@ def test_an_installation_by_gitops_keeps_definitions_and_the_job(tmp_path: Path)
 
 
 def test_the_page_about_a_certificate_authority_leaves_one_issuer(tmp_path: Path) -> None:
-    (block,) = (o.values[0] for o in OVERLAYS if o.id == "own-ca-0")
-    built = [o for o in built_from_page(block, tmp_path) if o["apiVersion"] == "cert-manager.io/v1"]
+    built = [o for o in built_from_page(OVERLAYS["own-ca-0"], tmp_path) if o["apiVersion"] == "cert-manager.io/v1"]
     (certificate,) = built
     assert certificate["metadata"]["name"] == "modelhooks-tls"
     assert certificate["spec"]["issuerRef"] == {"kind": "ClusterIssuer", "name": "company"}
