@@ -1,7 +1,6 @@
-"""Every rule of a service that its types cannot say, and what to tell a user of a valid one. Source: KS-5 and KS-7.
+"""Rules of a user's own spec, before admission and sync, and what to tell a user of a valid one. Source: KS-5 and KS-7.
 
-Admission and sync judge the user's own spec here. The rules that hold for the merged spec too are in
-:mod:`app.kserve.llminferenceservice.merged`; what only a base can decide is left to ``PresetsCombined``.
+Those that hold for the merged spec too are in :mod:`app.kserve.llminferenceservice.merged`.
 """
 
 from __future__ import annotations
@@ -65,7 +64,9 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
     spec, errors = as_decided(service)
     errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
     errors += [*merged.check(spec, based=bool(spec.base_refs)), *_route(service.spec), *_pool(spec)]
-    errors += [*_bases(spec), *merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
+    if spec.base_refs and len(spec.base_refs) > MAX_BASES:
+        errors.append(field.too_many(SPEC.child("baseRefs"), len(spec.base_refs), MAX_BASES))
+    errors += [*merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
     if not isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1):  # as in KServe v0.20
         errors += devices.check(service.metadata)
     if old is not None:
@@ -74,10 +75,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> list[
 
 
 def warnings(service: Service) -> list[field.Advice]:
-    """Return every warning (KS-7.6): fields without effect, and combinations that rarely serve.
-
-    A value that ``baseRefs`` may supply is not reported as missing.
-    """
+    """Return every warning (KS-7.6). A value that ``baseRefs`` may supply is not reported as missing."""
     spec, _ = as_decided(service)
     based = bool(spec.base_refs)
     advices: list[field.Advice] = [
@@ -111,21 +109,19 @@ def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[fi
 
 
 def _name(metadata: ObservedMeta) -> Iterator[field.Error]:
-    name = metadata.name
-    if name and not is_dns1035_label(name):
-        yield field.invalid(
-            NAME,
-            name,
+    if metadata.name and not is_dns1035_label(metadata.name):
+        detail = (
             "the service's objects are called after it: at most 63 lower case letters, digits and '-', starting with a "
-            "letter and ending with a letter or digit",
+            "letter and ending with a letter or digit"
         )
+        yield field.invalid(NAME, metadata.name, detail)
 
 
 def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     if spec.model is None or spec.model == NO_MODEL:
         return
     yield from model_urls(spec.model)
-    problem = _storage_problem(spec)
+    problem = problem_of(spec.model.uri, enabled=lora.is_loaded(spec))
     if problem and not spec.base_refs:
         yield field.invalid(MODEL_URI, shown(spec.model.uri), problem)
     confidential = spec.model.confidential
@@ -141,14 +137,6 @@ def model_urls(model: types.LLMModelSpec) -> Iterator[field.Error]:
     yield from lora.check_types(model)
 
 
-def _storage_problem(spec: types.LLMInferenceServiceSpec) -> str:
-    """Why the model's address cannot be fetched from, or an empty text. A base may change the answer."""
-    return problem_of(spec.model.uri, enabled=lora.is_loaded(spec)) if spec.model is not None else ""
-
-
-# What Metacontroller or the API server cannot apply.
-
-
 def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
     for pod, path in spec.templates():
@@ -157,13 +145,12 @@ def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _route_document(spec: types.LLMInferenceServiceSpec) -> Json:
-    """The managed route's spec as plain JSON; empty without one."""
     http = spec.http
     return http.spec.model_dump(by_alias=True, exclude_none=True) if http is not None and http.spec is not None else {}
 
 
 def _rule_name_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """A rule whose name is left out, because Metacontroller would lose items of its lists."""
+    """Rules whose name is left out, because Metacontroller would lose items of their lists."""
     route = _route_document(spec)
     for position, rule in enumerate(replaced_as_a_whole(route).get("rules") or ()):
         if rule.get("name") != route["rules"][position].get("name"):
@@ -171,39 +158,27 @@ def _rule_name_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
             yield field.no_effect(HTTP.child("spec", "rules").index(position).child("name"), hint)
 
 
-def _bases(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    if len(spec.base_refs or ()) > MAX_BASES:
-        yield field.too_many(SPEC.child("baseRefs"), len(spec.base_refs or ()), MAX_BASES)
-
-
 def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    if spec.http is not None and spec.http.spec is not None:
-        yield from _conflicting(spec)
-        yield from violations(spec.http.spec, HTTP.child("spec"))
-
-
-def _conflicting(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Check a user's route against ``gateway.refs``; both name the route's parents.
-
-    They exclude each other in v1alpha1; from ``v1alpha2`` on they may name the same Gateways, in any order.
-    """
+    if spec.http is None or spec.http.spec is None:
+        return
     parents, refs = _gateways(spec)
-    if (
-        parents
-        and refs
-        and (isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1) or Counter(parents) != Counter(refs))
-    ):
+    if parents and refs and not _are_same(parents, refs, spec):
         detail = (
             "parentRefs and gateway.refs are mutually exclusive: remove parentRefs, the route attaches to gateway.refs"
         )
         yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name, _ in parents]}, detail)
+    yield from violations(spec.http.spec, HTTP.child("spec"))
 
 
 def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Gateways that are named twice; in v1alpha1 that is an error."""
     parents, refs = _gateways(spec)
-    if parents and Counter(parents) == Counter(refs) and not isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1):
+    if parents and _are_same(parents, refs, spec):
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
+
+
+def _are_same(parents: Sequence[Place], refs: Sequence[Place], spec: types.LLMInferenceServiceSpec) -> bool:
+    """Report whether both name the same Gateways, in any order, which v1alpha1 does not admit."""
+    return Counter(parents) == Counter(refs) and not isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1)
 
 
 def _gateways(spec: types.LLMInferenceServiceSpec) -> tuple[list[Place], list[Place]]:
@@ -235,20 +210,15 @@ def pool_contents(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 def _unchanged(old: types.LLMInferenceServiceSpec, new: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """The pods of one replica are a group whose size cannot change (KS-IM01)."""
-    yield from _same_size(old, new, SPEC)
-    if old.prefill is not None and new.prefill is not None:
-        yield from _same_size(old.prefill, new.prefill, SPEC.child("prefill"))
-
-
-def _same_size(old: types.WorkloadSpec, new: types.WorkloadSpec, path: field.Path) -> Iterator[field.Error]:
-    before, after = old.pods_per_replica or 1, new.pods_per_replica or 1
-    if before != after:
-        yield field.not_supported(
-            path.child("parallelism"),
-            f"{after} pods per replica",
-            [f"{before} pods per replica"],
-            "the number cannot change: keep data/dataLocal (or pipeline) at this quotient, or create a new service",
-        )
+    for (earlier, _), (workload, path) in zip(old.workloads(), new.workloads(), strict=False):
+        before, after = earlier.pods_per_replica or 1, workload.pods_per_replica or 1
+        if before != after:
+            yield field.not_supported(
+                path.child("parallelism"),
+                f"{after} pods per replica",
+                [f"{before} pods per replica"],
+                "the number cannot change: keep data/dataLocal (or pipeline) at this quotient, or create a new service",
+            )
 
 
 # What to say of a valid spec.
@@ -259,7 +229,7 @@ def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         if not spec.base_refs:
             yield advice(SPEC.child("model"), "without a model nothing can be served; set model.uri")
         return
-    problem = _storage_problem(spec)
+    problem = problem_of(spec.model.uri, enabled=lora.is_loaded(spec))
     if problem and spec.base_refs and spec.model.uri:
         yield advice(MODEL_URI, problem)
     initializer = spec.storage_initializer
@@ -273,11 +243,13 @@ def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    if spec.model is not None and lora.is_loaded(spec):
-        doubt = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
-        yield from [advice(MODEL_URI, doubt)] if doubt else []
-    mounted = spec.model is not None and spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
-    if spec.model is not None and spec.model.confidential is not None and (mounted or not lora.is_loaded(spec)):
+    if spec.model is None:
+        return
+    is_loaded, mounted = lora.is_loaded(spec), spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
+    doubt = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
+    if doubt and is_loaded:
+        yield advice(MODEL_URI, doubt)
+    if spec.model.confidential is not None and (mounted or not is_loaded):
         yield field.no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
 
 
@@ -304,9 +276,8 @@ def _criticality_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceS
     """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
     for path, word in _criticalities(metadata, spec):
         if word not in get_args(v1alpha1.Criticality):
-            yield advice(
-                path, f"must be {', '.join(get_args(v1alpha1.Criticality))}, or nothing comes of it", "no-effect"
-            )
+            known = ", ".join(get_args(v1alpha1.Criticality))
+            yield advice(path, f"must be {known}, or nothing comes of it", "no-effect")
         elif spec.scheduler is None and not spec.base_refs:
             yield field.no_effect(path, "without router.scheduler no endpoint picker sees the requests")
         elif spec.http is not None and spec.http.refs:
@@ -315,26 +286,21 @@ def _criticality_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceS
 
 
 def _criticalities(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[field.Path, str]]:
-    """Those of the model and of its adapters, each at its field or annotation."""
-    model, notes = spec.model, metadata.annotations or {}
-    places = {
-        key: field.Path("metadata").child("annotations").key(key) for key in (MODEL_CRITICALITY, LORA_CRITICALITIES)
-    }
+    model, notes, notes_path = spec.model, metadata.annotations or {}, field.Path("metadata").child("annotations")
     if isinstance(model, v1alpha1.ModelSpecV1Alpha1) and model.criticality is not None:
         yield SPEC.child("model", "criticality"), model.criticality
     if notes.get(MODEL_CRITICALITY):
-        yield places[MODEL_CRITICALITY], notes[MODEL_CRITICALITY]
+        yield notes_path.key(MODEL_CRITICALITY), notes[MODEL_CRITICALITY]
     adapters = model.lora.adapters if model is not None and model.lora is not None else None
     for path, adapter in lora.entries(model):
         if isinstance(adapter.get("criticality"), str):
             yield path.child("criticality"), adapter["criticality"]
     for word in adapter_criticalities(notes, adapters).values():
-        yield places[LORA_CRITICALITIES], word
+        yield notes_path.key(LORA_CRITICALITIES), word
 
 
 def _name_advice(name: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    groups = spec.worker is not None or (spec.prefill is not None and spec.prefill.worker is not None)
-    if groups and len(name) > LONGEST_MULTI_NODE_NAME:
+    if len(name) > LONGEST_MULTI_NODE_NAME and any(workload.worker is not None for workload, _ in spec.workloads()):
         room = f"with worker, a LeaderWorkerSet's labels have room for about {LONGEST_MULTI_NODE_NAME}"
         yield advice(NAME, f"{len(name)} characters; {room}")
 
@@ -358,12 +324,14 @@ def _container_advice(container: Json, path: field.Path) -> Iterator[Advice]:
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
     """Settings without effect: replicas that KEDA's autoscaler raises again, and a field that older KEDA lacks."""
-    if scaling is not None and scaling.idle_replicas is not None:
-        message = "KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
-        yield field.no_effect(path.child("wva", "keda", "idleReplicaCount"), message)
     keda = scaling.wva.keda if scaling is not None and scaling.wva is not None else None
-    behaviors = embedded_values(keda, path.child("wva", "keda")) if keda is not None else ()
-    for below, behavior, _ in behaviors:
+    if keda is None:
+        return
+    path = path.child("wva", "keda")
+    if keda.idle_replica_count is not None:
+        message = "KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
+        yield field.no_effect(path.child("idleReplicaCount"), message)
+    for below, behavior, _ in embedded_values(keda, path):
         for way, rules in behavior.items():
             if isinstance(rules, dict) and rules.get("tolerance") is not None:
                 message = "KEDA has this field only from 2.18 on, so it is not passed on"
@@ -406,35 +374,31 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     for suffix in choose_presets([written]):
         below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
     for pod, path in spec.templates():
-        for error in wholepod.missing(
-            pod or {}, path, find(below, [str(segment) for segment in path.segments[1:]]) or {}, MODEL_VOLUMES
-        ):
+        preset = find(below, [str(segment) for segment in path.segments[1:]]) or {}
+        for error in wholepod.missing(pod or {}, path, preset, MODEL_VOLUMES):
             yield advice(error.path, f"{error.body}; pods without it are refused")
 
 
 def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
     containers = pod.get("containers") if pod else None
     if containers and all(container.get("name") != MAIN for container in containers):
-        message = f"no container is named {MAIN}, so all are added to those of the preset"
-        yield advice(path.child("containers"), message)
+        yield advice(path.child("containers"), f"no container is named {MAIN}, so all are added to those of the preset")
 
 
 def _unnamed(refs: Sequence[types.NameReference | types.ObjectReference] | None, path: field.Path) -> Iterator[Advice]:
     """References by an empty name: the schema lets them pass, and nothing can be found by them."""
-    for position, ref in enumerate(refs or ()):
+    for ref_path, ref in path.each(refs or ()):
         if not ref.name:
-            message = "has no name, so nothing can be found and the service cannot start; set name"
-            yield advice(path.index(position), message)
+            yield advice(ref_path, "has no name, so nothing can be found and the service cannot start; set name")
 
 
 def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
     gateway, gateways = router.gateway, ROUTER.child("gateway")
     refs = gateway.refs if gateway is not None else None
     yield from _unnamed(refs, gateways.child("refs"))
-    for position, ref in enumerate(refs or ()):
+    for ref_path, ref in gateways.child("refs").each(refs or ()):
         if ref.namespace is None:
-            message = "no namespace, so the Gateway is looked for in the service's own"
-            yield advice(gateways.child("refs").index(position), message)
+            yield advice(ref_path, "no namespace, so the Gateway is looked for in the service's own")
     if router.route is None and not based:
         if gateway is not None:
             yield field.no_effect(gateways, "add router.route")
@@ -442,9 +406,9 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
             yield advice(SCHEDULER, "without router.route no request goes through the pool; add router.route")
     http = router.route.http if router.route is not None else None
     yield from _unnamed(http.refs if http is not None else None, HTTP.child("refs"))
-    if http is not None and http.spec is not None and not _has_rules(http.spec):
-        yield advice(HTTP.child("spec"), "no rules, so those of the preset (or of baseRefs) are used")
     if http is not None and http.spec is not None:
+        if not _has_rules(http.spec):
+            yield advice(HTTP.child("spec"), "no rules, so those of the preset (or of baseRefs) are used")
         yield from newer_fields(http.spec, HTTP.child("spec"))
     if router.scheduler is not None:
         yield from _scheduler_advice(router.scheduler)
@@ -452,9 +416,7 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
 
 def _has_rules(spec: HTTPRouteSpec) -> bool:
     """Report whether there are rules beside the API server's default."""
-    if not spec.rules:
-        return False
-    return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules] != DEFAULT_RULES
+    return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules or ()] not in ([], DEFAULT_RULES)
 
 
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:

@@ -1,15 +1,10 @@
-"""Rules for every spec that is to be carried out: the user's own, and what presets and baseRefs make of it.
-
-Source: KS-7.2 and KS-7.3. All violations are found, in the order of the spec: router, parallelism, scheduler, scaling.
-"""
+"""Rules for a user's own spec, and for what presets and baseRefs make of it. Source: KS-7.2 and KS-7.3."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-
-import orjson
 
 from app.hooks import sendable
 from app.kserve import kvcache
@@ -33,7 +28,6 @@ from app.workload.behavior import check_behavior
 ROUTER = SPEC.child("router")
 HTTP = ROUTER.child("route", "http")
 SCHEDULER = ROUTER.child("scheduler")
-_OWN = {"spec": "the service"}
 
 
 def check_effective(effective: Effective) -> list[field.Error]:
@@ -64,10 +58,11 @@ def _check_pod(pod: Json, path: field.Path) -> Iterator[field.Error]:
 
 def _sourced(error: field.Error, effective: Effective) -> field.Error:
     """The error with the layers that it comes from, where that is not the user's spec alone."""
-    sources = [_OWN.get(source, source) for source in effective.sources((error.path, error.against))]
-    if sources in ([], list(_OWN.values())):
+    sources = effective.sources((error.path, error.against))
+    if sources in ([], ["spec"]):
         return error
-    return replace(error, body=f"{error.body} (set by {' and '.join(sources)})")
+    named = " and ".join("the service" if source == "spec" else source for source in sources)
+    return replace(error, body=f"{error.body} (set by {named})")
 
 
 def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field.Error]:
@@ -125,27 +120,20 @@ def parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) 
     sizes = workload.parallelism or types.NO_PARALLELISM
     data_parallel, pipeline_parallel = sizes.is_data_parallel, sizes.is_pipeline_parallel
     if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
-        yield field.invalid(path.child("worker"), "object", _WORKER_NEEDS)
+        detail = (
+            "several nodes need data parallelism (parallelism.data and dataLocal) or pipeline parallelism "
+            "(parallelism.pipeline); without either, leave worker out"
+        )
+        yield field.invalid(path.child("worker"), "object", detail)
     path = path.child("parallelism")
     if data_parallel and pipeline_parallel:
         value = {"pipeline": sizes.pipeline, "data": sizes.data, "dataLocal": sizes.data_local}
-        yield field.invalid(
-            path, value, "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
-        )
+        detail = "pipeline cannot be combined with data and dataLocal; keep one kind of parallelism"
+        yield field.invalid(path, value, detail)
     elif sizes.data is not None and sizes.data_local is None and not based:
         yield field.invalid(path.child("dataLocal"), None, "data requires dataLocal, the number of copies on each node")
     elif sizes.data_local is not None and sizes.data is None and not based:
         yield field.invalid(path.child("data"), None, "dataLocal requires data, the number of copies in all")
-
-
-_WORKER_NEEDS = (
-    "several nodes need data parallelism (parallelism.data and dataLocal) or pipeline parallelism "
-    "(parallelism.pipeline); without either, leave worker out"
-)
-
-
-_SHORTEST_INLINE = 3
-"""Minimum length of an inline configuration with content; ``{}`` has none."""
 
 
 def _scheduler(scheduler: types.SchedulerSpec) -> Iterator[field.Error]:
@@ -160,42 +148,34 @@ def _scheduler(scheduler: types.SchedulerSpec) -> Iterator[field.Error]:
         yield field.invalid(path, {"ref": config.ref.name}, "inline and ref are mutually exclusive; remove one")
     if not isinstance(config.inline, (dict, str, type(None))):
         yield wrong_type(path.child("inline"), config.inline, "object")
-    elif config.inline is not None and _size(config.inline) < _SHORTEST_INLINE:
+    elif config.inline is not None and _is_empty(config.inline):
         detail = "must not be empty; write an EndpointPickerConfig, or remove config"
         yield field.invalid(path.child("inline"), config.inline, detail)
     if config.ref is not None and not config.ref.name:
         yield field.invalid(path.child("ref", "name"), "", "must name the ConfigMap that holds the configuration")
 
 
-def _size(inline: Json | str) -> int:
-    return len(inline.strip() if isinstance(inline, str) else orjson.dumps(inline, default=str))
+def _is_empty(inline: Json | str) -> bool:
+    return len(inline.strip()) <= len("{}") if isinstance(inline, str) else not inline
 
 
 def scheduler_replicas(scheduler: types.SchedulerSpec | None) -> Iterator[field.Error]:
     """At least one endpoint picker; also a rule of configs."""
     if scheduler is not None and scheduler.replicas is not None and scheduler.replicas <= 0:
-        yield field.invalid(
-            SCHEDULER.child("replicas"), scheduler.replicas, "must be at least 1; remove scheduler to have none"
-        )
+        detail = "must be at least 1; remove scheduler to have none"
+        yield field.invalid(SCHEDULER.child("replicas"), scheduler.replicas, detail)
 
 
 def scaling(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """The rules that the CRDs of both kinds have as CEL."""
+    """The rules of autoscaling, and values that the API server would refuse, or Metacontroller would drop."""
     for workload, path in spec.workloads():
         yield from broken(workload.constraints, workload, path)
-        if workload.scaling is not None:
-            yield from _scaling(workload.scaling, path.child("scaling"))
-
-
-def _scaling(scaling: types.ScalingSpec, path: field.Path) -> Iterator[field.Error]:
-    """The rules, and values of autoscalers that the API server would refuse, or Metacontroller would drop."""
-    yield from violations(scaling, path)
-    for behavior_path, behavior, _ in embedded_values(scaling, path):
-        yield from check_behavior(behavior, behavior_path)
-        yield from sendable.check(behavior, behavior_path)
-
-
-# What Metacontroller or the API server cannot apply.
+        if workload.scaling is None:
+            continue
+        yield from violations(workload.scaling, path.child("scaling"))
+        for behavior_path, behavior, _ in embedded_values(workload.scaling, path.child("scaling")):
+            yield from check_behavior(behavior, behavior_path)
+            yield from sendable.check(behavior, behavior_path)
 
 
 def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:

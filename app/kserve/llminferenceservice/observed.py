@@ -30,15 +30,13 @@ from app.settings import Settings
 class ObservedParentReference(objects.Observed):
     name: str = ""
     namespace: str | None = None
-    group: str | None = None
-    kind: str | None = None
-    section_name: str | None = None
-    port: int | None = None
+    group: str = constants.GATEWAY_GROUP
+    kind: str = "Gateway"
+    section_name: str = ""
+    port: int = 0
 
 
 class ObservedParentStatus(objects.ConditionsStatus):
-    """Status of a route or a pool as one gateway reports it."""
-
     parent_ref: ObservedParentReference = msgspec.field(default_factory=ObservedParentReference)
 
 
@@ -73,8 +71,6 @@ class ObservedRouteSpec(objects.Observed):
 
 
 class ObservedRoute(objects.ObservedObject):
-    """An HTTPRoute, managed or referenced."""
-
     spec: ObservedRouteSpec = msgspec.field(default_factory=ObservedRouteSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
@@ -84,8 +80,6 @@ class ObservedPoolSpec(objects.Observed):
 
 
 class ObservedPool(objects.ObservedObject):
-    """An InferencePool, managed or referenced."""
-
     spec: ObservedPoolSpec = msgspec.field(default_factory=ObservedPoolSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
@@ -98,7 +92,6 @@ class GatewayListener(objects.Observed):
 
 
 class GatewayAddress(objects.Observed):
-    type: str | None = None
     value: str = ""
 
 
@@ -155,8 +148,6 @@ class PeerSpec(objects.Observed):
 
 
 class Peer(objects.RelatedMeta):
-    """Another service of the same route group."""
-
     spec: PeerSpec = msgspec.field(default_factory=PeerSpec)
     status: objects.ConditionsStatus = msgspec.field(default_factory=objects.ConditionsStatus)
 
@@ -172,9 +163,7 @@ class LLMChildren(msgspec.Struct):
 
     deployments: ByName[objects.ObservedDeployment] = objects_of("Deployment.apps/v1")
     services: ByName[objects.ObservedObject] = objects_of("Service.v1")
-    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = objects_of(
-        f"LeaderWorkerSet.{constants.LEADER_WORKER_SET_API}"
-    )
+    leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = objects_of(resource.LEADER_WORKER_SETS.key)
     routes: ByName[ObservedRoute] = objects_of(f"HTTPRoute.{constants.GATEWAY_API}")
     pools: ByName[ObservedPool] = objects_of(f"InferencePool.{constants.POOL_API}")
     service_accounts: ByName[ObservedAccount] = objects_of("ServiceAccount.v1")
@@ -254,10 +243,7 @@ class ReconcileContext:
 
     @property
     def ca_bundle(self) -> str:
-        """Name of the ConfigMap with the CA bundle in this namespace; empty if the operator's settings name none.
-
-        A ConfigMap for the whole namespace is used as long as the service has no copy.
-        """
+        """Name of the ConfigMap with the CA bundle: the namespace's, until there is a copy; may be empty."""
         configured, namespace = self.operator.storage_initializer.ca_bundle_config_map_name, self.metadata.namespace
         if not configured or namespace == self.operator.system_namespace:
             return configured
@@ -299,10 +285,8 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     """Select the related objects of a service; ``declared`` has the declared child kinds as ``plural.group``."""
     namespace, system = service.metadata.namespace, settings.kserve_system_namespace
     refs = references(service.spec.model_dump(by_alias=True, exclude_none=True))
-    rules = [
-        RelatedRule(constants.API_VERSION, "llminferenceserviceconfigs", where)
-        for where in dict.fromkeys((namespace, system))
-    ]
+    configs = "llminferenceserviceconfigs"
+    rules = [RelatedRule(constants.API_VERSION, configs, where) for where in dict.fromkeys((namespace, system))]
     rules += _config_maps(service.spec, refs, namespace, system, copied="configmaps" in declared)
     rules += _accounts(refs, namespace)
     if settings.watch_pods:
@@ -325,21 +309,19 @@ def _config_maps(
 ) -> list[RelatedRule]:
     """Select the operator's settings, the scheduler configuration, and the CA bundle for downloads.
 
-    ``copied``: whether the bundle is copied to the service's namespace. The operator's settings name its source, so
-    every ConfigMap of the system namespace is selected.
+    ``copied``: copies of bundles are made. Their source can be any ConfigMap of the system namespace.
     """
     config = spec.scheduler.config if spec.scheduler is not None else None
     if config is None and spec.base_refs:
         return [RelatedRule("v1", "configmaps", where) for where in dict.fromkeys((namespace, system))]
     name = refs.scheduler_config[0] if refs.scheduler_config else ""
-    in_system = [
-        constants.OPERATOR_CONFIG,
-        *([name] if name.startswith(constants.SYSTEM_SCHEDULER_CONFIG_PREFIX) else []),
-    ]
-    by_namespace = {system: in_system}
+    by_namespace = {system: [constants.OPERATOR_CONFIG]}
+    if name.startswith(constants.SYSTEM_SCHEDULER_CONFIG_PREFIX):
+        by_namespace[system].append(name)
     if name:
         by_namespace.setdefault(namespace, []).append(name)
-    downloads = spec.base_refs or _bundled(spec.model)
+    with_bundle = ("s3:", "gs:", "http", constants.OPEN)  # (KS-3.7.3); a template may render to any address
+    downloads = spec.base_refs or any(uri.lower().startswith(with_bundle) for uri in lora.uris(spec.model))
     if downloads:
         by_namespace.setdefault(namespace, []).append(constants.GLOBAL_CA_BUNDLE)
     if downloads and (copied or namespace == system):
@@ -363,11 +345,6 @@ def _accounts(refs: References, namespace: str) -> list[RelatedRule]:
     return [*named, RelatedRule("v1", "serviceaccounts", namespace, label_selector={"matchExpressions": [foreign]})]
 
 
-def _bundled(model: types.LLMModelSpec | None) -> bool:
-    """Report whether a download may use the CA bundle (KS-3.7.3); a template may render to any address."""
-    return any(uri.lower().startswith(("s3:", "gs:", "http", constants.OPEN)) for uri in lora.uris(model))
-
-
 def _named(api: str, resource: str, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:
     """Select objects by name, or every object of the namespace where a base or a template may name any."""
     if _names_any(names, refs):
@@ -381,10 +358,7 @@ def _names_any(names: tuple[str, ...], refs: References) -> bool:
 
 
 def _gateways(refs: References, namespace: str, default: tuple[str, str]) -> list[RelatedRule]:
-    """Select Gateways and the Services in front of them.
-
-    Services are selected by label, and by name for the default Gateway and those that the spec names.
-    """
+    """Select Gateways, and the Services in front of them by label and by the names of known Gateways."""
     in_front = {"matchExpressions": [{"key": constants.GATEWAY_NAME_LABEL, "operator": "Exists"}]}
     rules = [RelatedRule(constants.GATEWAY_API, "gateways"), RelatedRule("v1", "services", label_selector=in_front)]
     named = {default[0]: [default[1]]}

@@ -1,7 +1,4 @@
-"""The effective spec of a service, the inputs of its pod templates, and the source of each value in its pods.
-
-What follows from the effective spec is in :mod:`app.kserve.workload.plan` and :mod:`app.kserve.router.view`.
-"""
+"""The effective spec of a service, the inputs of its pod templates, and the source of each value in its pods."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -21,7 +18,7 @@ from app.kserve.results import PhaseError
 from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec.effective import Effective, combine, merge_layers
 from app.kserve.spec.find import find_scheduler_config
-from app.kserve.spec.merge import CombineError, MissingConfigMapError
+from app.kserve.spec.merge import CombineError, Keyed, MissingConfigMapError
 from app.kserve.spec.render import has_template, rendered
 from app.kserve.workload.plan import MissingAccountError, PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
@@ -32,8 +29,6 @@ from app.kube.merge import find
 from app.kube.origin import Origin, item_key, leaves
 from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
-
-Keyed = list[str | tuple[str, Any]]
 
 MODEL = "spec.model.uri and the operator's settings"
 """Source of everything that is added to a pod to provide the model."""
@@ -99,8 +94,8 @@ def template_inputs(service: Service, request: Request, settings: Settings) -> d
 
 def _operator_documents(context: ReconcileContext) -> dict[str, str]:
     config_map = get(context.related.config_maps, constants.OPERATOR_CONFIG, context.operator.system_namespace)
-    data = config_map.data if config_map is not None else None
-    return {key: text for key, text in (data or {}).items() if key in DOCUMENTS}
+    data = (config_map.data if config_map is not None else None) or {}
+    return {key: text for key, text in data.items() if key in DOCUMENTS}
 
 
 def _account(context: ReconcileContext, name: str) -> list[object]:
@@ -199,21 +194,17 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
 
 
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:
-    """Warn of operator settings without effect, and if the service and its configs make no pods together.
-
-    In a cluster ``PresetsCombined`` reports the latter.
-    """
-    related = request.related
-    places = (service.metadata.namespace, settings.kserve_system_namespace)
-    named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
+    """Warn of operator settings without effect, and of what ``PresetsCombined`` reports in a cluster."""
     if is_stopped(service.metadata):
         return []
     advices: list[field.Advice] = []
+    places = (service.metadata.namespace, settings.kserve_system_namespace)
+    named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
     try:
         context = reconcile_context(service, request, settings)
         if context.operator.ingress.tls:
             advices.append(field.advice(SPEC, NO_TLS, "no-effect"))
-        is_known = all(any(get(related.configs, name, place) is not None for place in places) for name in named)
+        is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
             workload_plan(effective_spec(context).spec, context)
     except (MissingConfigMapError, MissingAccountError):

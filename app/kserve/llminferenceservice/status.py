@@ -1,8 +1,4 @@
-"""The status of an LLMInferenceService: conditions, their aggregates, and its addresses (KS-6).
-
-Types, order, severities and reasons are those of KServe. The message of ``Ready`` lists every cause in the order of a
-pod's life.
-"""
+"""The status of an LLMInferenceService as KServe has it (KS-6): conditions, their aggregates, and its addresses."""
 
 from __future__ import annotations
 
@@ -36,7 +32,6 @@ _ADVISORY = (
     types.LLMCondition.FEATURES_APPLIED,
 )
 """Conditions that decide nothing, and that a stopped service has not."""
-_NO_FILES = "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 _SIDECARS = {PRECISE: "tokenizer", "token-producer": "tokenizer", PREDICTED_LATENCY: "latency predictor"}
 """Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
 _STOPPED = fails(types.LLMReason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
@@ -83,10 +78,7 @@ def status(
 
 
 def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_node: bool) -> Outcome:
-    """Return the outcome for an invalid spec: the errors in ``Ready`` and in the condition that KServe uses.
-
-    That is the workload's condition for a model address that cannot be fetched (KS-7.5), else ``PresetsCombined``.
-    """
+    """Blame the workload for an unusable model address (KS-7.5), else ``PresetsCombined``, as KServe does."""
     state = fails(types.LLMReason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
     if any(error.path != MODEL_URI for error in errors):
         return Outcome(pins, fails(types.LLMReason.COMBINE_BASE_ERROR, state.message), None, None, state)
@@ -121,13 +113,13 @@ def _picker_problems(spec: EffectiveSpec, config: object, pod: Json | None) -> I
             yield f"{type_} needs a {server}, and no container has one; add one to scheduler.template"
     tokenizes = PRECISE in plugin_types and TOKENIZER in names
     if tokenizes and (not is_loaded(spec) or provider(parse(spec.model.uri)).is_image):
-        yield _NO_FILES
+        yield "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 
 
 def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
-    result = outcome.workloads
+    result, conditions = outcome.workloads, (*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS)
     if result is not None:
-        for condition in (*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS):
+        for condition in conditions:
             state = result.states.get(condition)
             if state is not None:
                 ledger.set(condition, state)
@@ -136,10 +128,7 @@ def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
     if result is not None and result.failed:  # a stale condition of the previous topology may still be False; ignore it
         ledger.set(types.LLMCondition.WORKLOADS_READY, next(iter(result.states.values())))
     elif result is not None or outcome.stopped:
-        ledger.set(
-            types.LLMCondition.WORKLOADS_READY,
-            ledger.first_false((*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS)),
-        )
+        ledger.set(types.LLMCondition.WORKLOADS_READY, ledger.first_false(conditions))
     else:
         ledger.set_unknown(types.LLMCondition.WORKLOADS_READY)
 
@@ -158,7 +147,7 @@ def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
 
 
 def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) -> list[Cause]:
-    """Report children that are missing or unchanged; ``ChildrenCreated`` has the time since when."""
+    """Report children that are missing or unchanged."""
     if not outcome.outstanding:
         ledger.remove(types.LLMCondition.CHILDREN_CREATED)
         return []
@@ -169,16 +158,14 @@ def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) ->
 
 
 def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -> ConditionState | None:
-    """``None`` is unknown."""
     early = outcome.error or outcome.presets
     error = early.message if early is not None and not early.ok else ""
     if outcome.stopped:
         return fails(types.LLMReason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
-    conflict = next(
-        (cause for cause in absent if cause.reason in (types.LLMReason.NAME_CONFLICT, CHANGE_REFUSED)), None
-    )
+    refusals = (types.LLMReason.NAME_CONFLICT, CHANGE_REFUSED)
+    conflict = next((cause for cause in absent if cause.reason in refusals), None)
     order = [types.LLMCondition.ROUTER_READY, types.LLMCondition.WORKLOADS_READY]
     if outcome.workloads is not None and outcome.workloads.failed:
         order.reverse()
@@ -197,12 +184,11 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
     """List everything that keeps the service from serving. Pods explain a workload that is only starting."""
     workloads, router = outcome.workloads, outcome.router
-    all_causes = [*absent, *(workloads.causes if workloads is not None else ())]
+    causes, states = [*absent], list[ConditionState | None]()
     if workloads is not None:
-        causes = (state.cause for state in workloads.states.values() if state.stage < Stage.STARTING)
-        all_causes += [cause for cause in causes if cause is not None]
+        causes += workloads.causes
+        states += [state for state in workloads.states.values() if state.stage < Stage.STARTING]
     if router is not None:
-        all_causes += router.causes
-        causes = (state.cause for type_ in types.ROUTER_CONDITIONS if (state := router.states.get(type_)) is not None)
-        all_causes += [cause for cause in causes if cause is not None]
-    return all_causes
+        causes += router.causes
+        states += map(router.states.get, types.ROUTER_CONDITIONS)
+    return [*causes, *(state.cause for state in states if state is not None and state.cause is not None)]

@@ -1,7 +1,6 @@
 """The sync hook of an LLMInferenceService (KS-9.4).
 
-The phases are settings, merge, workloads, router and status. A phase that fails keeps its own children and those of the
-later phases. A stopped service has no children.
+The phases are settings, merge, workloads, router and status. One that fails keeps its children and those of later ones.
 """
 
 from collections.abc import Sequence
@@ -39,11 +38,10 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _answer(service, _stopped(service, request, settings), [], now)
     try:
         context = reconcile_context(service, request, settings)
+        effective = effective_spec(context)
     except OperatorConfigError as error:
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
-    try:
-        effective = effective_spec(context)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
         state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
@@ -55,21 +53,19 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     workloads = replace(workloads, causes=[*workloads.causes, *conflicts])
     if workloads.failed:
         outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
-        return _answer(service, outcome, _kept_templates(request, effective.document), now)
+        return _answer(service, outcome, kept_templates(request, effective.document), now)
     router = route_requests(effective.spec, context)
     router.causes += [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
     children = as_json([*workloads.children, *router.children], request)
-    waiting = NOTHING if service.metadata.deletion_timestamp else outstanding(children, request)
-    features = features_state(effective.spec, context)
     outcome = Outcome(
         pins,
         CONDITION_TRUE,
         workloads,
         router,
-        outstanding=waiting,
+        outstanding=NOTHING if service.metadata.deletion_timestamp else outstanding(children, request),
         applied=effective.applied,
         parts=workload_parts(effective.spec, context),
-        features=features,
+        features=features_state(effective.spec, context),
     )
     return _answer(service, outcome, children, now)
 
@@ -99,15 +95,12 @@ def invalid(
     return status(service.status, service.metadata.generation, outcome, now)
 
 
-def kept_templates(request: Request) -> list[Kept]:
+def kept_templates(request: Request, effective: Json | None = None) -> list[Kept]:
     """Keep the children of a service that cannot be reconciled; stopping and ``replicas: 0`` still work."""
-    return _kept_templates(request, bytes(request.parent.spec))
-
-
-def _kept_templates(request: Request, spec: bytes | Json) -> list[Kept]:
     metadata = request.parent.metadata
     if is_stopped(metadata):
         return []
+    spec: bytes | Json = bytes(request.parent.spec) if effective is None else effective
     names, idle = Names(metadata.name), set[str]()
     if is_scaled_to_zero(spec):
         idle |= {names.main, names.multi_node}

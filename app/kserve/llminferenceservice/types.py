@@ -19,9 +19,6 @@ _Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]
 """A pod spec that presets complete, so ``containers`` is not required."""
 
-FailureMode = Literal["FailOpen", "FailClose"]
-AppProtocol = Literal["http", "kubernetes.io/h2c"]
-
 # Classes of fields that several types, or both kinds, have alike.
 
 _REPLICAS = "left as it is in the cluster where it is not set"
@@ -35,6 +32,9 @@ MATCH_LABELS = defaulted("in addition to the service's own labels")
 PICKER_NAME = honoured("name of the endpoint picker's Service, which is created")
 _MODIFIERS = "self.advanced.scalingModifiers"
 _IDLE = "!has(self.wva) || !has(self.wva.keda) || !has(self.wva.keda.idleReplicaCount)"
+_OFFLOADING = "volumes at /mnt/kv-cache-<i>, and vLLM's --kv-transfer-config by presets of v0.20"
+_DOWNLOADED = "for a model that is downloaded, by a storage initializer of v0.20 or later"
+_WITH_ADAPTERS = "with adapters; vLLM has the default"
 _IN_GROUPS = "rules of the managed route that are not below the service's own path"
 _GROUP_NAME = pattern(
     r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", "must be a DNS label: lower case letters, digits and '-', not '-' at its ends"
@@ -56,10 +56,6 @@ class NameReference(KubeModel):
 
 
 # The model.
-
-
-_DOWNLOADED = "for a model that is downloaded, by a storage initializer of v0.20 or later"
-_WITH_ADAPTERS = "with adapters; vLLM has the default"
 
 
 class LoRASpec(KubeModel):
@@ -85,8 +81,6 @@ class ConfidentialSpec(KubeModel):
 
 
 class LLMModelSpec(KubeModel):
-    """Which model is served, and where it comes from."""
-
     uri: Annotated[str, HONOURED] = Field(
         description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc://, oci:// or oci+native://."
     )
@@ -127,7 +121,6 @@ class ParallelismSpec(KubeModel):
 
     @property
     def is_pipeline_parallel(self) -> bool:
-        """Report whether several nodes share the layers of one replica."""
         return (self.pipeline or 0) > 0
 
     @property
@@ -139,7 +132,6 @@ class ParallelismSpec(KubeModel):
 
 
 NO_PARALLELISM = ParallelismSpec.model_validate({})
-"""Parallelism of a workload without ``parallelism``."""
 
 
 class ScalingModifiers(KubeModel):
@@ -166,21 +158,15 @@ class KEDAAdvanced(KubeModel):
 
     @property
     def has_modifiers(self) -> bool:
-        modifiers = self.scaling_modifiers
-        return modifiers is not None and any(
-            (modifiers.formula, modifiers.target, modifiers.activation_target, modifiers.metric_type)
-        )
+        return self.scaling_modifiers is not None and any(value for _, value in self.scaling_modifiers)
 
     @property
     def autoscaler_name(self) -> str:
-        """Name for the HorizontalPodAutoscaler; empty if not set."""
         config = self.horizontal_pod_autoscaler_config
         return (config.name or "") if config is not None else ""
 
 
 class KEDAFallback(KubeModel):
-    """Behavior when metrics are unavailable."""
-
     failure_threshold: Int32 = Field(description="Failures in a row before the fallback.", ge=0)
     replicas: Int32 = Field(description="Replicas of the fallback.", ge=0)
     behavior: Literal["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"] = "static"
@@ -188,8 +174,6 @@ class KEDAFallback(KubeModel):
 
 
 class KEDASpec(KubeModel):
-    """Scaling by a KEDA ScaledObject."""
-
     constraints = (
         Rule(
             f"!has(self.advanced) || !has({_MODIFIERS}) || ("
@@ -311,29 +295,24 @@ class ScalingSpec(KubeModel):
 
     @property
     def idle_replicas(self) -> int | None:
-        """KEDA's number of replicas while nothing happens."""
         return self.wva.keda.idle_replica_count if self.wva is not None and self.wva.keda is not None else None
-
-
-_REPLICAS_OR_SCALING = Rule(
-    "!(has(self.replicas) && has(self.scaling))",
-    "set replicas or scaling, not both",
-    lambda workload: workload.replicas is None or workload.scaling is None,
-    lambda workload, path: field.invalid(
-        path.child("scaling"),
-        {"replicas": workload.replicas},
-        "scaling and replicas are mutually exclusive: remove replicas, scaling has minReplicas and maxReplicas",
-    ),
-)
-
-
-_OFFLOADING = "volumes at /mnt/kv-cache-<i>, and vLLM's --kv-transfer-config by presets of v0.20"
 
 
 class WorkloadSpec(KubeModel):
     """Pods that run the model: alone, or as a leader with workers."""
 
-    constraints = (_REPLICAS_OR_SCALING,)
+    constraints = (
+        Rule(
+            "!(has(self.replicas) && has(self.scaling))",
+            "set replicas or scaling, not both",
+            lambda workload: workload.replicas is None or workload.scaling is None,
+            lambda workload, path: field.invalid(
+                path.child("scaling"),
+                {"replicas": workload.replicas},
+                "scaling and replicas are mutually exclusive: remove replicas, scaling has minReplicas and maxReplicas",
+            ),
+        ),
+    )
 
     replicas: Annotated[Int32 | None, honoured(_REPLICAS)] = Field(None, ge=0)
     """Copies of the workload; left alone when not set."""
@@ -417,7 +396,7 @@ class EndpointPickerIdentity(KubeModel):
     """Kind."""
     name: Annotated[str, PICKER_NAME] = Field(min_length=1, max_length=253)
     """Name."""
-    failure_mode: FailureMode = "FailClose"
+    failure_mode: Literal["FailOpen", "FailClose"] = "FailClose"
     """Reaction of the gateway while it does not answer."""
 
 
@@ -461,7 +440,7 @@ class InferencePoolSpec(KubeModel):
     target_ports: Annotated[list[Port], PORT_RULES] = Field(
         description="Ports of the model server.", min_length=1, max_length=8, json_schema_extra=gatewayapi.ATOMIC
     )
-    app_protocol: AppProtocol | None = None
+    app_protocol: Literal["http", "kubernetes.io/h2c"] | None = None
     """Protocol of the model server: http, or kubernetes.io/h2c for HTTP/2 without TLS."""
     endpoint_picker_ref: EndpointPickerReference = Field(description="The endpoint picker.")
 
@@ -567,7 +546,6 @@ class LLMInferenceServiceSpec(WorkloadSpec):
             yield self.prefill, SPEC.child("prefill")
 
     def templates(self) -> Iterator[tuple[Json | None, field.Path]]:
-        """Yield all pods that users write."""
         for workload, path in self.workloads():
             yield from workload.pods(path)
         if self.scheduler is not None:
@@ -581,15 +559,12 @@ class LLMCondition(StrEnum):
     """Types of conditions. KServe has all of them (KS-6) except those marked as ours."""
 
     READY = "Ready"
-    """The whole service: workloads and router."""
     WORKLOADS_READY = "WorkloadsReady"
     ROUTER_READY = "RouterReady"
     GROUP_READY = "GroupReady"
-    """The service shares requests with those of its group. It decides nothing."""
     GROUP_DEGRADED = "GroupDegraded"
     """True if a service of the group serves other models, absent otherwise. It decides nothing."""
     PRESETS_COMBINED = "PresetsCombined"
-    """The effective spec could be computed."""
     MAIN_WORKLOAD_READY = "MainWorkloadReady"
     WORKER_WORKLOAD_READY = "WorkerWorkloadReady"
     PREFILL_WORKLOAD_READY = "PrefillWorkloadReady"
@@ -623,7 +598,6 @@ ROUTER_CONDITIONS = (
     LLMCondition.INFERENCE_POOL_READY,
     LLMCondition.SCHEDULER_WORKLOAD_READY,
 )
-"""In the order in which the first false one decides ``RouterReady``."""
 TOP_LEVEL = (LLMCondition.READY, LLMCondition.WORKLOADS_READY, LLMCondition.ROUTER_READY)
 """Without severity; every other condition has severity ``Info``."""
 
@@ -632,8 +606,6 @@ class LLMReason(StrEnum):
     """Reasons of conditions, as KServe has them (KS-6.8) or in its style."""
 
     MEMBER_DIVERGENCE = "MemberDivergence"
-    """Another service of the group serves other models, and gets no requests."""
-
     INVALID_SPEC = "InvalidSpec"
     """The spec breaks a rule; nothing was changed."""
     OPERATOR_CONFIG_INVALID = "OperatorConfigInvalid"
@@ -641,7 +613,6 @@ class LLMReason(StrEnum):
     COMBINE_BASE_ERROR = "CombineBaseError"
     """A preset or baseRef is missing, does not render, or makes an invalid spec; nothing was changed."""
     CONFIG_NOT_FOUND = "ConfigNotFound"
-    """A baseRef or a preset does not exist; nothing was changed."""
     RECONCILE_MULTI_NODE_ERROR = "ReconcileMultiNodeWorkloadError"
     RECONCILE_SINGLE_NODE_ERROR = "ReconcileSingleNodeWorkloadError"
     RECONCILE_SCALING_ERROR = "ReconcileScalingError"
@@ -650,7 +621,6 @@ class LLMReason(StrEnum):
     SCALED_OBJECT_PROGRESSING = "ScaledObjectProgressing"
     """The autoscaler has not reported a status yet."""
     NO_SCHEDULER = "NoScheduler"
-    """No endpoint picker sees the requests."""
     UNKNOWN_CRITICALITY = "UnknownCriticality"
     NOT_ROUTED = "NotRouted"
     """The managed route does not give all objectives to requests."""
@@ -658,12 +628,10 @@ class LLMReason(StrEnum):
     DEVICES_NOT_SUPPORTED = "DevicesNotSupported"
     PLUGIN_SERVER_MISSING = "PluginServerMissing"
     OFFLOADING_NOT_SUPPORTED = "OffloadingNotSupported"
-    """A plugin of the endpoint picker needs a server that nothing adds to its pod."""
     SCHEDULER_RECONCILE_ERROR = "SchedulerReconcileError"
     HTTP_ROUTE_RECONCILE_ERROR = "HTTPRouteReconcileError"
     """The route is written, but its URLs cannot be found out."""
     REFS_INVALID = "RefsInvalid"
-    """A Gateway or HTTPRoute that the service refers to does not exist."""
     GATEWAYS_NOT_READY = "GatewaysNotReady"
     GATEWAY_FETCH_ERROR = "GatewayFetchError"
     HTTP_ROUTES_NOT_READY = "HTTPRoutesNotReady"
@@ -681,7 +649,6 @@ class LLMReason(StrEnum):
     CONTRADICTION = "ParallelismContradicted"
     """GPUs or arguments of pods conflict with ``parallelism``."""
     KIND_NOT_INSTALLED = "KindNotInstalled"
-    """A kind that the spec needs is not declared to Metacontroller."""
 
 
 class KServeCondition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -698,8 +665,6 @@ class KServeCondition(msgspec.Struct, rename="camel", frozen=True, omit_defaults
 
 
 class ServedModel(msgspec.Struct, rename="camel", frozen=True):
-    """A name that requests may ask for."""
-
     name: Annotated[str, Meta(description="Name of the base model or of an adapter.")]
 
 
@@ -713,8 +678,6 @@ class ObjectIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
 
 
 class ServiceAddress(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """One place where the service answers."""
-
     name: Annotated[
         str,
         Meta(
@@ -742,8 +705,6 @@ class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_default
 
 
 class Workloads(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Workloads of the service, and the Service in front of them."""
-
     primary: Annotated[WorkloadIdentity | None, Meta(description="Model servers that decode.")] = None
     prefill: Annotated[WorkloadIdentity | None, Meta(description="Model servers that prefill.")] = None
     scheduler: Annotated[WorkloadIdentity | None, Meta(description="The endpoint picker.")] = None
@@ -751,8 +712,6 @@ class Workloads(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
 
 
 class RouterGateway(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """A Gateway that routes of the service are attached to."""
-
     group: Annotated[str, Meta(description="API group of the Gateway.")]
     kind: Annotated[str, Meta(description="Kind of the Gateway.")]
     name: Annotated[str, Meta(description="Name of the Gateway.")]
@@ -769,8 +728,6 @@ class RouterScheduler(msgspec.Struct, rename="camel", frozen=True, omit_defaults
 
 
 class MemberBackend(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Backend of routes for the requests of a member."""
-
     name: Annotated[str, Meta(description="Name of the InferencePool or Service.")]
     kind: Annotated[str, Meta(description="InferencePool or Service.")]
     group: Annotated[str, Meta(description="API group; empty for the core group.")] = ""
@@ -778,8 +735,6 @@ class MemberBackend(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
 
 class RouterMember(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """A service of the routing group that gets a part of the requests."""
-
     name: Annotated[str, Meta(description="Name of the service.")]
     weight: Annotated[Int32, Meta(description="Share of the requests.")]
     stopped: Annotated[bool, Meta(description="Whether the service is stopped, and gets no requests.")] = False
@@ -802,12 +757,9 @@ class ConfigSource(StrEnum):
 
     PRESET = "Preset"
     USER_REF = "UserRef"
-    """The service's ``baseRefs`` name it."""
 
 
 class AppliedConfig(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """A config that the effective spec is combined from."""
-
     name: Annotated[str, Meta(description="Name of the config.")]
     source: Annotated[ConfigSource, Meta(description="Preset, or UserRef if the service names it.")]
     namespace: Annotated[str, Meta(description="Namespace of the config; empty for a built-in preset.")] = ""

@@ -80,10 +80,7 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
 
 
 def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list[field.Error]:
-    """The first template that does not render for the sample service (KS-2.6): a mistake of the object as a whole.
-
-    The text names the place, line and all; the field is left empty, as upstream's webhook does.
-    """
+    """The first template that does not render for the sample service (KS-2.6), without a field, as upstream has it."""
     place, problem = render_error(_dump(spec), sample_data(settings))
     return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
 

@@ -39,10 +39,7 @@ Request = SyncRequest[NoObjects, ConfigRelated]
 
 
 def customize(config: Config, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
-    """Select the services of the config's namespace.
-
-    Those of every namespace may use a config of the system namespace: they would be too many for one request.
-    """
+    """Select the services of the config's namespace; a config of the system namespace may have too many users."""
     namespace = config.metadata.namespace
     if namespace == settings.kserve_system_namespace:
         return []

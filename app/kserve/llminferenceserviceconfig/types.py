@@ -1,7 +1,4 @@
-"""``LLMInferenceServiceConfig``: the same spec, where templates fit in. Source: KS-1.1.
-
-Every relaxation is one that upstream's ``v1alpha2`` has for this kind, or that presets cannot be stored without.
-"""
+"""``LLMInferenceServiceConfig``: the same spec, relaxed as upstream's where templates fit in. Source: KS-1.1."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -17,7 +14,6 @@ from app.kube.fieldclass import HONOURED, no_effect
 
 _RULES: Any = gatewayapi.DEFAULT_RULES
 IN_USE = "ConfigInUse"
-"""Condition: whether services refer to the config."""
 
 
 class ConfigModelSpec(types.LLMModelSpec):
@@ -39,7 +35,6 @@ class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
 
 
 def _name(description: str, longest: int | None = None) -> tuple[object, object]:
-    """A name that may be a template."""
     return str, Field(description=f"{description}, may be a template.", min_length=1, max_length=longest)
 
 
@@ -77,30 +72,24 @@ class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
     """Content of the managed HTTPRoute, with templates."""
 
 
-@with_types(
-    {
-        "selector": types.PoolSelector | None,
-        "selector.match_labels": (
-            Annotated[dict[str, str] | None, types.MATCH_LABELS],
-            Field(None, description="Labels of the pods, in addition to the service's own, may be templates."),
-        ),
-        "target_ports": (
-            Annotated[list[types.Port] | None, types.PORT_RULES],
-            Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=gatewayapi.ATOMIC),
-        ),
-        "endpoint_picker_ref": types.EndpointPickerReference | None,
-        "endpoint_picker_ref.name": (Annotated[str, types.PICKER_NAME], _name("Name")[1]),
-    }
+LABELS = (
+    Annotated[dict[str, str] | None, types.MATCH_LABELS],
+    Field(None, description="Labels of the pods, in addition to the service's own, may be templates."),
 )
-class ConfigInferencePoolSpec(types.InferencePoolSpec):
-    """Content of the managed InferencePool, or a part of it."""
+PICKER = (Annotated[str, types.PICKER_NAME], _name("Name")[1])
+_PORTS = Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=gatewayapi.ATOMIC)
 
 
 @with_types(
     {
         "model": ConfigModelSpec | None,
         "router.route.http.spec": TemplatedHTTPRouteSpec | None,
-        "router.scheduler.pool.spec": ConfigInferencePoolSpec | None,
+        "router.scheduler.pool.spec": types.InferencePoolSpec | None,
+        "router.scheduler.pool.spec.selector": types.PoolSelector | None,
+        "router.scheduler.pool.spec.selector.match_labels": LABELS,
+        "router.scheduler.pool.spec.target_ports": (Annotated[list[types.Port] | None, types.PORT_RULES], _PORTS),
+        "router.scheduler.pool.spec.endpoint_picker_ref": types.EndpointPickerReference | None,
+        "router.scheduler.pool.spec.endpoint_picker_ref.name": PICKER,
     }
 )
 class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
