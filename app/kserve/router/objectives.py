@@ -18,6 +18,7 @@ from app.kserve.spec.effective import EffectiveModel
 from app.kube.base import Json
 from app.settings import Settings
 
+_MODIFIER = "RequestHeaderModifier"
 _UNFIT = re.compile(r"[^a-z0-9.-]+")
 
 
@@ -68,7 +69,6 @@ def _segment(adapter: str) -> str:
 
 
 def inference_objective(objective: Objective, names: Names, namespace: str, pool: str) -> Json:
-    """Build one object. Pools of the older API group are not created here."""
     meta = metadata(objective.name, namespace, component_labels(names.service, COMPONENT_ROUTER))
     reference = {"group": POOL_GROUP, "kind": "InferencePool", "name": pool}
     return child(OBJECTIVE_API, "InferenceObjective", meta, spec={"priority": objective.priority, "poolRef": reference})
@@ -95,7 +95,6 @@ def unnamed(route: Json, objectives: Iterable[Objective]) -> list[Objective]:
 
 
 def _has_room(rules: Sequence[Json]) -> bool:
-    """Report whether a route may have so many rules and matches."""
     matches = [len(rule.get("matches") or ()) for rule in rules]
     return len(rules) <= MAX_RULES and max(matches, default=0) <= MAX_MATCHES and sum(matches) <= MAX_ALL_MATCHES
 
@@ -155,6 +154,3 @@ def _with_header(rule: Json, objective: str) -> Json:
     step = {"type": _MODIFIER, "requestHeaderModifier": {**modifier, "set": [*headers, header]}}
     rest = [other for other in steps if other is not present]
     return {**rule, "filters": [*rest, step]}
-
-
-_MODIFIER = "RequestHeaderModifier"

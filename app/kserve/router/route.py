@@ -1,14 +1,14 @@
 """The managed HTTPRoute, and services that share requests by ``group`` and ``weight``. Source: KS-4.6 and KS-4.10."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
 from app.kserve import constants
 from app.kserve.gatewayapi import ROOT_PATH
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer, is_stopped
-from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, MemberBackend, RouterMember
+from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, MemberBackend, RouterGroup, RouterMember
 from app.kserve.names import Names, child, component_labels, metadata
 from app.kserve.results import ConditionState
 from app.kserve.spec.route import replaced_as_a_whole, with_backends
@@ -19,10 +19,7 @@ _MIGRATED = "v1"
 
 
 def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> Json:
-    """The route as effective ``router.route.http.spec`` has it.
-
-    ``group``: API group of the managed pool (:func:`pool_group`), ``None`` where the route has no managed pool.
-    """
+    """Build the route; ``group``: API group of the managed pool (:func:`pool_group`), ``None`` without one."""
     migrated = {constants.POOL_MIGRATED: _MIGRATED} if group == constants.POOL_GROUP else None
     labels = component_labels(names.service, constants.COMPONENT_ROUTER)
     if group is not None:
@@ -58,24 +55,11 @@ def _is_supported(route: ObservedRoute) -> bool | None:
     return not (resolved.status == "False" and resolved.reason == "InvalidKind")
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The services of one group, as one of them sees it."""
+class Group(NamedTuple):
+    """The services that share requests, and ``GroupDegraded`` if others of the group serve other models."""
 
-    name: str
-    members: list[RouterMember]
-    """By name, that one included."""
-    divergent: Sequence[str]
-    """Names of those that serve other models, and so get none of its requests."""
-
-    @property
-    def degraded(self) -> ConditionState | None:
-        """``GroupDegraded``; ``None`` if all services of the group serve the same models."""
-        if not self.divergent:
-            return None
-        names = ", ".join(self.divergent)
-        message = f"{names}: other models are served there, so no requests are sent to it"
-        return ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message)
+    part: RouterGroup
+    degraded: ConditionState | None
 
 
 def group_of(
@@ -101,7 +85,10 @@ def group_of(
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend.name in present):
             members.append(RouterMember(name, 0 if stopped else route.weight or 0, stopped, backend))
-    return Group(group, sorted(members, key=lambda member: member.name), sorted(divergent))
+    names = ", ".join(sorted(divergent))
+    message = f"{names}: other models are served there, so no requests are sent to it"
+    degraded = ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message) if divergent else None
+    return Group(RouterGroup(group, sorted(members, key=lambda member: member.name)), degraded)
 
 
 def member_backend(names: Names, pool: str | None) -> MemberBackend:

@@ -11,7 +11,7 @@ from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
 from app.kserve.workload import plan as workload
 from app.kserve.workload.artifacts import Attachment, attach_files
 from app.kserve.workload.children import deployment
-from app.kserve.workload.topology import replicas, selector, with_account
+from app.kserve.workload.topology import replicas, with_account
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container
@@ -34,10 +34,7 @@ def plan_scheduler(
     managed_account: bool,
     observed: ObservedDeployment | None,
 ) -> tuple[workload.DeploymentPlan, workload.AccountPlan]:
-    """Decide about the endpoint picker of a spec that has ``template``; the default account is without a name.
-
-    ``managed_account``: whether ServiceAccounts and Roles are declared, so that one can be made.
-    """
+    """Plan the endpoint picker; ``managed_account``: one can be made. The default account is without a name."""
     template = spec.template or {}
     named = template.get("serviceAccountName") or ""
     managed = managed_account and named in ("", names.scheduler_account)
@@ -51,7 +48,7 @@ def plan_scheduler(
         name=names.scheduler,
         labels=base,
         annotations={},
-        selector=kept_selector(selector(base, labels), running, labels),
+        selector=kept_selector({key: labels[key] for key in base}, running, labels),
         replicas=replicas(spec.replicas, observed),
         pod=workload.PodPlan(labels, spec.annotations or {}, pod),
     )

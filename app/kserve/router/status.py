@@ -1,9 +1,4 @@
-"""Conditions from the statuses of the pool, the gateways and the routes, and ``status.router``.
-
-Source: KS-4.7, KS-6.2 and KS-6.5.
-
-A desired object that is not observed yet counts as not ready.
-"""
+"""Conditions of the pool, the gateways and the routes, and ``status.router``. Source: KS-4.7, KS-6.2 and KS-6.5."""
 
 from collections.abc import Iterable, Iterator
 
@@ -94,7 +89,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
-    """Yield causes for a user's pool that does not select the service's pods (KS-7.6)."""
+    """Return the cause for a user's pool that does not select the service's pods (KS-7.6)."""
     pool = get(view.related.pools, view.spec.pool_ref, view.namespace) if view.spec.pool_ref else None
     if pool is None:
         return []
@@ -167,24 +162,16 @@ def _refusal(status: ParentsStatus, *types: str) -> str:
 
 
 def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:
-    """Of the endpoint picker: one available pod is enough, because standbys are never ready (KS-6.4).
-
-    It has to be one of the present template, so none of an earlier one may be left.
-    """
-    status = deployment.status if deployment is not None else None
+    """Of the endpoint picker: one available pod, without earlier ones, is enough: standbys are never ready (KS-6.4)."""
     if deployment is not None and deployment.status.available_replicas > 0:
         progress = rollout(deployment, was_ready=was_ready)
         if not progress.replacing:
             return CONDITION_TRUE
         cause = rolling_out("Deployment", deployment.metadata.name, progress)
         return fails(cause.reason, cause.text, Stage.PROBE)
-    conditions = status.conditions if status is not None else None
-    progressing = find(conditions, "Progressing")
-    if (
-        progressing is not None
-        and progressing.status == "False"
-        and progressing.reason == LLMReason.PROGRESS_DEADLINE_EXCEEDED
-    ):
+    conditions = deployment.status.conditions if deployment is not None else None
+    progressing, deadline = find(conditions, "Progressing"), LLMReason.PROGRESS_DEADLINE_EXCEEDED
+    if progressing is not None and progressing.status == "False" and progressing.reason == deadline:
         return by_condition(progressing)
     available = find(conditions, "Available")
     if available is None:
@@ -215,14 +202,8 @@ def is_pool_ready(pool: ObservedPool) -> bool:
 
 
 def _identity(reference: ObservedParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:
-    return (
-        reference.name,
-        reference.group if reference.group is not None else _GATEWAY,
-        reference.kind if reference.kind is not None else "Gateway",
-        reference.namespace if reference.namespace is not None else namespace,
-        reference.section_name or "",
-        reference.port or 0,
-    )
+    place = namespace if reference.namespace is None else reference.namespace
+    return reference.name, reference.group, reference.kind, place, reference.section_name, reference.port
 
 
 def _holds(conditions: Iterable[Condition] | None, type_: str, generation: int | None) -> bool:
@@ -236,28 +217,18 @@ def _holds(conditions: Iterable[Condition] | None, type_: str, generation: int |
 
 def router_parts(view: RouterView) -> types.Router | None:
     """Build ``status.router`` (KS-6.5); ``None`` without a route that is attached to a Gateway."""
-    attached: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
-    for route, parent in _parents(view):
+    gateways: dict[tuple[str, str], types.RouterGateway] = {}
+    for name, parent in _parents(view):
         namespace = view.namespace if parent.namespace is None else parent.namespace
-        listeners, routes = attached.setdefault((namespace, parent.name), ([], []))
-        if parent.section_name and parent.section_name not in listeners:
-            listeners.append(parent.section_name)
-        if route not in routes:
-            routes.append(route)
-    if not attached:
-        return None
-    gateways = [
-        types.RouterGateway(
-            _GATEWAY,
-            "Gateway",
-            name,
-            namespace,
-            listeners=listeners,
-            http_routes=[types.ObjectIdentity(_GATEWAY, "HTTPRoute", route, view.namespace) for route in routes],
-        )
-        for (namespace, name), (listeners, routes) in attached.items()
-    ]
-    return types.Router(gateways, _scheduler(view), _group(view))
+        new = types.RouterGateway(_GATEWAY, "Gateway", parent.name, namespace)
+        gateway = gateways.setdefault((namespace, parent.name), new)
+        if parent.section_name and parent.section_name not in gateway.listeners:
+            gateway.listeners.append(parent.section_name)
+        route = types.ObjectIdentity(_GATEWAY, "HTTPRoute", name, view.namespace)
+        if route not in gateway.http_routes:
+            gateway.http_routes.append(route)
+    group = view.group.part if view.group is not None else None
+    return types.Router(list(gateways.values()), _scheduler(view), group) if gateways else None
 
 
 def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
@@ -274,9 +245,3 @@ def _scheduler(view: RouterView) -> types.RouterScheduler | None:
         return None
     pool = types.ObjectIdentity(constants.POOL_GROUP, "InferencePool", view.pool)
     return types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))
-
-
-def _group(view: RouterView) -> types.RouterGroup | None:
-    if view.group is None:
-        return None
-    return types.RouterGroup(view.group.name, view.group.members)

@@ -1,7 +1,6 @@
 """Routing of requests to a service: the scheduler, its pool, the route, and its URLs. Source: KS-4.
 
-The steps run in upstream's order (KS-4.2). A failed step ends the phase: objects of earlier steps are sent, every
-other router object is kept as observed, and later conditions do not change.
+The steps run in upstream's order (KS-4.2). After one that fails, other objects and conditions stay as they are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,16 +49,14 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext) -> RouterResu
     return result
 
 
-Groups = tuple[Mapping[str, ObservedObject] | None, ...]
-
-
 def _kept_children(context: ReconcileContext, created: Iterable[Json]) -> list[Json]:
     """The observed children of the router as they are, except those of ``created``."""
     present = {(child["apiVersion"], child["kind"], child["metadata"]["name"]) for child in created}
     children = context.children
     routing = (children.services, children.pools, children.routes)
     accounts = (children.service_accounts, children.roles, children.role_bindings)
-    groups: Groups = (children.deployments, *routing, *accounts, children.objectives)
+    all_groups = (children.deployments, *routing, *accounts, children.objectives)
+    groups: tuple[Mapping[str, ObservedObject] | None, ...] = all_groups
     return [
         keep_child(child)
         for group in groups
@@ -84,7 +81,6 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
 
 
 def _schedule(view: RouterView, result: RouterResult) -> None:
-    """The endpoint picker with its Service and its pool."""
     requested = view.spec.picker
     if requested is None:
         result.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = None
@@ -137,7 +133,6 @@ def _prioritize(view: RouterView, result: RouterResult) -> None:
 
 
 def _expose(view: RouterView, result: RouterResult) -> None:
-    """The managed route, and the URLs of every route."""
     if view.spec.route is None or view.children.routes is None:
         _within(view, result)
         return

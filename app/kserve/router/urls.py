@@ -74,7 +74,7 @@ def choose(addresses: Sequence[ServiceAddress], own_path: str) -> str:
     return min(addresses, key=order).url if addresses else ""
 
 
-def _listeners(gateway: ObservedGateway, section: str | None, preferred: str) -> list[GatewayListener]:
+def _listeners(gateway: ObservedGateway, section: str, preferred: str) -> list[GatewayListener]:
     """The listeners that serve the route, the preferred scheme first, then https, then http."""
     listeners = gateway.spec.listeners or []
     where = f"Gateway {gateway.metadata.namespace}/{gateway.metadata.name}"
@@ -93,9 +93,9 @@ def _listeners(gateway: ObservedGateway, section: str | None, preferred: str) ->
 def _external(
     gateway: ObservedGateway, listeners: Sequence[GatewayListener], hostnames: Sequence[str], wildcard: str
 ) -> list[tuple[GatewayListener, str]]:
-    values = [address.value for address in gateway.status.addresses or () if _is_host(address.value)]
     if not gateway.status.addresses:
         return []
+    values = [address.value for address in gateway.status.addresses if _is_host(address.value)]
     named = [name for name in hostnames if name and name != "*"]
     return [
         (listener, host)

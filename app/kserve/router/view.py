@@ -38,11 +38,8 @@ class RouterView:
 
     @cached_property
     def objectives(self) -> list[Objective]:
-        """Those that are made."""
         used = self.spec.scheduler is not None and self.children.objectives is not None
         return objectives(self.spec.model, self.names, self.context.settings) if used else []
-
-    # The route.
 
     @property
     def route_refs(self) -> list[str]:
@@ -58,10 +55,10 @@ class RouterView:
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
             backends = (self.names.workload_service, self.pool)
-            spec = shared(spec, f"/{self.namespace}/{self.names.service}", backends, group.members)
+            spec = shared(spec, f"/{self.namespace}/{self.names.service}", backends, group.part.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
         if group is not None:
-            route["metadata"]["labels"][ROUTING_GROUP] = group.name
+            route["metadata"]["labels"][ROUTING_GROUP] = group.part.name
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
 
     @cached_property
@@ -100,8 +97,6 @@ class RouterView:
         routes = (get(self.related.routes, name, self.namespace) for name in self.route_refs)
         return [route for route in routes if route is not None]
 
-    # Gateways.
-
     @property
     def gateway_refs(self) -> list[ObservedParentReference]:
         gateway = self.spec.router.gateway if self.spec.router is not None else None
@@ -112,8 +107,6 @@ class RouterView:
         default = self.namespace
         places = ((default if ref.namespace is None else ref.namespace, ref.name) for ref in references)
         return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))
-
-    # The scheduler.
 
     @property
     def pool(self) -> str:
@@ -133,15 +126,9 @@ class RouterView:
         return None not in (children.service_accounts, children.roles, children.role_bindings)
 
 
-# References: everything that the router names must exist before anything is made (KS-4.2).
-
-
 def check_references(view: RouterView, states: dict[str, ConditionState | None]) -> None:
-    """Clears each condition whose references exist. Raises :class:`PhaseError` at the first kind that lacks some.
-
-    Without the Gateway API there is nothing to look up; the conditions say so later.
-    """
-    if view.children.routes is None:
+    """Clear each condition whose references exist (KS-4.2). Raises :class:`PhaseError` at the first that lacks some."""
+    if view.children.routes is None:  # the conditions say so later
         return
     _require_gateways(view, view.gateway_refs, LLMCondition.GATEWAYS_READY)
     states[LLMCondition.GATEWAYS_READY] = None

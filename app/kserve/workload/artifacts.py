@@ -27,7 +27,6 @@ _MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
-_ASYNC = {"name": "MODEL_INIT_MODE", "value": "async"}
 _FILLED: Json = {"emptyDir": {}}
 """Source of a volume that an init container fills."""
 
@@ -76,7 +75,6 @@ class Attachment:
 
 
 def downloaded(parts: Sequence[Artifact]) -> list[Address]:
-    """Every address that the storage initializer fetches from."""
     return [part.uri for part in parts if part.downloads]
 
 
@@ -97,8 +95,7 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
     elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
-        path = constants.MODEL_PATH
-        mount = {"name": constants.IMAGE_VOLUME, "mountPath": path, "readOnly": True, "subPath": "models"}
+        mount = _read_only(constants.IMAGE_VOLUME, constants.MODEL_PATH, "models")
         pod = _mounted(pod, {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
     if downloaded(parts):
         pod = _download(pod, parts, operator, extra)
@@ -116,9 +113,12 @@ def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: A
 
 
 def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:
-    below = {"subPath": uri.key} if uri.key else {}
-    mount = {"name": name, "mountPath": directory, "readOnly": True, **below}
+    mount = _read_only(name, directory, uri.key)
     return _mounted(pod, {"persistentVolumeClaim": {"claimName": uri.head}}, mount, reader)
+
+
+def _read_only(volume: str, directory: str, key: str = "") -> Json:
+    return {"name": volume, "mountPath": directory, "readOnly": True, **({"subPath": key} if key else {})}
 
 
 def inside(uri: Address) -> str:
@@ -135,8 +135,7 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
     mounts: list[Json] = []
     if source.downloads:
         mounts.append({"name": constants.PROVISION_VOLUME, "mountPath": constants.MODEL_PATH})
-        below = {"subPath": path} if (path := inside(source.uri)) else {}
-        mount = {**mounts[0], "mountPath": extra.path, "readOnly": True, **below}
+        mount = _read_only(constants.PROVISION_VOLUME, extra.path, inside(source.uri))
         pod = _mounted(pod, _FILLED, mount, extra.reader)
     if fetched:
         mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": LORA_PATH})
@@ -153,7 +152,7 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
     if extra.access.env:
         container["env"] = list(extra.access.env)
     for files in extra.access.files:
-        mount = {"name": files.volume, "mountPath": files.mount_path, "readOnly": True}
+        mount = _read_only(files.volume, files.mount_path)
         container, pod = _with_mount(container, mount), _with_volume(pod, _secret_volume(files))
     if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
@@ -161,7 +160,6 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
 
 
 def _mounted(pod: Json, source: Json, mount: Json, reader: str = constants.MAIN) -> Json:
-    """The pod with a volume of that source, which the reader mounts."""
     pod = _with_volume(pod, {"name": mount["name"], **source})
     return with_container(pod, reader, lambda container: _with_mount(container, mount))
 
@@ -185,43 +183,36 @@ def _added(containers: list[Json], container: Json) -> list[Json]:
 def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra: Attachment) -> tuple[Json, Json]:
     values = {variable["name"]: variable.get("value", "") for variable in extra.access.env}
     config_map = values.get(CA_BUNDLE_CONFIG_MAP) or extra.ca_bundle
-    path = operator.storage_initializer.ca_bundle_volume_mount_path
     if not config_map:
         return container, pod
-    if values.get(CA_BUNDLE):
-        path = posixpath.dirname(values[CA_BUNDLE])
+    own = values.get(CA_BUNDLE)
+    path = posixpath.dirname(own) if own else operator.storage_initializer.ca_bundle_volume_mount_path
     path = path or CA_BUNDLE_PATH
     added = {"CA_BUNDLE_CONFIGMAP_NAME": config_map, "CA_BUNDLE_VOLUME_MOUNT_POINT": path}
     env = [*container.get("env", ()), *({"name": n, "value": v} for n, v in added.items() if n not in values)]
     volume = {"name": constants.CA_BUNDLE_VOLUME, "configMap": {"name": config_map}}
-    mount = {"name": constants.CA_BUNDLE_VOLUME, "mountPath": path, "readOnly": True}
+    mount = _read_only(constants.CA_BUNDLE_VOLUME, path)
     return _with_mount({**container, "env": env}, mount), _with_volume(pod, volume)
 
 
 def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
     """The image itself runs beside the server, which looks into it through the shared process namespace."""
-    containers = pod.get("containers") or []
-    if not any(container.get("name") == constants.MAIN for container in containers):
+    if not container_named(pod, constants.MAIN):
         raise ArtifactError("an oci:// model needs a container called main in the pod")
     settings = operator.storage_initializer
     mount = {"name": constants.PROVISION_VOLUME, "mountPath": posixpath.dirname(constants.MODEL_PATH)}
     user: Json = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
     pod = _mounted({**pod, "shareProcessNamespace": True}, _FILLED, mount)
     pod = with_container(pod, constants.MAIN, lambda main: _beside_model(main, user, extra))
-    if any(container.get("name") == constants.MODELCAR for container in containers):
+    if container_named(pod, constants.MODELCAR):
         return pod
     common = {
         "image": source.uri.rest,
         "resources": settings.modelcar_resources,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
-    car = {
-        "name": constants.MODELCAR,
-        **common,
-        "args": ["sh", "-c", _MODELCAR_COMMAND],
-        "volumeMounts": [mount],
-        **user,
-    }
+    args = ["sh", "-c", _MODELCAR_COMMAND]
+    car = {"name": constants.MODELCAR, **common, "args": args, "volumeMounts": [mount], **user}
     init = {"name": constants.MODELCAR_INIT, **common, "args": ["sh", "-c", _MODELCAR_CHECK]}
     return {
         **pod,
@@ -231,11 +222,9 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
 
 
 def _beside_model(main: Json, user: Json, extra: Attachment) -> Json:
-    """``main``, which waits for the model's image, and runs as its user.
-
-    Pods of earlier releases have nothing else in their security context, and keep it so that they do not restart.
-    """
-    main = {**main, "env": each_name_once([*(main.get("env") or ()), _ASYNC])}
+    """Let ``main`` wait for the image, as its user. Pods of earlier releases keep their context, so none restarts."""
+    waits = {"name": "MODEL_INIT_MODE", "value": "async"}
+    main = {**main, "env": each_name_once([*(main.get("env") or ()), waits])}
     if not user or extra.running.container(constants.MAIN).security_context == user["securityContext"]:
         return {**main, **user}
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}

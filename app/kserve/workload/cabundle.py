@@ -1,7 +1,6 @@
 """The operator's CA bundle for downloads of models.
 
-KServe's operator copies it into one ConfigMap per namespace, which has no owner. A child has one owner, so here every
-service has a copy, unless the namespace has that common ConfigMap.
+KServe's operator copies it into one ConfigMap per namespace. A child has one owner, so here services have own copies.
 """
 
 import msgspec
@@ -16,8 +15,6 @@ from app.kube.names import ANNOTATIONS_MAX
 from app.workload.cause import Cause, Stage
 
 KEY = "cabundle.crt"
-"""The one key that is copied."""
-REASON = "CABundleMissing"
 _NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"
 
 
@@ -26,7 +23,7 @@ def ca_bundle_children(context: ReconcileContext) -> list[Json]:
     if context.ca_bundle != context.names.ca_bundle:
         return []
     copied = _copy(context)
-    if isinstance(copied, Cause):
+    if isinstance(copied, str):
         there = get(context.children.config_maps, context.ca_bundle, context.metadata.namespace)
         return [] if there is None else [keep_child(there)]
     return [copied]
@@ -35,41 +32,36 @@ def ca_bundle_children(context: ReconcileContext) -> list[Json]:
 def ca_bundle_causes(context: ReconcileContext) -> list[Cause]:
     """Why pods that mount the bundle cannot start."""
     name, namespace = context.ca_bundle, context.metadata.namespace
-    if name == context.names.ca_bundle:
-        copied = _copy(context)
-        return [copied] if isinstance(copied, Cause) else []
-    if get(context.related.config_maps, name, namespace) is not None:
-        return []
     source = f"{context.operator.system_namespace}/{context.operator.storage_initializer.ca_bundle_config_map_name}"
-    if name != GLOBAL_CA_BUNDLE:
-        return [_cause(f"ConfigMap {source} does not exist, {_NAMED}")]
-    return [
-        _cause(
+    if name == context.names.ca_bundle:
+        problem = _copy(context)
+    elif get(context.related.config_maps, name, namespace) is not None:
+        return []
+    elif name == GLOBAL_CA_BUNDLE:
+        problem = (
             f"ConfigMap {namespace}/{name} does not exist: copy {source} there with its key {KEY}, or install the "
             "kustomize component ca-bundle, with which every service has its own copy"
         )
-    ]
+    else:
+        problem = f"ConfigMap {source} does not exist, {_NAMED}"
+    return [Cause(Stage.CONFIGURATION, problem, "CABundleMissing")] if isinstance(problem, str) else []
 
 
-def _copy(context: ReconcileContext) -> Json | Cause:
+def _copy(context: ReconcileContext) -> Json | str:
     """Return the ConfigMap to create, or the reason why it cannot be created."""
     system, source = context.operator.system_namespace, context.operator.storage_initializer.ca_bundle_config_map_name
     original = get(context.related.config_maps, source, system)
     if original is None:
-        return _cause(f"ConfigMap {system}/{source} does not exist, {_NAMED}")
+        return f"ConfigMap {system}/{source} does not exist, {_NAMED}"
     text = (original.data or {}).get(KEY)
     if not text:
-        return _cause(f"ConfigMap {system}/{source} has no key {KEY}, {_NAMED}")
+        return f"ConfigMap {system}/{source} has no key {KEY}, {_NAMED}"
     namespace = context.metadata.namespace
     labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
     copy = child("v1", "ConfigMap", metadata(context.names.ca_bundle, namespace, labels), data={KEY: text})
     if len(msgspec.json.encode(copy)) > ANNOTATIONS_MAX:
-        return _cause(
+        return (
             f"ConfigMap {system}/{source} is too large to be copied by Metacontroller, which takes at most "
             f"{ANNOTATIONS_MAX} bytes: shorten it, or copy it as ConfigMap {GLOBAL_CA_BUNDLE} to namespace {namespace}"
         )
     return copy
-
-
-def _cause(text: str) -> Cause:
-    return Cause(Stage.CONFIGURATION, text, REASON)

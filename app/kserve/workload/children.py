@@ -11,16 +11,12 @@ from app.kube.objects import ObservedDeployment
 
 
 def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
-    """Return the observed Deployment, unless its immutable selector no longer matches the pods.
-
-    Such a Deployment is left out of one answer, and created again by the next: when a service gets or loses
-    ``prefill``, its pods change their role.
-    """
+    """Return the observed Deployment, unless it is outlived: one answer leaves it out, the next creates it again."""
     return None if outlived(observed, selector) else observed
 
 
 def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
-    """Report whether the observed Deployment must be replaced, because ``selector`` is a different one."""
+    """Report whether its immutable selector is another one: with ``prefill``, the pods change their role."""
     return observed is not None and (observed.spec.selector.match_labels or selector) != selector
 
 
@@ -54,13 +50,8 @@ def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
 
 def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
     """It is there in every topology, with a router or without. The servers speak plain HTTP."""
-    port = {
-        "name": "http",
-        "protocol": "TCP",
-        "appProtocol": "http",
-        "port": PUBLIC_PORT,
-        "targetPort": PUBLIC_PORT,
-    }
+    ports = {"port": PUBLIC_PORT, "targetPort": PUBLIC_PORT}
+    port = {"name": "http", "protocol": "TCP", "appProtocol": "http", **ports}
     labels = laid_over(spec.labels, component_labels(names.service, COMPONENT_WORKLOAD))
     meta = metadata(names.workload_service, namespace, labels, for_children(spec.annotations))
     selector = workload_selector(names.service)

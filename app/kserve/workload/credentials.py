@@ -28,7 +28,17 @@ HF_TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a variable
 CA_BUNDLE_CONFIG_MAP = "AWS_CA_BUNDLE_CONFIGMAP"
 CA_BUNDLE = "AWS_CA_BUNDLE"
 ENDPOINT = "S3_ENDPOINT"
+GCS_PATH = "/var/secrets/"
+HDFS_VOLUME = "hdfs-secrets"
+_SERVICE_PRINCIPAL = ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET")
+_AZURE = (
+    *(f"AZURE_{name}" for name in _SERVICE_PRINCIPAL),
+    "AZURE_STORAGE_ACCESS_KEY",
+    *(f"AZ_{name}" for name in _SERVICE_PRINCIPAL),
+)
+"""The older names win in the storage initializer, as the older keys win in KServe's Secrets."""
 _GIT_KEYS = ("GIT_USERNAME", "GIT_PASSWORD")
+_HUB_TOKENS = (HF_TOKEN, "HUGGING_FACE_HUB_TOKEN")
 _VARIABLE = re.compile(r"[A-Za-z._-][A-Za-z0-9._-]*")
 
 
@@ -49,12 +59,10 @@ class Access:
     files: Sequence[Files] = ()
     annotated: str = ""
     """The Secret that the service's annotation names."""
-
     sources: Mapping[str, str] = field(default_factory=dict)
     """Source of a variable, volume or mount, for messages; empty for those of the operator's settings."""
 
     def with_variables(self, values: Mapping[str, str], source: str) -> Access:
-        """The same and more variables, by name."""
         env = [*self.env, *({"name": name, "value": value} for name, value in values.items())]
         return replace(self, env=env, sources={**self.sources, **dict.fromkeys(values, source)}) if values else self
 
@@ -106,8 +114,8 @@ def _files(needed: set[Provider], held: tuple[str, ...], settings: Credentials) 
         env.append({"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": path})
     if Provider.HDFS in needed:
         within = Provider.GS in needed  # a mount within a read-only one cannot be made
-        files.append(Files(HDFS_VOLUME, "/var/hdfs-secrets" if within else HDFS_PATH, held))
-        env += [{"name": HDFS_DIRECTORY, "value": files[-1].mount_path}] if within else []
+        files.append(Files(HDFS_VOLUME, "/var/hdfs-secrets" if within else "/var/secrets/kserve-hdfscreds", held))
+        env += [{"name": "HDFS_SECRET_DIR", "value": files[-1].mount_path}] if within else []
     return files, env
 
 
@@ -115,19 +123,6 @@ def headers_variable(source: Address) -> str:
     """The variable with the headers for a host; empty where no variable can have that name."""
     name = f"{source.host}-headers"
     return name if _VARIABLE.fullmatch(name) else ""
-
-
-GCS_PATH = "/var/secrets/"
-HDFS_VOLUME = "hdfs-secrets"
-HDFS_PATH = "/var/secrets/kserve-hdfscreds"
-HDFS_DIRECTORY = "HDFS_SECRET_DIR"
-_SERVICE_PRINCIPAL = ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET")
-_AZURE = (
-    *(f"AZURE_{name}" for name in _SERVICE_PRINCIPAL),
-    "AZURE_STORAGE_ACCESS_KEY",
-    *(f"AZ_{name}" for name in _SERVICE_PRINCIPAL),
-)
-"""The older names win in the storage initializer, as the older keys win in KServe's Secrets."""
 
 
 def _is_generated(secret: str, account: str) -> bool:
@@ -179,8 +174,6 @@ def _endpoint(endpoint: str, use_https: str) -> list[tuple[str, str]]:
     return [("S3_USE_HTTPS", use_https), (ENDPOINT, host), ("AWS_ENDPOINT_URL", url)]
 
 
-# What a download may lack, for pods that do not become ready.
-
 _NO_ENDPOINT = Cause(
     Stage.MODEL,
     "the model is in S3 and no endpoint is known but Amazon's: annotations on a Secret are not read, so annotate the "
@@ -195,16 +188,10 @@ _NO_NAME_NODE = Cause(
 )
 
 
-_HUB_TOKENS = (HF_TOKEN, "HUGGING_FACE_HUB_TOKEN")
-
-
 def server_tokens(pod: Json) -> Iterator[tuple[int, int, str]]:
     """Yield the Hub tokens of ``main`` if the user gives the storage initializer none: container, variable and name."""
-    if any(
-        _tokens(container)
-        for container in pod.get("initContainers") or ()
-        if container.get("name") == STORAGE_INITIALIZER
-    ):
+    inits = pod.get("initContainers") or ()
+    if any(_tokens(container) for container in inits if container.get("name") == STORAGE_INITIALIZER):
         return
     for position, container in enumerate(pod.get("containers") or ()):
         if container.get("name") == MAIN:
@@ -217,7 +204,6 @@ def _tokens(container: Json) -> list[tuple[int, str]]:
 
 
 def token_not_for_download(variable: str, settings: Credentials) -> str:
-    """Return what to do about a token that only the server gets."""
     return (
         f"the init container {STORAGE_INITIALIZER} downloads the model, and does not get this {variable} of container "
         f"{MAIN}: name its Secret in the annotation {settings.storage_secret_name_annotation}, or under secrets of the "

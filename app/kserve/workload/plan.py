@@ -16,7 +16,7 @@ from app.kserve.sources import Artifact, Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
 from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
-from app.kserve.workload.topology import Labels, Side, laid_over, propagated, replicas, selector, topology, with_account
+from app.kserve.workload.topology import Labels, Side, laid_over, propagated, replicas, topology, with_account
 from app.kube.base import Json
 from app.kube.objects import LeaderWorkerTemplate, ObservedTemplate
 from app.kube.podspec import each_name_once, with_container
@@ -84,7 +84,7 @@ class AccountPlan:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPlan:
-    """All model servers of a service; ``None`` where the topology has no such workload."""
+    """All model servers of a service."""
 
     deployments: tuple[DeploymentPlan, ...]
     groups: tuple[GroupPlan, ...]
@@ -96,7 +96,7 @@ class WorkloadPlan:
 
 
 def workload_plan(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadPlan:
-    """The model servers of a service that is not stopped. Raises :class:`PhaseError`."""
+    """Plan the model servers of a service that is not stopped. Raises :class:`PhaseError`."""
     try:
         return _Planner(spec, context).plan()
     except artifacts.ArtifactError as error:
@@ -135,8 +135,6 @@ class _Planner:
             hints=tuple(self._hints.values()),
         )
 
-    # Accounts.
-
     def _check_accounts(self, planned: Iterable[AccountPlan]) -> None:
         """Every account that pods run under must exist, unless it is one that we make."""
         ours = {plan.account for plan in planned if plan.managed}
@@ -163,8 +161,6 @@ class _Planner:
             accounts.append(_account(spec.prefill, names.multi_node_prefill, base))
         return [account for account in accounts if account.managed or account.role]
 
-    # Workloads.
-
     def _deployment(self, side: Side) -> DeploymentPlan:
         base = workload_labels(self._context.metadata.name, side.component(), side.role)
         labels = laid_over(base, self._labels)
@@ -183,7 +179,7 @@ class _Planner:
             name=side.name,
             labels=labels,
             annotations=self._annotations,
-            selector=kept_selector(selector(base, pods), observed_labels, pods),
+            selector=kept_selector({key: pods[key] for key in base}, observed_labels, pods),
             replicas=replicas(side.spec.replicas, observed, side.spec.scaling),
             pod=self._pod(template, pods, annotations, account, live),
         )
@@ -204,27 +200,23 @@ class _Planner:
             annotations = laid_over(self._group_annotations, side.annotations(running.metadata.annotations))
             return self._pod(shaped, labels, annotations, named, running)
 
-        alone = workload_labels(
-            service,
-            side.component("-worker"),
-            constants.ROLE_PREFILL if side.role == constants.ROLE_PREFILL else constants.ROLE_DECODE,
-        )
-        group_labels = alone if spec.template is None else component_labels(service, side.component("-worker"))
-        leader = None
-        if spec.template is not None:
+        leader, group_labels = None, component_labels(service, side.component("-worker"))
+        if spec.template is None:
+            role = constants.ROLE_PREFILL if side.role == constants.ROLE_PREFILL else constants.ROLE_DECODE
+            group_labels = workload_labels(service, side.component("-worker"), role)
+        else:
             labels = workload_labels(service, side.component("-leader"), side.role)
             leader = pod(spec.template, labels, live.leader_template or ObservedTemplate())
-        size = spec.pods_per_replica
         data_parallel = spec.parallelism is not None and spec.parallelism.is_data_parallel
         return GroupPlan(
             name=side.group_name,
             labels=laid_over(group_labels, self._labels),
             annotations=self._group_annotations,
             replicas=replicas(spec.replicas, observed, spec.scaling),
-            size=size,
+            size=spec.pods_per_replica,
             leader=leader,
             worker=pod(spec.worker or {}, group_labels, live.worker_template or ObservedTemplate()),
-            sub_group_size=size if side.role == constants.ROLE_PREFILL and data_parallel else None,
+            sub_group_size=spec.pods_per_replica if side.role == constants.ROLE_PREFILL and data_parallel else None,
         )
 
     def _routed(self, pod: Json) -> Json:

@@ -1,7 +1,7 @@
-"""Autoscalers of a workload: a VariantAutoscaling, and a HorizontalPodAutoscaler or a ScaledObject. Source: KS-5.
+"""Autoscalers of a workload. Source: KS-5.
 
-The workload variant autoscaler reads the VariantAutoscaling and exports the desired number of replicas as a metric,
-which the HorizontalPodAutoscaler or ScaledObject follows. Each workload with ``scaling`` has its own.
+The workload variant autoscaler exports the number of replicas of a VariantAutoscaling as a metric, which a
+HorizontalPodAutoscaler or ScaledObject follows.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from app.kserve.names import Names, child, component_labels, metadata
 from app.kserve.operator import AUTOSCALING_KEY, Prometheus
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.workload.topology import Side, fewest, topology
+from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
 from app.kube.conditions import find
 from app.workload.autoscaler import CONDITIONS, with_hint
@@ -29,15 +29,23 @@ ACCELERATOR = "inference.optimization/acceleratorName"
 _TARGET = {"type": "AverageValue", "averageValue": "1"}
 """Of a metric that is itself a number of replicas; a ``Value`` would multiply the ready pods by it (KS-5.1)."""
 
+_NO_VARIANTS = (
+    "VariantAutoscalings are not declared to Metacontroller, and without one the metric for scaling is missing: "
+    "install the workload variant autoscaler and the kustomize component workload-variant-autoscaler"
+)
+_NO_SCALED_OBJECTS = "scaling.wva.keda needs ScaledObjects: install KEDA and the kustomize component keda"
+_NO_AUTOSCALERS = (
+    "scaling.wva.hpa needs HorizontalPodAutoscalers, which are not declared to Metacontroller: apply the manifests in "
+    "metacontroller/ of this release"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ScalingPlan:
     condition: str
-    """Condition type that reports whether the autoscaler works."""
     variant: str
-    """Name of the VariantAutoscaling."""
+    """Name of the VariantAutoscaling; ``scaler`` is that of the HorizontalPodAutoscaler or ScaledObject."""
     scaler: str
-    """Name of the HorizontalPodAutoscaler or ScaledObject."""
     target: Json
     """The workload, as a ``scaleTargetRef``."""
     fewest: int
@@ -66,7 +74,7 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
             "kind": "Deployment" if alone else "LeaderWorkerSet",
             "name": side.name if alone else side.group_name,
         },
-        fewest=fewest(scaling),
+        fewest=scaling.min_replicas or 1,
         most=scaling.max_replicas,
         wva=scaling.wva,
         model=model,
@@ -104,7 +112,6 @@ def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, st
 
 
 def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
-    """Build the autoscaler that follows the metric."""
     metric = {"name": METRIC, "selector": {"matchLabels": {"variant_name": plan.variant}}}
     spec: Json = {
         "scaleTargetRef": plan.target,
@@ -120,7 +127,7 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
 
 
 def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, meta: Json) -> Json:
-    """The same by KEDA, which asks Prometheus itself."""
+    """Build the ScaledObject, which asks Prometheus itself."""
     query = f'{METRIC}{{variant_name="{plan.variant}",exported_namespace="{meta["namespace"]}"}}'
     trigger: Json = {
         "type": "prometheus",
@@ -165,7 +172,7 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
     keda, children = plan.wva.keda is not None, context.children
     declared = children.scaled_objects if keda else children.autoscalers
     if declared is None:
-        return _NO_SCALED_OBJECTS if keda else _NO_AUTOSCALERS
+        return fails(LLMReason.KIND_NOT_INSTALLED, _NO_SCALED_OBJECTS if keda else _NO_AUTOSCALERS, Stage.SPEC)
     if keda and context.operator.autoscaling.problem:
         text = f"ConfigMap {constants.OPERATOR_CONFIG}, key {AUTOSCALING_KEY}: {context.operator.autoscaling.problem}"
         return fails(LLMReason.RECONCILE_SCALING_ERROR, f"{text}, which ScaledObjects need", Stage.SPEC)
@@ -181,22 +188,5 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
     state = by_condition(failing)
     kind = "ScaledObject" if keda else "HorizontalPodAutoscaler"
     message = f"{kind} {plan.scaler}: {state.message}"
-    message = f"{message}; {INSTALL_VARIANTS}" if children.variants is None else with_hint(message, state.reason)
+    message = f"{message}; {_NO_VARIANTS}" if children.variants is None else with_hint(message, state.reason)
     return fails(state.reason, message, Stage.PROBE)
-
-
-INSTALL_VARIANTS = (
-    "VariantAutoscalings are not declared to Metacontroller, and without one the metric for scaling is missing: "
-    "install the workload variant autoscaler and the kustomize component workload-variant-autoscaler"
-)
-_NO_SCALED_OBJECTS = fails(
-    LLMReason.KIND_NOT_INSTALLED,
-    "scaling.wva.keda needs ScaledObjects: install KEDA and the kustomize component keda",
-    Stage.SPEC,
-)
-_NO_AUTOSCALERS = fails(
-    LLMReason.KIND_NOT_INSTALLED,
-    "scaling.wva.hpa needs HorizontalPodAutoscalers, which are not declared to Metacontroller: apply the manifests in "
-    "metacontroller/ of this release",
-    Stage.SPEC,
-)

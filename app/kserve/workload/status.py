@@ -37,10 +37,7 @@ def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> Conditi
 
 
 def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
-    """Of a workload that is available, which it also is while an update that cannot work is being tried.
-
-    One that counts no pods at all is believed by its condition.
-    """
+    """Judge an available workload, as during an update that cannot work; without any count, its condition decides."""
     if progress.current or (progress.up_to_date and not progress.counts):
         return CONDITION_TRUE
     cause = rolling_out(kind, name, progress)

@@ -78,7 +78,6 @@ def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str,
 
 
 def _workload_causes(plan: WorkloadPlan, context: ReconcileContext) -> list[Cause]:
-    """Return the states of the model servers from their Deployments and pods."""
     observed = [current(context.deployment(one_.name), one_.selector) for one_ in plan.deployments]
     causes = [cause for child in observed if child is not None for cause in deployment_causes(child)]
     of_pods = [cause for pods in pods_by_workload(context, scheduler=False) for cause in pod_causes(pods)]

@@ -1,10 +1,6 @@
-"""Which workloads a service has, and what they inherit from it and from the observed objects.
+"""Which workloads a service has (KS-1.3, KS-3.12), and what they inherit from it and from the observed objects.
 
-Three fields decide: ``worker`` makes the main workload a LeaderWorkerSet, ``prefill`` adds a second workload, and
-``prefill.worker`` makes that one a LeaderWorkerSet (KS-1.3, KS-3.12).
-
-Object metadata, pod labels and the selector are three maps (KS-3.4, KS-9.1). The selector has the base keys only, with
-the values that the pods have (KS-3.3).
+Object metadata, pod labels and the selector are three maps (KS-3.3, KS-3.4, KS-9.1).
 """
 
 from collections.abc import Mapping
@@ -47,7 +43,6 @@ class Side:
 
 
 def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
-    """The main workload and, where the spec has one, the prefill workload."""
     role = ROLE_BOTH if spec.prefill is None else ROLE_DECODE
     main = Side(spec, names.main, names.multi_node, role, {}, spec.annotations or {})
     if spec.prefill is None:
@@ -58,12 +53,11 @@ def topology(spec: EffectiveSpec, names: Names) -> list[Side]:
 
 
 def propagated(values: Mapping[str, str] | None, prefixes: tuple[str, ...]) -> Labels:
-    """Return the labels or annotations of a service that go to its children, by their prefixes."""
     return {key: value for key, value in (values or {}).items() if key.startswith(prefixes)}
 
 
 def laid_over(*maps: Mapping[str, str] | None) -> Labels:
-    """All the maps, later ones first."""
+    """Merge the maps; later ones win."""
     return {key: value for values in maps for key, value in (values or {}).items()}
 
 
@@ -75,14 +69,6 @@ def for_children(annotations: Mapping[str, str] | None) -> Labels:
 def still_there(former: Mapping[str, str], running: Mapping[str, str] | None) -> Labels:
     """Labels that earlier releases wrote on pods and running pods have; without them they would restart."""
     return {key: value for key, value in former.items() if (running or {}).get(key) == value}
-
-
-def selector(base: Mapping[str, str], pods: Mapping[str, str]) -> Labels:
-    """The selector of a workload whose pods carry ``pods``."""
-    return {key: pods[key] for key in base}
-
-
-# From the object in place: replicas that somebody else may set, an account that cannot be taken away.
 
 
 def replicas(
@@ -98,20 +84,14 @@ def replicas(
     if desired is not None:
         return desired
     if scaling is not None and (observed is None or observed.spec.replicas == 0):
-        return fewest(scaling)
+        return scaling.min_replicas or 1
     return kept_replicas(observed)
-
-
-def fewest(scaling: ScalingSpec) -> int:
-    """Return the minimum number of replicas of the autoscaler."""
-    return scaling.min_replicas or 1
 
 
 def with_account(pod: Json, observed: ObservedDeployment | None, account: str) -> Json:
     """The pod of a Deployment, naming an account where it names none and the observed one has ours.
 
-    ``kept``: the managed account where accounts are not declared. One of that name was made by another operator, or by
-    us before, is not taken away, and holds the rights that the pods need.
+    ``account``: the managed one where accounts are not declared. Pods keep it, with the rights that they need.
     """
     running = observed.spec.template.spec.service_account_name if observed is not None else ""
     if pod.get("serviceAccountName") or running in ("", account):
