@@ -16,7 +16,7 @@ from app.kserve import devices, lora
 from app.kserve.arguments import evaluates, passes_arguments
 from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, OPEN, RESERVED_LABELS
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
-from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec, ParentReference, newer_fields
+from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service
@@ -78,10 +78,8 @@ def warnings(service: Service) -> list[field.Advice]:
     """Return every warning (KS-7.6). A value that ``baseRefs`` may supply is not reported as missing."""
     spec, _ = as_decided(service)
     based = bool(spec.base_refs)
-    advices: list[field.Advice] = [
-        *_model_advice(spec),
-        *_source_advice(spec),
-        *_token_advice(service.metadata, spec),
+    advices = [*_model_advice(spec), *_source_advice(spec), *_token_advice(service.metadata, spec)]
+    advices += [
         *devices.device_advice(service.metadata),
         *lora.advice(spec),
         *_name_advice(service.metadata.name, spec),
@@ -195,17 +193,12 @@ def _places(references: Sequence[ParentReference | types.ListenerReference] | No
 
 
 def _pool(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    pool = spec.pool
-    if pool is not None and pool.ref is not None and pool.ref.name and pool.spec is not None:
+    if spec.pool is None or spec.pool.spec is None:
+        return
+    if spec.pool_ref:
         detail = "ref and spec are mutually exclusive: reference a pool of your own, or describe the managed one"
-        yield field.invalid(SCHEDULER.child("pool"), {"ref": pool.ref.name}, detail)
-    yield from pool_contents(spec)
-
-
-def pool_contents(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Check the managed pool by the rules that its schema has as CEL; also of configs."""
-    if spec.pool is not None and spec.pool.spec is not None:
-        yield from violations(spec.pool.spec, SCHEDULER.child("pool", "spec"))
+        yield field.invalid(SCHEDULER.child("pool"), {"ref": spec.pool_ref}, detail)
+    yield from violations(spec.pool.spec, SCHEDULER.child("pool", "spec"))
 
 
 def _unchanged(old: types.LLMInferenceServiceSpec, new: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
@@ -407,16 +400,12 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
     http = router.route.http if router.route is not None else None
     yield from _unnamed(http.refs if http is not None else None, HTTP.child("refs"))
     if http is not None and http.spec is not None:
-        if not _has_rules(http.spec):
+        rules = [rule.model_dump(by_alias=True, exclude_unset=True) for rule in http.spec.rules or ()]
+        if rules in ([], DEFAULT_RULES):
             yield advice(HTTP.child("spec"), "no rules, so those of the preset (or of baseRefs) are used")
         yield from newer_fields(http.spec, HTTP.child("spec"))
     if router.scheduler is not None:
         yield from _scheduler_advice(router.scheduler)
-
-
-def _has_rules(spec: HTTPRouteSpec) -> bool:
-    """Report whether there are rules beside the API server's default."""
-    return [rule.model_dump(by_alias=True, exclude_unset=True) for rule in spec.rules or ()] not in ([], DEFAULT_RULES)
 
 
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:

@@ -1,8 +1,8 @@
 """Observed children and related objects of an LLMInferenceService, and the customize hook that selects the latter.
 
-Only the fields that decisions need are decoded. The customize hook sees the parent alone, and a config that baseRefs
-name may refer to anything, so with baseRefs it selects every object of a kind. It never selects Secrets, and outside
-the service's own namespace and the system namespace only Gateways and their Services (KS-9.2).
+The hook sees the parent alone, and configs may refer to anything, so with baseRefs it selects every object of a kind.
+It never selects Secrets, and from other namespaces than the service's and the system's only Gateways and their Services
+(KS-9.2).
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,6 @@ from app.kube import objects, resource
 from app.kube.base import Json
 from app.kube.conditions import since
 from app.settings import Settings
-
-# Gateway API and its inference extension.
 
 
 class ObservedParentReference(objects.Observed):
@@ -112,9 +110,6 @@ class ServiceAccount(objects.RelatedMeta):
     secrets: list[objects.Named] | None = None
 
 
-# Services that share requests with this one.
-
-
 class PeerRouteSpec(objects.Observed):
     group: str | None = None
     weight: int | None = None
@@ -133,13 +128,9 @@ class PeerRouter(objects.Observed):
     scheduler: PeerScheduler | None = None
 
 
-class PeerLoRA(objects.Observed):
-    adapters: Any = None
-
-
 class PeerModel(objects.Observed):
     name: str = ""
-    lora: PeerLoRA = msgspec.field(default_factory=PeerLoRA)
+    lora: Json | None = None
 
 
 class PeerSpec(objects.Observed):
@@ -155,7 +146,7 @@ class Peer(objects.RelatedMeta):
     def models(self) -> frozenset[str]:
         """Model names that requests may use."""
         model = self.spec.model
-        return frozenset((model.name or self.metadata.name, *lora.adapter_names(model.lora.adapters)))
+        return frozenset((model.name or self.metadata.name, *lora.adapter_names((model.lora or {}).get("adapters"))))
 
 
 class LLMChildren(msgspec.Struct):
@@ -206,8 +197,6 @@ Request = SyncRequest[LLMChildren, LLMRelated]
 
 @dataclass(frozen=True, slots=True)
 class ReconcileContext:
-    """Everything that a reconciliation depends on."""
-
     service: Service
     raw_spec: bytes
     """The service's spec in JSON, as it is stored."""

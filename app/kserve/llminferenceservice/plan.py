@@ -106,9 +106,6 @@ def _account(context: ReconcileContext, name: str) -> list[object]:
     return [propagated(account.metadata.annotations, (constants.EKS_ROLE, constants.S3_PREFIX)), account.secrets]
 
 
-# Sources of values, for the command line.
-
-
 def explain(service: Service, request: Request, settings: Settings) -> list[Origin]:
     """List the source of every value in the pods of the model servers and of the endpoint picker."""
     try:
@@ -119,9 +116,8 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
         return []
     rows: list[Origin] = []
     for deployment in plan.deployments:
-        base = ["template"] if deployment.name == context.names.main else ["prefill", "template"]
-        place = f"Deployment/{deployment.name} spec.template"
-        rows += _pod(effective, deployment.pod, base, place)
+        side = [] if deployment.name == context.names.main else ["prefill"]
+        rows += _pod(effective, deployment.pod, [*side, "template"], f"Deployment/{deployment.name} spec.template")
     for group in plan.groups:
         side = [] if group.name == context.names.multi_node else ["prefill"]
         place = f"LeaderWorkerSet/{group.name} spec.leaderWorkerTemplate"

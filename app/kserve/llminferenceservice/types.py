@@ -99,8 +99,6 @@ class StorageInitializerSpec(KubeModel):
 
 
 class ParallelismSpec(KubeModel):
-    """Distribution of one replica over GPUs and nodes."""
-
     tensor: Annotated[Int32 | None, _ON_SERVER] = Field(None, ge=1)
     """GPUs that share each layer."""
     pipeline: Annotated[Int32 | None, honoured("with worker")] = Field(None, ge=1)
@@ -405,8 +403,6 @@ class Port(KubeModel):
 
 
 class EndpointPickerReference(EndpointPickerIdentity):
-    """The service that picks endpoints for a pool."""
-
     model_config = ConfigDict(
         json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
     )  # CEL only: objects of v1alpha1 have none, and are read in this form
@@ -451,9 +447,7 @@ class PoolSpec(KubeModel):
     """An existing InferencePool to use; no scheduler is made then."""
 
 
-class ConfigMapKey(KubeModel):
-    model_config = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
-
+class ConfigMapKey(NameReference):
     name: Annotated[str, DEFAULTED] = Field("", description="Name of the ConfigMap.")
     key: Annotated[str, defaulted("epp when it is empty")] = Field(description="Key in it; epp when empty.")
     optional: Annotated[bool | None, no_effect("the key must exist")] = Field(None, description="Has no effect.")
@@ -468,8 +462,6 @@ class SchedulerConfig(KubeModel):
 
 
 class TokenizerSpec(KubeModel):
-    """Pods that tokenize prompts for the endpoint picker."""
-
     template: Annotated[PartialPodSpec | None, no_effect(_NO_TOKENIZER)] = None
     """The tokenizer's pod. Stored, not acted on."""
 
@@ -607,7 +599,6 @@ class LLMReason(StrEnum):
 
     MEMBER_DIVERGENCE = "MemberDivergence"
     INVALID_SPEC = "InvalidSpec"
-    """The spec breaks a rule; nothing was changed."""
     OPERATOR_CONFIG_INVALID = "OperatorConfigInvalid"
     """A document of the ConfigMap inferenceservice-config cannot be read; nothing was changed."""
     COMBINE_BASE_ERROR = "CombineBaseError"
@@ -636,13 +627,11 @@ class LLMReason(StrEnum):
     GATEWAY_FETCH_ERROR = "GatewayFetchError"
     HTTP_ROUTES_NOT_READY = "HTTPRoutesNotReady"
     WAITING_FOR_GATEWAY = "WaitingForGateway"
-    """No gateway has looked at the pool yet."""
     INFERENCE_POOL_NOT_READY = "InferencePoolNotReady"
     INFERENCE_POOL_FETCH_ERROR = "InferencePoolFetchError"
     """The pool does not exist, or its kind is not installed."""
     STOPPED = "Stopped"
     PROGRESSING = "Progressing"
-    """The workload has not reported a status yet."""
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
     NAME_CONFLICT = "NameConflict"
     """A child stays unobserved: its name is taken by an object of another owner."""
@@ -669,8 +658,6 @@ class ServedModel(msgspec.Struct, rename="camel", frozen=True):
 
 
 class ObjectIdentity(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """An object that belongs to the service, or that the service depends on."""
-
     group: Annotated[str, Meta(description="API group; empty for the core group.")]
     kind: Annotated[str, Meta(description="Kind of the object.")]
     name: Annotated[str, Meta(description="Name of the object.")]
@@ -753,8 +740,6 @@ class Router(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 class ConfigSource(StrEnum):
-    """Why a config applies to a service."""
-
     PRESET = "Preset"
     USER_REF = "UserRef"
 

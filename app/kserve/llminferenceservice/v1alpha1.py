@@ -19,8 +19,6 @@ class ModelSpecV1Alpha1(types.LLMModelSpec):
 
 
 class ExtensionReference(types.EndpointPickerIdentity):
-    """The service that picks endpoints for a pool."""
-
     port_number: Annotated[PortNumber | None, DEFAULTED] = Field(None, description="Port; 9002 when not set.")
 
 

@@ -6,7 +6,7 @@ from app.kserve.constants import COMPONENT, MODEL_URI, NAME
 from app.kserve.gatewayapi import newer_fields
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
-from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, pool_contents
+from app.kserve.llminferenceservice.checks import merge_clashes, model_urls
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
@@ -26,7 +26,8 @@ Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 
 # The fixed service that a config is rendered against when it is stored (KS-2.6): templates may rely on all of it.
 
-_CONTAINER = {"name": "kserve-container"}
+_POD = {"containers": [{"name": "kserve-container"}]}
+_PICKER = {"name": "scheduler", "ports": [{"containerPort": port} for port in (9002, 9003, 5557)]}
 _SAMPLE_METADATA = ObservedMeta(
     name="test-llm-preset",
     namespace="test-llm-preset-test",
@@ -37,22 +38,13 @@ _SAMPLE: Json = {
     "model": {"name": "llama", "uri": "llama"},
     "replicas": 2,
     "parallelism": {"data": 4, "dataLocal": 2, "tensor": 1, "expert": True},
-    "template": {"containers": [_CONTAINER]},
-    "worker": {"containers": [_CONTAINER]},
-    "prefill": {
-        "replicas": 1,
-        "parallelism": {"tensor": 1, "pipeline": 1},
-        "template": {"containers": [_CONTAINER]},
-    },
+    "template": _POD,
+    "worker": _POD,
+    "prefill": {"replicas": 1, "parallelism": {"tensor": 1, "pipeline": 1}, "template": _POD},
     "router": {
         "route": {"http": {"refs": [{"name": "custom-http-route"}]}},
         "gateway": {"refs": [{"namespace": "kserve", "name": "kserve-ingress-gateway"}]},
-        "scheduler": {
-            "pool": {"ref": {"name": "custom-inference-pool"}},
-            "template": {
-                "containers": [{"name": "scheduler", "ports": [{"containerPort": port} for port in (9002, 9003, 5557)]}]
-            },
-        },
+        "scheduler": {"pool": {"ref": {"name": "custom-inference-pool"}}, "template": {"containers": [_PICKER]}},
     },
 }
 
@@ -67,10 +59,11 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
     errors = list(model_urls(spec.model)) if spec.model is not None else []
     if spec.base_refs:
         names = ", ".join(ref.name for ref in spec.base_refs)
-        errors.append(
-            field.forbidden(SPEC.child("baseRefs"), f"configs do not nest; let services refer to {names} themselves")
-        )
-    errors += [*merged.scheduler_replicas(spec.scheduler), *pool_contents(spec)]
+        detail = f"configs do not nest; let services refer to {names} themselves"
+        errors.append(field.forbidden(SPEC.child("baseRefs"), detail))
+    errors += merged.scheduler_replicas(spec.scheduler)
+    if spec.pool is not None and spec.pool.spec is not None:
+        errors += violations(spec.pool.spec, merged.SCHEDULER.child("pool", "spec"))
     errors += merged.scaling(spec)
     errors += merged.caches(spec, is_part=True)
     errors += merged.reserved(spec)
@@ -103,11 +96,8 @@ def update_warnings(config: Config, old: Config, settings: Settings) -> list[fie
 
 def delete_warnings(name: str, settings: Settings) -> list[str]:
     """The service's own preset of that name is in force again (KS-C05)."""
-    if not is_well_known(name, settings):
-        return []
-    return [
-        Advice(f"{name} is a well-known config: services that use it go back to the preset of that name", METADATA_NAME)
-    ]
+    text = f"{name} is a well-known config: services that use it go back to the preset of that name"
+    return [Advice(text, METADATA_NAME)] if is_well_known(name, settings) else []
 
 
 def is_well_known(name: str, settings: Settings) -> bool:

@@ -24,8 +24,6 @@ class _ServiceSpec(Observed):
 
 
 class ConfigUser(RelatedMeta):
-    """A service, with the configs that it refers to."""
-
     spec: _ServiceSpec = msgspec.field(default_factory=_ServiceSpec)
 
 

@@ -105,22 +105,17 @@ class ConfigReason(StrEnum):
     RENDERED = "Rendered"
     """Every template renders for a sample service."""
     IN_USE = "InUse"
-    """Services refer to the config."""
     NOT_IN_USE = "NotInUse"
     DELETION_BLOCKED = "DeletionBlocked"
     """Services refer to the config, so its deletion waits."""
 
 
 class ServiceReference(msgspec.Struct, rename="camel", frozen=True):
-    """A service that refers to a config."""
-
     name: Annotated[str, Meta(description="Name of the service.")] = ""
     namespace: Annotated[str, Meta(description="Namespace of the service.")] = ""
 
 
 class LLMInferenceServiceConfigStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """State of a config, and the services that refer to it."""
-
     conditions: Annotated[list[types.KServeCondition], Meta(description="The conditions.")] = []
     referenced_by: Annotated[
         list[ServiceReference],

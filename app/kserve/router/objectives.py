@@ -1,8 +1,7 @@
 """Criticality: one InferenceObjective for the model and for each adapter that has one. Source: KS-4.9.
 
-The endpoint picker reads the objective that a request names in a header, and serves the requests of a higher priority
-first. So the managed route names one wherever it sends requests to the pool: the model's, but an adapter's for requests
-that name that adapter in the header of a body-based router.
+The managed route names an objective in a header of the requests to the pool, by which the endpoint picker orders them:
+the model's, or an adapter's for requests that name the adapter in the header of a body-based router.
 """
 
 import hashlib
@@ -24,8 +23,6 @@ _UNFIT = re.compile(r"[^a-z0-9.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Priority of the requests for one model."""
-
     name: str
     priority: int
     adapter: str = ""

@@ -9,7 +9,7 @@ from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
 from app.kserve.workload import plan as workload
-from app.kserve.workload.artifacts import Attachment, attach_files
+from app.kserve.workload.artifacts import Attachment, attach
 from app.kserve.workload.children import deployment
 from app.kserve.workload.topology import replicas, with_account
 from app.kube.base import Json
@@ -20,9 +20,6 @@ _TOKENIZER_FILES = (
     '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
     '"generation_config.json"]'
 )
-"""Patterns of the files that are downloaded."""
-_ALWAYS_USED_BEFORE = (0, 9)
-"""Version of the endpoint picker from which on no other plugin uses the tokenizer."""
 _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
 
 
@@ -75,13 +72,10 @@ def _main(container: Json, replicas: int | None, config: pickerconfig.PickerConf
     return {**container, "args": args}
 
 
-# The tokenizer. A preset of KServe v0.20 has its container. It is of use to one plugin, and stays only for that one.
-
-
 def with_tokenizer(
     spec: EffectiveSpec, scheduler: SchedulerSpec, context: ReconcileContext, observed: ObservedDeployment | None
 ) -> tuple[Json, pickerconfig.Picker]:
-    """Return the endpoint picker's pod with the files that its tokenizer needs, or without a tokenizer; and the picker.
+    """Return the endpoint picker, and its pod with files for its tokenizer, or without one that no plugin uses.
 
     A running pod that downloads the files for nothing, as the ones of KServe v0.20 do, goes on.
     """
@@ -91,17 +85,20 @@ def with_tokenizer(
         return pod, picker
     running = observed.spec.template if observed is not None else ObservedTemplate()
     config = scheduler.config.inline if scheduler.config is not None else None
-    if picker.is_at_least(*_ALWAYS_USED_BEFORE) and not pickerconfig.may_have_plugin(config, pickerconfig.PRECISE):
+    used = not picker.is_at_least(0, 9) or pickerconfig.may_have_plugin(config, pickerconfig.PRECISE)
+    if not used:
         others = [container for container in pod["containers"] if container.get("name") != constants.TOKENIZER]
         pod, picker = {**pod, "containers": others}, pickerconfig.Picker(version)
         claims = [volume for volume in running.spec.volumes or () if volume.name == constants.CLAIM_VOLUME]
         if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
     source = workload.model_artifact(spec, context)
+    if source.provider is None or source.provider.is_image:
+        return pod, picker
     access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), (source,))
     access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
     extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
-    return attach_files(pod, source, context.operator, extra), picker
+    return attach(pod, (source,), context.operator, extra), picker
 
 
 def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:
@@ -110,27 +107,18 @@ def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:
 
 
 def scheduler_service(plan: workload.DeploymentPlan, name: str, namespace: str) -> Json:
-    """The address in the pool's ``endpointPickerRef``."""
     spec = {"selector": plan.labels, "ports": _ports(plan.pod.spec)}
     return child("v1", "Service", metadata(name, namespace, plan.labels), spec=spec)
 
 
 def _ports(pod: Json) -> list[Json]:
     """The container ports of known names; of two with one name the last counts, of two with one number the first."""
-    named = {
-        port["name"]: {
-            "name": port["name"],
-            "port": port["containerPort"],
-            "targetPort": port["name"],
-            "protocol": port.get("protocol", "TCP"),
-        }
-        for container in pod.get("containers") or ()
-        for port in container.get("ports") or ()
-        if port.get("name") in PORTS
-    }
+    ports = [port for container in pod.get("containers") or () for port in container.get("ports") or ()]
+    named = {port["name"]: port for port in ports if port.get("name") in PORTS}
     numbered: dict[int, Json] = {}
-    for name in sorted(named):
-        numbered.setdefault(named[name]["port"], named[name])
+    for name, port in sorted(named.items()):
+        number, protocol = port["containerPort"], port.get("protocol", "TCP")
+        numbered.setdefault(number, {"name": name, "port": number, "targetPort": name, "protocol": protocol})
     return list(numbered.values())
 
 

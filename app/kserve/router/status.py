@@ -180,10 +180,7 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
 
 
 def is_route_ready(route: ObservedRoute) -> bool:
-    """Report whether every parent in the spec has accepted the route and resolved its references (KS-4.7).
-
-    A parent status without ``Accepted`` was written by a policy controller and is ignored.
-    """
+    """Report whether every parent has accepted the route (KS-4.7). A status without ``Accepted`` is a policy's."""
     references = route.spec.parent_refs or []
     parents = [parent for parent in route.status.parents or () if find(parent.conditions, "Accepted") is not None]
     accepted = {_identity(parent.parent_ref, route.metadata.namespace) for parent in parents}

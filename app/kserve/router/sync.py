@@ -38,7 +38,8 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext) -> RouterResu
     try:
         check_references(view, result.states)
         _schedule(view, result)
-        _prioritize(view, result)
+        result.children += [inference_objective(o, view.names, view.namespace, view.pool) for o in view.objectives]
+        result.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view)
         _expose(view, result)
         _judge(view, result)
         result.parts = status.router_parts(view)
@@ -126,20 +127,14 @@ def _require_account(view: RouterView, plan: AccountPlan) -> None:
         raise PhaseError(LLMCondition.SCHEDULER_WORKLOAD_READY, LLMReason.SCHEDULER_RECONCILE_ERROR, text)
 
 
-def _prioritize(view: RouterView, result: RouterResult) -> None:
-    for objective in view.objectives:
-        result.children.append(inference_objective(objective, view.names, view.namespace, view.pool))
-    result.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view)
-
-
 def _expose(view: RouterView, result: RouterResult) -> None:
     if view.spec.route is None or view.children.routes is None:
         _within(view, result)
         return
     specs = [route.spec for route in view.referenced_routes()]
-    if view.managed_route is not None and view.undivided_spec is not None:
+    if view.managed_route is not None:
+        specs = [view.as_observed(view.spec.route_spec), *specs]  # its addresses are those before a group divides it
         result.children.append(view.managed_route)
-        specs = [view.undivided_spec, *specs]
     if view.related.gateways is None:  # the URLs are what they were
         return
     addresses = {address.url: address for spec in specs for address in discover(spec, view.context)}

@@ -24,9 +24,7 @@ EXTERNAL, GATEWAY_INTERNAL, INTERNAL = "gateway-external", "gateway-internal", "
 _SCHEMES = {"HTTP": "http", "HTTPS": "https", "TLS": "https"}
 """URL scheme by a listener's protocol; others have none."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_PRIVATE = tuple(
-    ipaddress.ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
-)
+_PRIVATE = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")))
 MODEL_ROUTING = "-model-routing"
 """End of the name of an address at the root, which all services of a Gateway share (KS-4.8)."""
 MAX_ADDRESSES = 16
@@ -131,9 +129,7 @@ def _service_of(gateway: ObservedGateway, services: Mapping[str, RelatedMeta] | 
         and is_dns1123_subdomain(service.metadata.name)
         and (service.metadata.labels or {}).get(GATEWAY_NAME_LABEL) == name
     ]
-    if labelled:
-        return min(labelled)
-    return name if get(services, name, namespace) is not None else ""
+    return min(labelled, default=name if get(services, name, namespace) is not None else "")
 
 
 def _url(listener: GatewayListener, host: str, path: str) -> str:

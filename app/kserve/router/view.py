@@ -23,8 +23,6 @@ from app.kube.base import Json
 
 
 class RouterView:
-    """The router part of a spec, with the objects of the cluster that it is about."""
-
     def __init__(self, spec: EffectiveSpec, context: ReconcileContext) -> None:
         self.spec, self.context = spec, context
         self.names, self.namespace = context.names, context.metadata.namespace
@@ -78,15 +76,10 @@ class RouterView:
 
     @cached_property
     def managed_spec(self) -> ObservedRouteSpec | None:
-        """The managed route's spec in the form in which observed ones are judged. Raises :class:`PhaseError`."""
-        return None if self.managed_route is None else self._as_observed(self.managed_route["spec"])
+        return None if self.managed_route is None else self.as_observed(self.managed_route["spec"])
 
-    @property
-    def undivided_spec(self) -> ObservedRouteSpec | None:
-        """The same before a group divides its requests: the Services in it tell which addresses it has."""
-        return None if self.managed_route is None else self._as_observed(self.spec.route_spec)
-
-    def _as_observed(self, spec: Json | None) -> ObservedRouteSpec:
+    def as_observed(self, spec: Json | None) -> ObservedRouteSpec:
+        """Return a managed route's spec in the form in which observed ones are judged. Raises :class:`PhaseError`."""
         try:
             return msgspec.convert(spec, ObservedRouteSpec, strict=False)
         except msgspec.ValidationError as error:

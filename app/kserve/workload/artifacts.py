@@ -91,7 +91,7 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
     if adapters and not container_named(pod, constants.MAIN):
         raise ArtifactError("LoRA adapters need a container called main in the pod")
     if source.provider is Provider.CLAIM:
-        pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, constants.MODEL_PATH)
+        pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, extra.path, extra.reader)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
     elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
@@ -103,13 +103,6 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
         if adapter.provider is Provider.CLAIM:
             pod = _claim(pod, adapter.uri, adapter_volume(adapter.name), adapter.path)
     return pod
-
-
-def attach_files(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
-    """Add files of a model on a claim, or a download, to the reader of a pod that is not a model server."""
-    if source.provider is Provider.CLAIM:
-        return _claim(pod, source.uri, constants.CLAIM_VOLUME, extra.path, extra.reader)
-    return _download(pod, (source,), operator, extra) if source.downloads else pod
 
 
 def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:

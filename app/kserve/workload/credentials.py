@@ -53,8 +53,6 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Credentials of the storage initializer."""
-
     env: Sequence[Json] = ()
     files: Sequence[Files] = ()
     annotated: str = ""

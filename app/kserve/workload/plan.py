@@ -42,8 +42,6 @@ class PodPlan:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentPlan:
-    """A workload whose replicas are single pods."""
-
     name: str
     labels: Labels
     annotations: Labels
@@ -84,8 +82,6 @@ class AccountPlan:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPlan:
-    """All model servers of a service."""
-
     deployments: tuple[DeploymentPlan, ...]
     groups: tuple[GroupPlan, ...]
     accounts: tuple[AccountPlan, ...]
@@ -225,18 +221,14 @@ class _Planner:
             return pod
         name = self._spec.pool_ref
         variable = {"name": constants.POOL_NAME_VARIABLE, "value": name or self._context.names.pool}
-        return {
-            **pod,
-            "initContainers": [
-                {
-                    **(c if name else _with_pool_group(c)),
-                    "env": each_name_once([*(c.get("env") or ()), variable], moved=True),
-                }
-                if c.get("name") == constants.ROUTING_SIDECAR
-                else c
-                for c in pod["initContainers"]
-            ],
-        }
+
+        def routed(container: Json) -> Json:
+            if container.get("name") != constants.ROUTING_SIDECAR:
+                return container
+            env = each_name_once([*(container.get("env") or ()), variable], moved=True)
+            return {**(container if name else _with_pool_group(container)), "env": env}
+
+        return {**pod, "initContainers": [routed(container) for container in pod["initContainers"]]}
 
     def _pod(
         self, template: Json, labels: Labels, annotations: Labels, account: str, running: ObservedTemplate

@@ -129,18 +129,11 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
 def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, meta: Json) -> Json:
     """Build the ScaledObject, which asks Prometheus itself."""
     query = f'{METRIC}{{variant_name="{plan.variant}",exported_namespace="{meta["namespace"]}"}}'
-    trigger: Json = {
-        "type": "prometheus",
-        "name": METRIC.replace("_", "-"),
-        "metadata": {
-            "serverAddress": prometheus.url,
-            "query": query,
-            "threshold": "1",
-            "unsafeSsl": "true" if prometheus.tls_insecure_skip_verify else "false",
-        },
-    }
+    unsafe = "true" if prometheus.tls_insecure_skip_verify else "false"
+    settings = {"serverAddress": prometheus.url, "query": query, "threshold": "1", "unsafeSsl": unsafe}
+    trigger: Json = {"type": "prometheus", "name": METRIC.replace("_", "-"), "metadata": settings}
     if prometheus.auth_modes:
-        trigger["metadata"]["authModes"] = prometheus.auth_modes
+        settings["authModes"] = prometheus.auth_modes
         kind = {"kind": prometheus.trigger_auth_kind} if prometheus.trigger_auth_kind else {}
         trigger["authenticationRef"] = {"name": prometheus.trigger_auth_name, **kind}
     spec = {

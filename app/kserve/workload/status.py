@@ -21,9 +21,8 @@ def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool =
         return by_condition(available)
     progress = rollout(deployment, was_ready=was_ready)
     if not progress.up_to_date:
-        return fails(
-            LLMReason.PROGRESSING, f"Deployment {deployment.metadata.name}: the latest change is not rolled out"
-        )
+        text = f"Deployment {deployment.metadata.name}: the latest change is not rolled out"
+        return fails(LLMReason.PROGRESSING, text)
     return _rolled_out("Deployment", deployment.metadata.name, progress)
 
 

@@ -1,7 +1,4 @@
-"""The workload phase: model servers with their Service, their conditions, and why they are not ready.
-
-Source: KS-3 and KS-6.2.
-"""
+"""The workload phase: model servers, their conditions, and why they are not ready. Source: KS-3 and KS-6.2."""
 
 from app.hooks.protocol import get, sorted_values
 from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
