@@ -47,10 +47,9 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         return _answer(service, Outcome(pins, state, None, None), kept_templates(request), now)
     workloads = make_workloads(effective.spec, context)
-    conflicts = [
-        Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in parallelism_conflicts(effective.document)
-    ]
-    workloads = replace(workloads, causes=[*workloads.causes, *conflicts])
+    conflicts = parallelism_conflicts(effective.document)
+    causes = [Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in conflicts]
+    workloads = replace(workloads, causes=[*workloads.causes, *causes])
     if workloads.failed:
         outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
         return _answer(service, outcome, kept_templates(request, effective.document), now)

@@ -31,7 +31,7 @@ def plan_scheduler(
     managed_account: bool,
     observed: ObservedDeployment | None,
 ) -> tuple[workload.DeploymentPlan, workload.AccountPlan]:
-    """Plan the endpoint picker; ``managed_account``: one can be made. The default account is without a name."""
+    """Plan the endpoint picker; ``managed_account``: ServiceAccounts can be made. The default one has no name."""
     template = spec.template or {}
     named = template.get("serviceAccountName") or ""
     managed = managed_account and named in ("", names.scheduler_account)

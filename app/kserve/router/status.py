@@ -180,8 +180,9 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
 
 
 def is_route_ready(route: ObservedRoute) -> bool:
-    """Report whether every parent has accepted the route (KS-4.7). A status without ``Accepted`` is a policy's."""
+    """Report whether every parent in the spec has accepted the route and resolved its references (KS-4.7)."""
     references = route.spec.parent_refs or []
+    # A policy controller's status is without Accepted, and ignored.
     parents = [parent for parent in route.status.parents or () if find(parent.conditions, "Accepted") is not None]
     accepted = {_identity(parent.parent_ref, route.metadata.namespace) for parent in parents}
     if not references or any(_identity(ref, route.metadata.namespace) not in accepted for ref in references):
@@ -224,8 +225,13 @@ def router_parts(view: RouterView) -> types.Router | None:
         route = types.ObjectIdentity(_GATEWAY, "HTTPRoute", name, view.namespace)
         if route not in gateway.http_routes:
             gateway.http_routes.append(route)
-    group = view.group.part if view.group is not None else None
-    return types.Router(list(gateways.values()), _scheduler(view), group) if gateways else None
+    if not gateways:
+        return None
+    scheduler, group = None, view.group.part if view.group is not None else None
+    if view.spec.scheduler is not None:
+        pool = types.ObjectIdentity(constants.POOL_GROUP, "InferencePool", view.pool)
+        scheduler = types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))
+    return types.Router(list(gateways.values()), scheduler, group)
 
 
 def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
@@ -235,10 +241,3 @@ def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:
         yield from ((view.names.route, parent) for parent in view.managed_spec.parent_refs or ())
     for route in view.referenced_routes():
         yield from ((route.metadata.name, parent) for parent in route.spec.parent_refs or ())
-
-
-def _scheduler(view: RouterView) -> types.RouterScheduler | None:
-    if view.spec.scheduler is None:
-        return None
-    pool = types.ObjectIdentity(constants.POOL_GROUP, "InferencePool", view.pool)
-    return types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))

@@ -97,8 +97,7 @@ class RouterView:
         return [ObservedParentReference(name=ref.name or "", namespace=ref.namespace) for ref in refs]
 
     def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
-        default = self.namespace
-        places = ((default if ref.namespace is None else ref.namespace, ref.name) for ref in references)
+        places = ((self.namespace if ref.namespace is None else ref.namespace, ref.name) for ref in references)
         return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))
 
     @property
@@ -115,8 +114,7 @@ class RouterView:
 
     @property
     def rbac_declared(self) -> bool:
-        children = self.children
-        return None not in (children.service_accounts, children.roles, children.role_bindings)
+        return None not in (self.children.service_accounts, self.children.roles, self.children.role_bindings)
 
 
 def check_references(view: RouterView, states: dict[str, ConditionState | None]) -> None:

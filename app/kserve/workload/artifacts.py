@@ -69,9 +69,8 @@ class Attachment:
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""
     reader: str = constants.MAIN
-    """Name of the container that reads the model."""
+    """Name of the container that reads the model, in the directory ``path``."""
     path: str = constants.MODEL_PATH
-    """Directory of the model in that container."""
 
 
 def downloaded(parts: Sequence[Artifact]) -> list[Address]:

@@ -36,7 +36,7 @@ def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> Conditi
 
 
 def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
-    """Judge an available workload, as during an update that cannot work; without any count, its condition decides."""
+    """Judge a workload that is available, even during an update that fails; one that counts no pods is believed."""
     if progress.current or (progress.up_to_date and not progress.counts):
         return CONDITION_TRUE
     cause = rolling_out(kind, name, progress)
