@@ -85,8 +85,8 @@ def with_tokenizer(
         return pod, picker
     running = observed.spec.template if observed is not None else ObservedTemplate()
     config = scheduler.config.inline if scheduler.config is not None else None
-    used = not picker.is_at_least(0, 9) or pickerconfig.may_have_plugin(config, pickerconfig.PRECISE)
-    if not used:
+    # From 0.9 on, no other plugin uses the tokenizer.
+    if picker.is_at_least(0, 9) and not pickerconfig.may_have_plugin(config, pickerconfig.PRECISE):
         others = [container for container in pod["containers"] if container.get("name") != constants.TOKENIZER]
         pod, picker = {**pod, "containers": others}, pickerconfig.Picker(version)
         claims = [volume for volume in running.spec.volumes or () if volume.name == constants.CLAIM_VOLUME]

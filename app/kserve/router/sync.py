@@ -54,10 +54,9 @@ def _kept_children(context: ReconcileContext, created: Iterable[Json]) -> list[J
     """The observed children of the router as they are, except those of ``created``."""
     present = {(child["apiVersion"], child["kind"], child["metadata"]["name"]) for child in created}
     children = context.children
-    routing = (children.services, children.pools, children.routes)
-    accounts = (children.service_accounts, children.roles, children.role_bindings)
-    all_groups = (children.deployments, *routing, *accounts, children.objectives)
-    groups: tuple[Mapping[str, ObservedObject] | None, ...] = all_groups
+    rbac = (children.service_accounts, children.roles, children.role_bindings)
+    groups: list[Mapping[str, ObservedObject] | None] = [children.deployments, children.services, children.pools]
+    groups += [children.routes, *rbac, children.objectives]
     return [
         keep_child(child)
         for group in groups
