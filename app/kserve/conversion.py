@@ -62,7 +62,7 @@ def convert(document: Json, api_version: str) -> Json:
 
 
 def _to_v1alpha1(spec: Json, annotations: Json) -> Json:
-    """Convert a spec of v1alpha2. Annotations are added and removed in place."""
+    """Convert a spec of v1alpha2; like the reverse, this adds and removes annotations in place."""
     spec = _replace(spec, "model", lambda model: _older_model(model, annotations))
     spec = _replace(spec, _POOL, lambda pool: _older_pool(pool, annotations))
     spec = _normalize(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1, fill=False)
@@ -70,7 +70,6 @@ def _to_v1alpha1(spec: Json, annotations: Json) -> Json:
 
 
 def _to_v1alpha2(spec: Json, annotations: Json) -> Json:
-    """Convert a spec of v1alpha1. Annotations are added and removed in place."""
     criticalities = annotations.pop(PRESERVED_LORA_CRITICALITIES, "")
     ports, protocol = _ports(annotations.pop(PRESERVED_PORTS, "")), annotations.pop(PRESERVED_PROTOCOL, "")
     spec = {**spec, "model": {"uri": "", **_object(spec.get("model"), "spec.model")}}
@@ -96,13 +95,9 @@ def upgrade(parent: Parent) -> Parent:
 
 def with_criticality(spec: Json, annotations: Mapping[str, str] | None) -> Json:
     """Return a spec of v1alpha2 whose model and adapters have the criticalities of the annotations as fields."""
-    relevant = {
-        key: value for key, value in (annotations or {}).items() if key in (MODEL_CRITICALITY, LORA_CRITICALITIES)
-    }
-    if not relevant:
-        return spec
     model = spec.get("model")
-    return {**spec, "model": _older_model(model if isinstance(model, dict) else {}, relevant)}
+    older = _older_model(model if isinstance(model, dict) else {}, dict(annotations or {}))
+    return {**spec, "model": older} if older else spec
 
 
 def adapter_criticalities(annotations: Mapping[str, str], adapters: Any) -> dict[str, str]:

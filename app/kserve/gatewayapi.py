@@ -71,7 +71,6 @@ def _items(longest: int, description: str, kind: dict[str, Any]) -> Any:
     return Field(None, description=description, max_length=longest, json_schema_extra=kind)
 
 
-_EXACT = "self.type in ['Exact','PathPrefix']"
 _DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
@@ -125,8 +124,6 @@ def _chosen(by: str, value: str, alias: str, chooser: str) -> tuple[Rule, Rule]:
 
 
 class ParentReference(KubeModel):
-    """The Gateway, or another resource, that a route attaches to."""
-
     group: Group = Field("gateway.networking.k8s.io", description="API group of the parent.")
     kind: KindName = Field("Gateway", description="Kind of the parent.")
     namespace: Namespace | None = Field(None, description="Namespace of the parent; the route's own when not set.")
@@ -136,8 +133,6 @@ class ParentReference(KubeModel):
 
 
 class BackendObjectReference(KubeModel):
-    """An object that takes traffic."""
-
     constraints = (
         Rule(
             "(!has(self.group) || size(self.group) == 0) && (!has(self.kind) || self.kind == 'Service') "
@@ -182,8 +177,6 @@ class Fraction(KubeModel):
 
 
 class HTTPRequestMirrorFilter(KubeModel):
-    """Sends a copy of requests elsewhere."""
-
     constraints = (
         Rule(
             "!(has(self.percent) && has(self.fraction))",
@@ -209,8 +202,6 @@ class HTTPPathModifier(KubeModel):
 
 
 class HTTPRequestRedirectFilter(KubeModel):
-    """Answers with a redirection."""
-
     scheme: Literal["http", "https"] | None = Field(None, description="Scheme of the new location.")
     hostname: PreciseHostname | None = Field(None, description="Host of the new location.")
     path: HTTPPathModifier | None = Field(None, description="Path of the new location.")
@@ -221,8 +212,6 @@ class HTTPRequestRedirectFilter(KubeModel):
 
 
 class HTTPURLRewriteFilter(KubeModel):
-    """Changes a request's URL on its way to the backend."""
-
     hostname: PreciseHostname | None = Field(None, description="Host that the backend sees.")
     path: HTTPPathModifier | None = Field(None, description="Path that the backend sees.")
 
@@ -243,8 +232,6 @@ _ANY_ALONE = Rules(
 
 
 class HTTPCORSFilter(KubeModel):
-    """Answers cross-origin requests."""
-
     allow_origins: Annotated[list[Origin] | None, _ANY_ALONE] = _items(64, "Origins that may ask.", SET)
     allow_credentials: bool | None = Field(None, description="Whether requests may carry credentials.")
     allow_methods: Annotated[list[CORSMethod] | None, _ANY_ALONE] = _items(9, "Methods that may be used.", SET)
@@ -268,8 +255,6 @@ class ForwardBodyConfig(KubeModel):
 
 
 class HTTPExternalAuthFilter(KubeModel):
-    """Asks a service whether a request may pass."""
-
     constraints = (
         *_chosen("protocol", "GRPC", "grpc", "protocol GRPC"),
         *_chosen("protocol", "HTTP", "http", "protocol HTTP"),
@@ -292,7 +277,6 @@ FilterType = Literal[
     "CORS",
 ]
 FILTER_FIELDS = {type_: to_snake(type_) for type_ in get_args(FilterType)}
-"""The field that belongs to each type of filter."""
 
 
 def _belongs(type_: str, name: str) -> Rule:
@@ -323,8 +307,6 @@ FILTER_RULES = Rules(
 
 
 class HTTPRouteFilter(KubeModel):
-    """One step of a request's way."""
-
     constraints = tuple(_belongs(*pair) for pair in FILTER_FIELDS.items())
 
     type: FilterType = Field(description="Which of the fields below applies.")
@@ -348,8 +330,6 @@ DEFAULT_RULES: list[dict[str, Any]] = [{"matches": DEFAULT_MATCHES}]
 
 
 class HTTPBackendRef(BackendObjectReference):
-    """A backend with its share of the traffic."""
-
     weight: Int32 = Field(1, description="Share of the traffic, relative to the sum of all.", ge=0, le=1000000)
     filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(
         16, "Steps for requests to this backend only.", ATOMIC
@@ -359,7 +339,7 @@ class HTTPBackendRef(BackendObjectReference):
 def _literal(condition: str, rendered: str, holds: Callable[[str], bool]) -> Rule:
     """A rule for paths that are not regular expressions."""
     return Rule(
-        f"({_EXACT}) ? {condition} : true",
+        f"(self.type in ['Exact','PathPrefix']) ? {condition} : true",
         f"an Exact or PathPrefix path {rendered}",
         lambda match: match.type == "RegularExpression" or holds(match.value),
     )
@@ -412,7 +392,7 @@ class HTTPRouteMatch(KubeModel):
 
 
 def milliseconds(duration: str | None) -> int:
-    """A Gateway API duration such as ``1m30s``; 0 for none."""
+    """Parse a Gateway API duration such as ``1m30s``; 0 for none."""
     return sum(int(number) * _UNITS[unit] for number, unit in _DURATION.findall(duration or ""))
 
 
@@ -445,8 +425,6 @@ class CookieConfig(KubeModel):
 
 
 class SessionPersistence(KubeModel):
-    """Sends one client's requests to one backend."""
-
     constraints = (
         Rule(
             "!has(self.cookieConfig) || !has(self.cookieConfig.lifetimeType) || "
@@ -502,8 +480,6 @@ def _one_prefix(alias: str, *, backends: bool) -> Rule:
 
 
 class HTTPRouteRule(KubeModel):
-    """Handling of the requests that match."""
-
     constraints = (
         Rule(
             "(has(self.backendRefs) && size(self.backendRefs) > 0) ? "

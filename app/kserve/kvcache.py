@@ -1,7 +1,5 @@
 """``kvCacheOffloading``: key-value caches that leave the GPU for host memory and file systems. Source: KS-3.16."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Literal
@@ -24,15 +22,11 @@ NO_FLAG = f"kvCacheOffloading has no effect: the server does not get {FLAG}, whi
 
 
 class ClaimReference(KubeModel):
-    """A PersistentVolumeClaim that exists, and a directory in it."""
-
     name: str = Field("", description="Name of the claim.")
     path: str = Field("", description="Directory in the claim. Defaults to its root.")
 
 
 class CacheClaim(KubeModel):
-    """A claim that exists, or the spec of one for each pod."""
-
     spec: Json | None = Field(None, description="Spec of a claim that lives as long as its pod.")
     ref: ClaimReference | None = Field(None, description="A claim that exists.")
 
@@ -43,14 +37,10 @@ class CacheFileSystem(KubeModel):
 
 
 class CacheTier(KubeModel):
-    """Storage for what does not fit the host memory."""
-
     file_system: CacheFileSystem = Field(description="A file system.")
 
 
 class KVCacheOffloading(KubeModel):
-    """Tiers of storage for key-value caches outside the GPU."""
-
     cpu: IntOrString | None = Field(None, description="Host memory for key-value caches.")
     eviction_policy: Literal["lru", "arc"] = Field("lru", description="Which blocks leave the host memory first.")
     secondary: list[CacheTier] | None = Field(None, description="Storage for what leaves the host memory.")

@@ -1,11 +1,11 @@
 """Configuration of the endpoint picker: the default, and every configuration in the form of the picker's version.
 
-Source: KS-4.3. An annotation of the picker's pods names its version. Plugins that it renamed get their new names.
+Source: KS-4.3. An annotation of the picker's pods names its version.
 """
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ TEXT_FLAGS = frozenset(dashes + name for dashes in ("--", "-") for name in ("con
 CONFIG_FLAGS = TEXT_FLAGS | {dashes + name for dashes in ("--", "-") for name in ("config-file", "configFile")}
 _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
 _KIND = "EndpointPickerConfig"
+_HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
 _ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
 _HANDLER_PARAMETERS = ("threshold", "hashBlockSize", "deciderPluginName", "prefillProfile", "decodeProfile")
 
@@ -39,14 +40,13 @@ class Picker:
     version: Version | None = None
     """``None``: unknown, as of the pickers before v0.5, which have no annotation."""
     has_tokenizer: bool = False
-    """True if its pods have a tokenizer."""
 
     def is_at_least(self, *version: int) -> bool:
         return self.version is not None and self.version >= version
 
 
 def picker_version(annotations: Mapping[str, str] | None) -> Version | None:
-    """Return the version in the annotations of the picker's pods."""
+    """Parse the version in the annotations of the picker's pods."""
     match = _VERSION.match((annotations or {}).get(PICKER_VERSION, ""))
     return (int(match[1]), int(match[2])) if match else None
 
@@ -88,8 +88,6 @@ def may_have_plugin(config: object, type_: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PickerConfig:
-    """The configuration of an endpoint picker."""
-
     text: str
     picker: Picker
     chosen: bool
@@ -109,13 +107,13 @@ def picker_config(
     former = _default(Picker(), disaggregated=disaggregated, adapters=adapters)
     keeps = any(a in TEXT_FLAGS and document_of(b) == former for a, b in itertools.pairwise(running))
     default = former if keeps else _default(picker, disaggregated=disaggregated, adapters=adapters)
-    return PickerConfig(compact(_for_version(default, picker)), picker, chosen=False)
+    return PickerConfig(compact(_for_picker(default, picker)), picker, chosen=False)
 
 
 def configuration(config: object, picker: Picker) -> str:
     """Return a user's configuration for a picker; a string that needs no change is returned as it is."""
     document = document_of(config)
-    changed = None if document is None else _for_tokenizer(_for_version(document, picker), picker)
+    changed = None if document is None else _for_picker(document, picker)
     return config if isinstance(config, str) and changed == document else compact(changed or config)
 
 
@@ -165,24 +163,26 @@ def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
     }
 
 
-def _for_version(document: Json, picker: Picker) -> Json:
-    """Return a configuration with the names that the picker's version has for plugins and their parameters."""
+def _for_picker(document: Json, picker: Picker) -> Json:
+    """Return a configuration with the picker's tokenizer, and its version's names of plugins and their parameters."""
     if picker.is_at_least(0, 6):
-        document = _changed(document, _in_tokens)
+        document = _changed(document, "prefix-cache-scorer", _in_tokens)
     if picker.is_at_least(0, 7):
-        document = _changed(_renamed(document, _HANDLERS), _with_decider)
+        document = _changed(_renamed(document, _HANDLERS), "disagg-profile-handler", _with_decider)
     if picker.is_at_least(0, 8):
         document = _renamed(document, {"model-server-protocol-metrics": "core-metrics-extractor"})
-    return document
+    return _changed(document, PRECISE, _with_tokenizer) if picker.has_tokenizer else document
 
 
-_HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
-
-
-def _changed(document: Json, change: Callable[[Any], Iterator[Any]]) -> Json:
+def _changed(document: Json, type_: str, change: Callable[[Json, Json], list[Json]]) -> Json:
+    """Replace each plugin of a type; ``change`` gets it and its parameters."""
     if not isinstance(document.get("plugins"), list):
         return document
-    return {**document, "plugins": [new for plugin in document["plugins"] for new in change(plugin)]}
+    changed: list[Any] = []
+    for plugin in document["plugins"]:
+        is_of_type = isinstance(plugin, dict) and plugin.get("type") == type_
+        changed += change(plugin, _object(plugin.get("parameters"))) if is_of_type else [plugin]
+    return {**document, "plugins": changed}
 
 
 def _renamed(document: Json, names: Mapping[str, str]) -> Json:
@@ -207,35 +207,27 @@ def _with(item: Any, key: str, names: Mapping[str, str]) -> Any:
     return {**item, key: names[value]} if isinstance(value, str) and value in names else item
 
 
-def _in_tokens(plugin: Any) -> Iterator[Any]:
-    """The size of a block of the prefix cache is in tokens."""
-    parameters = _parameters(plugin, "prefix-cache-scorer")
+def _in_tokens(plugin: Json, parameters: Json) -> list[Json]:
+    """Give the size of a block of the prefix cache in tokens."""
     if "blockSize" not in parameters:
-        yield plugin
-        return
+        return [plugin]
     others = {key: value for key, value in parameters.items() if key != "blockSize"}
-    yield {**plugin, "parameters": {"blockSizeTokens": parameters["blockSize"], **others}}
+    return [{**plugin, "parameters": {"blockSizeTokens": parameters["blockSize"], **others}}]
 
 
-def _with_decider(plugin: object) -> Iterator[object]:
+def _with_decider(plugin: Json, parameters: Json) -> list[Json]:
     """Replace the threshold of tokens by the plugin that decides whether a request needs a prefill pod."""
-    parameters = _parameters(plugin, "disagg-profile-handler")
-    if not isinstance(plugin, dict) or plugin.get("type") != "disagg-profile-handler" or "deciders" in parameters:
-        yield plugin
-        return
+    if "deciders" in parameters:
+        return [plugin]
     threshold, decider = parameters.get("threshold") or 0, parameters.get("deciderPluginName")
+    added: list[Json] = []
     if decider is None:
         decider = _BY_PREFIX if threshold else _ALWAYS
-        yield {"type": decider, **({"parameters": {"nonCachedTokens": threshold}} if threshold else {})}
+        added.append({"type": decider, **({"parameters": {"nonCachedTokens": threshold}} if threshold else {})})
     others = {key: value for key, value in parameters.items() if key not in _HANDLER_PARAMETERS}
     profiles = {side: parameters[f"{side}Profile"] for side in ("prefill", "decode") if f"{side}Profile" in parameters}
     changed = {**others, "deciders": {"prefill": decider}, **({"profiles": profiles} if profiles else {})}
-    yield {**plugin, "parameters": changed}
-
-
-def _parameters(plugin: Any, type_: str) -> Json:
-    is_of_type = isinstance(plugin, dict) and plugin.get("type") == type_
-    return _object(plugin.get("parameters")) if is_of_type else {}
+    return [*added, {**plugin, "parameters": changed}]
 
 
 _METRIC_FLAGS = {
@@ -271,20 +263,11 @@ def _is_default(argument: str) -> bool:
 _TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
 
 
-def _for_tokenizer(document: Json, picker: Picker) -> Json:
-    """Return a configuration whose plugins ask the tokenizer in the picker's pod, by its socket."""
-    if not picker.has_tokenizer or not any(plugin.get("type") == PRECISE for plugin in plugins(document)):
-        return document
-    return {**document, "plugins": [_asking(plugin) for plugin in document["plugins"]]}
-
-
-def _asking(plugin: object) -> object:
-    if not isinstance(plugin, dict) or plugin.get("type") != PRECISE:
-        return plugin
-    parameters = _parameters(plugin, PRECISE)
+def _with_tokenizer(plugin: Json, parameters: Json) -> list[Json]:
+    """Ask the tokenizer in the picker's pod, by its socket."""
     indexer = _object(parameters.get("indexerConfig"))
     pool = {**_TOKENIZER, **_object(indexer.get("tokenizersPoolConfig"))}
-    return {**plugin, "parameters": {**parameters, "indexerConfig": {**indexer, "tokenizersPoolConfig": pool}}}
+    return [{**plugin, "parameters": {**parameters, "indexerConfig": {**indexer, "tokenizersPoolConfig": pool}}}]
 
 
 def _object(value: object) -> Json:

@@ -34,7 +34,7 @@ def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[
 
 
 def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
-    """Return where and why a spec does not render (``spec.template.nodeName, line 1: …``); empty if it does."""
+    """Return where and why a spec does not render (``spec.nodeName, line 1: …``); empty if it does."""
     try:
         _Renderer(data).object(spec)
     except TemplateError as error:
@@ -43,8 +43,6 @@ def render_error(spec: Json, data: ServiceData) -> tuple[field.Path, str]:
 
 
 class _Renderer:
-    """Renders the parts of one spec."""
-
     def __init__(self, data: ServiceData) -> None:
         self.foreign = False
         self._data = data
@@ -76,7 +74,7 @@ class _Renderer:
             raise _at(error, text, path) from None
 
     def _foreign(self, text: str) -> str:
-        """A text that is not ours: it counts against the bounds of the spec."""
+        """Render a string that is not a preset's: it counts against the bounds of the spec."""
         template = Template(text)
         self._meter.read(template.actions)
         self.foreign = True
@@ -122,7 +120,6 @@ def _invalid(error: TemplateError) -> field.Error:
 
 
 def _position(error: TemplateError) -> str:
-    """``spec.template.containers[0].args[1], line 2: function x is not defined``."""
     return f"{_full_path(error.path)}, line {max(error.line, 1)}: {error}"
 
 
@@ -142,8 +139,7 @@ SpecT = TypeVar("SpecT", bound=KubeModel)
 def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) -> tuple[SpecT, list[field.Error]]:
     """Render the templates of a spec that do not depend on other layers, so that rules see the results.
 
-    Also return the errors of templates; then the spec may be unchanged.
-    ``data_of`` returns the data for rendering, from the spec as plain JSON.
+    Also return the errors of templates; then the spec may be unchanged. ``data_of`` gets the spec as plain JSON.
     """
     if not has_template(spec):
         return spec, []

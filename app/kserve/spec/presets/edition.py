@@ -15,6 +15,7 @@ SINGLE_NODE, DATA_PARALLEL, PIPELINE = "template", "worker-data-parallel", "work
 SCHEDULER, ROUTE, TRACING = "config-llm-scheduler", "config-llm-router-route", "config-llm-tracing"
 LATENCY_PREDICTOR = "config-llm-scheduler-latency-predictor"
 
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _WORKER_ENV: Json = {"name": "VLLM_RANDOMIZE_DP_DUMMY_INPUTS", "value": "1"}
 """Variable of the workers of a data-parallel decode workload."""
 _TRACING: Json = {
@@ -56,7 +57,6 @@ class Builders:
     command: Callable[[Target, str, bool], list[str]]
     """Of a server of that form; True: of the first pod, which takes the requests."""
     server: Callable[[int, list[str], bool], Json]
-    probes: Callable[[int, bool], Json]
     sidecar: Callable[[bool], Json]
     pod: Callable[[Json, Json | None, bool], Json]
 
@@ -80,16 +80,13 @@ def edition(builders: Builders, scheduler: Json, route: Json, common: Mapping[st
 def _workload(build: Builders, target: Target, form: str) -> Json:
     """Build a server that fits one pod, or a group. Its workers get no requests, so they have no probes."""
     grouped = form != SINGLE_NODE
-    server = {
-        **build.server(target.port, build.command(target, form, True), grouped),
-        **build.probes(target.port, grouped),
-    }
+    server = build.server(target.port, build.command(target, form, True), grouped)
     template = build.pod(server, build.sidecar(grouped) if target.routed else None, grouped)
     if not grouped:
         return {"template": template}
     worker = build.server(target.port, build.command(target, form, False), grouped)
-    if form == PIPELINE:
-        del worker["ports"]
-    elif target.routed:
+    for name in (*_PROBES, "ports") if form == PIPELINE else _PROBES:
+        del worker[name]
+    if form == DATA_PARALLEL and target.routed:
         worker["env"] = [*worker["env"], _WORKER_ENV]
     return {"template": template, "worker": build.pod(worker, None, grouped)}

@@ -20,18 +20,15 @@ SERVICE_PATH = "/{{ .ObjectMeta.Namespace }}/{{ .ObjectMeta.Name }}"
 _CERTIFICATES = "tls-certs"
 CERTIFICATES_PATH = "/var/run/kserve/tls"
 CERTIFICATES_MOUNT: Json = {"name": _CERTIFICATES, "mountPath": CERTIFICATES_PATH, "readOnly": True}
-
-
-def certificates_volume() -> Json:
-    """Build the volume of KServe's certificates, where they exist (:mod:`app.kserve.spec.effective`)."""
-    return {
-        "name": _CERTIFICATES,
-        "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
-    }
+_CERTIFICATES_VOLUME: Json = {
+    "name": _CERTIFICATES,
+    "secret": {"secretName": "{{ ChildName .ObjectMeta.Name `-kserve-self-signed-certs` }}"},
+}
+"""KServe's certificates, where they exist (:mod:`app.kserve.spec.effective`)."""
 
 
 def spread(parallelism: str) -> list[str]:
-    """Arguments for the fields that are set."""
+    """Build the arguments for the fields that are set."""
     return [
         f"{{{{ if {parallelism}.Expert }}}}--enable-expert-parallel{{{{ end }}}}",
         f"{{{{ if {parallelism}.Tensor }}}}--tensor-parallel-size {{{{ {parallelism}.Tensor }}}}{{{{ end }}}}",
@@ -39,7 +36,6 @@ def spread(parallelism: str) -> list[str]:
 
 
 def container(name: str, image: str, **fields: object) -> Json:
-    """Build a container with what all of them have in common."""
     return {
         "name": name,
         "image": image,
@@ -108,7 +104,7 @@ def server_pod(
         *volumes,
         {"name": _SHARED_MEMORY, "emptyDir": {"medium": "Memory", "sizeLimit": shared_memory}},
         {"name": _CACHE, "emptyDir": {}},
-        certificates_volume(),
+        _CERTIFICATES_VOLUME,
     ]
     pod: Json = {"containers": [main], "terminationGracePeriodSeconds": grace_seconds, "volumes": own_volumes}
     return pod if sidecar is None else {**pod, "initContainers": [sidecar]}
@@ -180,7 +176,7 @@ POOL_SPEC: Json = {
 
 
 def to(backend: Json) -> Json:
-    """Build the part of a rule that sends its requests to a backend, for as long as they take."""
+    """Build the part of a rule that sends its requests to a backend, without time limits."""
     return {
         "backendRefs": [{**backend, "port": PUBLIC_PORT, "weight": 1}],
         "timeouts": {"request": "0s", "backendRequest": "0s"},
@@ -201,7 +197,7 @@ def picker_pod(picker: Json, *others: Json, volumes: list[Json], grace_seconds: 
     """Build the pod of the endpoint picker; ``volumes`` follow the volume of the certificates."""
     return {
         "containers": [picker, *others],
-        "volumes": [certificates_volume(), *volumes],
+        "volumes": [_CERTIFICATES_VOLUME, *volumes],
         "dnsPolicy": "ClusterFirst",
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": grace_seconds,

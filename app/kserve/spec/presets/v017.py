@@ -1,8 +1,6 @@
-"""The presets of KServe v0.17. Source: KS-2.7.1 to KS-2.7.5.
+"""The presets of KServe v0.17, with scripts that are written for this project. Source: KS-2.7.1 to KS-2.7.5.
 
-Scripts start the servers that spread one replica over the pods of a LeaderWorkerSet (KS-2.7.2, forms B and C).
-Environment variables, order of arguments and decisions are their interface; they are written for this project. Each
-value of a service is inserted once, as a quoted shell word.
+The scripts insert each value of a service once, as a quoted shell word.
 """
 
 from collections.abc import Iterable
@@ -18,12 +16,9 @@ from app.workload.parts import STARTUP_PERIOD
 
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
-    return parts.server(images.LLM_D_V017, command, port, rdma=grouped, non_root=False)
-
-
-def _probes(port: int, grouped: bool) -> Json:
     readiness = {"periodSeconds": 30 if grouped else 10, "timeoutSeconds": 5}
     return {
+        **parts.server(images.LLM_D_V017, command, port, rdma=grouped, non_root=False),
         "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
         "readinessProbe": parts.health(port, **readiness, failureThreshold=60),
         "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
@@ -57,7 +52,7 @@ _RAY_PORT = 6379
 
 
 def start_script(port: int, *, leader: bool, parallelism: str) -> str:
-    """The script as a template. ``parallelism`` is the path of its numbers: ``.Spec.Parallelism`` or prefill's."""
+    """Build the script of a data-parallel group, a template that has its numbers at the path ``parallelism``."""
     rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
     arguments = [
         "vllm serve /mnt/models",
@@ -82,7 +77,7 @@ def start_script(port: int, *, leader: bool, parallelism: str) -> str:
 
 
 def pipeline_script(port: int, parallelism: str) -> str:
-    """The script of a pipeline's leader as a template: once every pod of the group has joined its Ray, vLLM starts."""
+    """Build the script of a pipeline's leader: once every pod of the group has joined its Ray, vLLM starts."""
     arguments = [
         "exec vllm serve /mnt/models",
         "--served-model-name {{ ShellQuote .Spec.Model.Name }}",
@@ -105,7 +100,7 @@ done
 
 
 def join_script() -> str:
-    """The script of a pipeline's other pods. It ends with the leader, upon which the group is made anew."""
+    """Build the script of a pipeline's other pods. It ends with the leader, upon which the group is made anew."""
     return f"""{ROCE}
 until (exec 3<>"/dev/tcp/${{LWS_LEADER_ADDRESS}}/{_RAY_PORT}") 2>/dev/null; do
   echo "waiting for the leader, ${{LWS_LEADER_ADDRESS}}"
@@ -145,4 +140,4 @@ def _scheduler() -> Json:
     return {"pool": {"spec": parts.POOL_SPEC}, "template": parts.picker_pod(picker, volumes=[], grace_seconds=30)}
 
 
-PRESETS = names.edition(names.Builders(_command, _server, _probes, _sidecar, _pod), _scheduler(), _route(), {})
+PRESETS = names.edition(names.Builders(_command, _server, _sidecar, _pod), _scheduler(), _route(), {})

@@ -6,6 +6,7 @@ in earlier presets.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from app import images
 from app.kserve.constants import MODEL_PATH, MODEL_ROUTING, PICKER_VERSION, POOL_GROUP, PUBLIC_PORT, TOKENIZER
@@ -30,11 +31,8 @@ _BY_MODEL: Json = {"annotations": {MODEL_ROUTING: "true"}}
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
     temporary, fields = {"name": "tmp-dir", "mountPath": "/tmp"}, {"lifecycle": _WAIT_BEFORE_STOP}  # noqa: S108 - in the pod
-    return parts.server(images.LLM_D, command, port, temporary, rdma=grouped, non_root=True, **fields)
-
-
-def _probes(port: int, grouped: bool) -> Json:
     return {
+        **parts.server(images.LLM_D, command, port, temporary, rdma=grouped, non_root=True, **fields),
         "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=1, failureThreshold=10),
         "readinessProbe": parts.health(port, periodSeconds=1, timeoutSeconds=1, failureThreshold=2),
         "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=600 // STARTUP_PERIOD),
@@ -205,6 +203,7 @@ def _rule(name: str, matches: list[Json], backend: Json) -> Json:
     return {"name": name, "matches": matches, **parts.to(backend)}
 
 
+_TOKENIZER_PORT = 8082
 _SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
 
 
@@ -227,16 +226,13 @@ def _scheduler() -> Json:
 
 def _tokenizer() -> Json:
     """Build the container that splits prompts into tokens; it stays where a plugin of the picker asks for it."""
-
-    def probe(**numbers: int) -> Json:
-        return {"httpGet": {"path": "/healthz", "port": 8082}, "timeoutSeconds": 5, **numbers}
-
+    probe = partial(parts.http_probe, "/healthz", _TOKENIZER_PORT, timeoutSeconds=5)
     return parts.container(
         TOKENIZER,
         images.TOKENIZER,
         workingDir=MODEL_PATH,
         env=[{"name": "TOKENIZERS_DIR", "value": MODEL_PATH}],
-        ports=[{"name": "health", "containerPort": 8082, "protocol": "TCP"}],
+        ports=[{"name": "health", "containerPort": _TOKENIZER_PORT, "protocol": "TCP"}],
         livenessProbe=probe(periodSeconds=15, failureThreshold=3),
         readinessProbe=probe(periodSeconds=10, failureThreshold=3),
         startupProbe=probe(initialDelaySeconds=5, periodSeconds=10, failureThreshold=60),
@@ -250,4 +246,4 @@ def _tokenizer() -> Json:
     )
 
 
-PRESETS = names.edition(names.Builders(_command, _server, _probes, _sidecar, _pod), _scheduler(), _route(), _BY_MODEL)
+PRESETS = names.edition(names.Builders(_command, _server, _sidecar, _pod), _scheduler(), _route(), _BY_MODEL)

@@ -1,7 +1,6 @@
 """Limits of templates: their length, the work of evaluating them, and the size of their output.
 
-They apply to strings of a service, of its configs, and of annotations that an action prints. Every limit is checked
-before the work that it limits, so the cost of any spec has a ceiling.
+Every limit is checked before the work that it limits, so the cost of any spec has a ceiling.
 """
 
 from app.limits import MAX_RENDERED_SPEC_BYTES, MAX_SPEC_ACTIONS, MAX_STEPS, MAX_TEMPLATE_MESSAGE_CHARACTERS
@@ -46,21 +45,21 @@ class Meter:
         self.steps = 0
 
     def read(self, actions: int) -> None:
-        """A text with so many actions was read."""
+        """Count the actions of a string."""
         self.actions += actions
         if self.actions > MAX_SPEC_ACTIONS:
             limit = f"{MAX_SPEC_ACTIONS} actions"
             raise SpentError(f"the spec has more than {limit}; write out values that are always the same")
 
     def spend(self, amount: int) -> None:
-        """So many bytes are about to be printed, compared or searched."""
+        """Count bytes that are about to be printed, compared or searched."""
         self.steps += 1 + amount // STEP
         if self.steps > MAX_STEPS:
             limit = f"{MAX_STEPS} steps"
             raise SpentError(f"the templates of the spec take more than {limit}; print single fields, not whole maps")
 
     def render(self, amount: int) -> None:
-        """A text was rendered to so many bytes."""
+        """Count bytes to which a string was rendered."""
         self.rendered += amount
         if self.rendered > MAX_RENDERED_SPEC_BYTES:
             limit = f"{MAX_RENDERED_SPEC_BYTES} bytes"

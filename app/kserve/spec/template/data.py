@@ -47,7 +47,7 @@ _GIVEN_LATER = frozenset({"Name", "Namespace", "UID", "Generation"})
 
 @cache
 def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, object]]:
-    """JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
+    """Return JSON name, shape and zero value of each field by its Go name; ``None`` is an unset pointer."""
     go_fields = {}
     for alias, (name, shape) in fields(model).items():
         go_name = _ACRONYMS.get(alias) or alias[:1].upper() + alias[1:]
@@ -89,7 +89,7 @@ class ServiceData:
         }
 
     def field(self, path: Sequence[str], meter: Meter) -> object:
-        """The value at ``path``. Raises :class:`TemplateError` for one that does not exist."""
+        """Return the value at ``path``. Raises :class:`TemplateError` for one that does not exist."""
         root, *rest = path
         self.guessed |= self._sample or root == "GlobalConfig"
         if root == "Spec":
@@ -130,17 +130,13 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
         alias, shape, zero = fields[name]
         item = value.get(alias)
         rest = names[position + 1 :]
-        if shape.model is not None and not shape.container:
-            if item is None:
-                if rest:
-                    raise TemplateError(f"{_dotted(path)}: {name} is not set")
-                return None
-            value, model = item, shape.model
-            continue
         if item is None:
             if rest and zero is None:
                 raise TemplateError(f"{_dotted(path)}: {name} is not set")
             return _below(zero, rest, path, meter)
+        if shape.model is not None and not shape.container:
+            value, model = item, shape.model
+            continue
         if rest or shape.container:
             return _below(item, rest, path, meter, "" if shape.container else shape.embedded)
         return Pointer(item) if zero is None and not isinstance(item, list) else item
@@ -154,7 +150,7 @@ def _is_final(value: object) -> bool:
 
 
 def _below(value: object, names: Sequence[str], path: Sequence[str], meter: Meter, type_name: str = "") -> object:
-    """Fields of plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names.
+    """Go down plain JSON: keys of maps as they are, fields of Kubernetes' types by their Go names.
 
     ``type_name`` is the Kubernetes type of ``value``, where it has one: its fields exist even when they are not set.
     """
@@ -180,7 +176,7 @@ def _in_any_case(name: str, value: Mapping[str, object], meter: Meter) -> str | 
 
 @cache
 def _kubernetes_fields(type_name: str) -> dict[str, str]:
-    """Type of each field of a Kubernetes type, by its name in lower case."""
+    """Return the type of each field of a Kubernetes type, by its name in lower case."""
     return {name.lower(): part.container + part.type for name, part in TYPES[type_name].items()}
 
 

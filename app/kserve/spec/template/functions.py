@@ -17,13 +17,13 @@ from app.kserve.spec.template.bounds import Meter, TemplateError, size
 _SHOWN = 64
 """Characters of a value in a message."""
 _VERB = re.compile(r"%(.?)", re.DOTALL)
+_GRACE = 60
+"""Default grace period of a pod, in seconds."""
 
 
 class Data(Protocol):
-    """Resolves the field paths of a template."""
-
     def field(self, path: Sequence[str], meter: Meter) -> object:
-        """The value of ``.A.B``. Raises :class:`TemplateError`."""
+        """Return the value of ``.A.B``. Raises :class:`TemplateError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,8 @@ Expression: TypeAlias = Callable[[Scope], Any]
 Function: TypeAlias = Callable[[list[Expression], Scope], Any]
 
 
-def apply(function: Function, operands: list[Expression]) -> Expression:
-    return lambda scope: function(operands, scope)
-
-
 def is_true(value: object) -> bool:
-    """Go's idea of truth: an optional value counts as soon as it is set, everything else unless it is empty."""
+    """Return Go's truth: a pointer counts as soon as it is set, everything else unless it is empty."""
     return True if isinstance(value, Pointer) else bool(value)
 
 
@@ -59,7 +55,7 @@ def _plain(value: object) -> object:
 
 
 def printed(value: object, meter: Meter) -> str:
-    """A value as Go prints it, as far as the meter allows."""
+    """Print a value as Go does, as far as the meter allows."""
     value = _plain(value)
     if isinstance(value, dict):
         meter.spend(len(value))
@@ -74,9 +70,9 @@ def printed(value: object, meter: Meter) -> str:
 
 
 def _strict(function: Callable[..., Any], fewest: int, most: int | None = None, *, prints: bool = False) -> Function:
-    """A function of evaluated arguments, of which it takes a certain number; one that ``prints`` gets the meter, too.
+    """Return a function of evaluated arguments; one that ``prints`` gets the meter, too.
 
-    A text is paid for once for each function that it is given to: none looks at it more often.
+    A string is paid for once for each function that it is given to: none looks at it more often.
     """
 
     def call(operands: list[Expression], scope: Scope) -> object:
@@ -120,7 +116,6 @@ def _text(value: object) -> str:
 
 
 def _named(value: object) -> str:
-    """A value in a message: what it is where it is more than a word."""
     if isinstance(value, (dict, list, tuple)):
         return "a map" if isinstance(value, dict) else "a list"
     return printed(value, Meter())[:_SHOWN]
@@ -137,23 +132,15 @@ def _index(value: object, *keys: object) -> object:
     return value
 
 
-def _same_kind(first: object, *others: object) -> None:
-    """Go compares no maps and no lists either."""
-    if any(isinstance(value, (dict, list, tuple)) for value in (first, *others)):
-        raise TemplateError("maps and lists cannot be compared")
-    if any(isinstance(first, str) is not isinstance(other, str) for other in others):
-        raise TemplateError("incompatible types for comparison")
+def _compare(holds: Callable[[Any, Any], bool]) -> Callable[..., bool]:
+    """Compare the first value with each of the others, as Go does: no maps and no lists."""
 
-
-def _equal(first: object, *others: object) -> bool:
-    _same_kind(first, *others)
-    return any(first == other for other in others)
-
-
-def _compare(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def call(first: object, second: object) -> bool:
-        _same_kind(first, second)
-        return holds(first, second)
+    def call(first: object, *others: object) -> bool:
+        if any(isinstance(value, (dict, list, tuple)) for value in (first, *others)):
+            raise TemplateError("maps and lists cannot be compared")
+        if any(isinstance(first, str) is not isinstance(other, str) for other in others):
+            raise TemplateError("incompatible types for comparison")
+        return any(holds(first, other) for other in others)
 
     return call
 
@@ -185,14 +172,10 @@ def shell_quoted(meter: Meter, value: object) -> str:
 
 
 def _shutdown_timeout(pod: Any, pre_stop: Any) -> int:
-    """Seconds that a server has for its requests when its pod ends, after ``pre_stop`` and with some to spare."""
+    """Return the seconds that a server has for its requests when its pod ends: 5 before it is killed."""
     grace = pod.get("terminationGracePeriodSeconds") if isinstance(pod, dict) else None
     seconds = grace if isinstance(grace, int) else _GRACE
     return max(0, seconds - int(pre_stop) - min(5, seconds))
-
-
-_GRACE = 60
-"""Default grace period of a pod, in seconds."""
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -203,7 +186,7 @@ FUNCTIONS: dict[str, Function] = {
     "or": _short_circuit(True),
     "and": _short_circuit(False),
     "not": _not,
-    "eq": _strict(_equal, 2),
+    "eq": _strict(_compare(operator.eq), 2),
     **{name: _strict(_compare(getattr(operator, name)), 2, 2) for name in ("ne", "lt", "le", "gt", "ge")},
     "len": _strict(len, 1, 1),
     "index": _strict(_index, 1),

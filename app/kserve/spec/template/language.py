@@ -1,10 +1,7 @@
 """The template language of presets and configs: a subset of Go's ``text/template``.
 
 Field paths, ``if``/``else if``/``else``/``end``, pipelines and parentheses, literals, trim markers, comments, and the
-functions of :mod:`app.kserve.spec.template.functions`. Loops, variables and nested templates are refused by name. Each
-string of a spec is a separate template; results are inserted unchanged.
-
-Parsing is one pass over the string, with limits (:mod:`app.kserve.spec.template.bounds`).
+functions of :mod:`app.kserve.spec.template.functions`. Loops, variables and nested templates are refused by name.
 """
 
 from __future__ import annotations
@@ -12,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from app import limits
 from app.kserve.constants import OPEN
 from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, TemplateError, size
-from app.kserve.spec.template.functions import FUNCTIONS, Data, Expression, Scope, apply, is_true, printed
+from app.kserve.spec.template.functions import FUNCTIONS, Data, Expression, Function, Scope, is_true, printed
 
 _CONSTANTS = {"true": True, "false": False, "nil": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
@@ -38,10 +36,9 @@ Node: TypeAlias = str | tuple[int, Expression] | Branch
 class Template:
     """A string that has been read once and can be rendered often. Raises :class:`TemplateError`."""
 
-    __slots__ = ("_nodes", "actions", "text")
+    __slots__ = ("_nodes", "actions")
 
     def __init__(self, text: str) -> None:
-        self.text = text
         if len(text) > limits.MAX_TEMPLATE_CHARACTERS:
             raise RefusedError(
                 f"a string with actions may have at most {limits.MAX_TEMPLATE_CHARACTERS} characters, this one has "
@@ -53,7 +50,7 @@ class Template:
         """Number of actions, including those of branches that are not taken."""
 
     def render(self, data: Data, meter: Meter) -> str:
-        """The string with every action evaluated. Raises :class:`TemplateError`."""
+        """Evaluate every action. Raises :class:`TemplateError`."""
         pieces, rendered = [], 0
         for text, line in _rendered(self._nodes, Scope(data, meter)):
             rendered += size(text)
@@ -144,7 +141,7 @@ class _Parser:
             line += text.count("\n", start, position)
 
     def _block(self, *, top: bool = False) -> tuple[tuple[Node, ...], str, int, str]:
-        """Nodes up to the ``else`` or ``end`` that closes the block: ``(nodes, keyword, line, rest)``."""
+        """Parse up to the ``else`` or ``end`` that closes the block: ``(nodes, keyword, line, rest)``."""
         nodes: list[Node] = []
         for literal, action, line in self._actions:
             if literal:
@@ -232,11 +229,8 @@ class _Expression:
         kind, text = self._peek()
         if kind == "word" and text not in _CONSTANTS:
             self._next += 1
-            function = FUNCTIONS.get(text)
-            if function is None:
-                raise ReadError(f"function {text} is not defined", self._line)
-            operands = self._operands()
-            return apply(function, [*operands, last] if last is not None else operands)
+            function, operands = self._function(text), self._operands()
+            return partial(function, [*operands, last] if last is not None else operands)
         operands = self._operands()
         if not operands:
             raise ReadError("missing value", self._line)
@@ -245,10 +239,7 @@ class _Expression:
         return operands[0]
 
     def _operands(self) -> list[Expression]:
-        operands = []
-        while (operand := self._operand()) is not None:
-            operands.append(operand)
-        return operands
+        return list(iter(self._operand, None))
 
     def _operand(self) -> Expression | None:
         kind, text = self._peek()
@@ -269,13 +260,10 @@ class _Expression:
             return lambda scope: scope.data.field(path, scope.meter)
         if kind == "dot":
             raise ReadError("name a field of the root object, such as .Spec", self._line)
+        if kind == "word" and text not in _CONSTANTS:
+            return partial(self._function(text), [])
         if kind == "word":
-            if text in _CONSTANTS:
-                value: object = _CONSTANTS[text]
-            elif text in FUNCTIONS:
-                return apply(FUNCTIONS[text], [])
-            else:
-                raise ReadError(f"function {text} is not defined", self._line)
+            value: object = _CONSTANTS[text]
         elif kind == "raw":
             value = text[1:-1]
         elif kind == "quoted":
@@ -283,6 +271,11 @@ class _Expression:
         else:
             value = self._number(text)
         return lambda _: value
+
+    def _function(self, name: str) -> Function:
+        if name not in FUNCTIONS:
+            raise ReadError(f"function {name} is not defined", self._line)
+        return FUNCTIONS[name]
 
     def _number(self, text: str) -> int | float:
         if len(text) <= limits.MAX_NUMBER_CHARACTERS:
