@@ -61,7 +61,6 @@ EKS_ROLE = "eks.amazonaws.com/role-arn"
 PROPAGATED_ANNOTATIONS = ("k8s.v1.cni.cncf.io", "kueue.x-k8s.io", "prometheus.io")
 """Beginnings of the annotation keys that go from a service to its workloads and their pods (KS-3.4)."""
 PROPAGATED_LWS_ANNOTATIONS = ("leaderworkerset.sigs.k8s.io",)
-"""In addition, on LeaderWorkerSet objects only."""
 PROPAGATED_LABELS = ("kueue.x-k8s.io",)
 
 # Headers of requests.

@@ -1,7 +1,4 @@
-"""Devices that annotations ask for, by dynamic resource allocation, as in KServe v0.20. Source: KS-3.17.
-
-The annotations make a ResourceClaimTemplate, and each pod of the model servers gets a claim by it.
-"""
+"""Devices that annotations ask for, by dynamic resource allocation, as in KServe v0.20. Source: KS-3.17."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +8,6 @@ from app.kserve.names import Names, child, component_labels
 from app.kserve.names import metadata as child_metadata
 from app.kube import field
 from app.kube.base import Json
-from app.kube.field import Advice, advice
 from app.kube.merge import find, replaced
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObservedMeta
@@ -46,11 +42,11 @@ def check(metadata: ObservedMeta) -> Iterator[field.Error]:
         yield field.invalid(_ANNOTATIONS.key(_SELECTOR), annotations[_SELECTOR], "must be a CEL expression")
 
 
-def device_advice(metadata: ObservedMeta) -> Iterator[Advice]:
+def device_advice(metadata: ObservedMeta) -> Iterator[field.Advice]:
     """Say what the annotations need in the cluster, and which have no meaning."""
     if device_request(metadata) is not None:
         text = f"needs Kubernetes 1.34 or newer and the component {COMPONENT}; without them no devices are claimed"
-        yield advice(_ANNOTATIONS.key(_CLASS), text)
+        yield field.advice(_ANNOTATIONS.key(_CLASS), text)
     supported = (_CLASS, _COUNT, _SELECTOR)
     for key in _annotation_keys(metadata):
         if key not in supported:
@@ -62,10 +58,7 @@ def _annotation_keys(metadata: ObservedMeta) -> list[str]:
 
 
 def device_request(metadata: ObservedMeta) -> Json | None:
-    """Return the devices that valid annotations ask for, as a ResourceClaimTemplate requests them.
-
-    They have the values that the API server would add.
-    """
+    """Return the request of a ResourceClaimTemplate for valid annotations, with the API server's defaults."""
     if not _annotation_keys(metadata) or any(check(metadata)):
         return None
     annotations = metadata.annotations or {}

@@ -1,7 +1,4 @@
-"""The Gateway API's HTTPRouteSpec, v1.4: what a user may write where an HTTPRoute is made.
-
-The types carry the schema's own limits, and the rules between fields (:mod:`app.kube.rules`).
-"""
+"""The Gateway API's HTTPRouteSpec, v1.4: what a user may write where an HTTPRoute is made."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from app.kube import field
 from app.kube.base import Int32, KubeModel, pattern
-from app.kube.field import Advice, advice
 from app.kube.names import SUBDOMAIN
 from app.kube.rules import Rule, Rules
 
@@ -92,13 +88,13 @@ _NEWER = Since("1.5")
 _NEWER_CODES = Since("1.5", (303, 307, 308))
 
 
-def newer_fields(part: BaseModel, path: field.Path) -> Iterator[Advice]:
+def newer_fields(part: BaseModel, path: field.Path) -> Iterator[field.Advice]:
     """Warn of fields for which the API server refuses the route if its Gateway API is older."""
     for name, info in type(part).model_fields.items():
         value, where = getattr(part, name), path.child(info.alias or name)
         since = next((item for item in info.metadata if isinstance(item, Since)), None)
         if since is not None and value is not None and (not since.values or value in since.values):
-            yield advice(where, f"{since}; with an older one the HTTPRoute is refused")
+            yield field.advice(where, f"{since}; with an older one the HTTPRoute is refused")
         items = value if isinstance(value, list) else ()
         below = [(item, where.index(position)) for position, item in enumerate(items)] or [(value, where)]
         for item, place in below:
@@ -320,8 +316,6 @@ class HTTPRouteFilter(KubeModel):
     """External authorisation; experimental in the Gateway API."""
     extension_ref: LocalExtensionReference | None = Field(None, description="A filter of the implementation's own.")
 
-
-# Routes.
 
 ROOT_PATH = {"type": "PathPrefix", "value": "/"}
 DEFAULT_MATCHES: list[dict[str, Any]] = [{"path": ROOT_PATH}]

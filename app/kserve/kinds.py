@@ -1,6 +1,7 @@
 """The family's kinds: how they look from outside, and what they do. Source: KS-1.1."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from app.hooks.kind import Admission, Hooks, Kind, Offline
@@ -57,16 +58,13 @@ _COLUMNS = (
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
 
-_SERVICE = CustomResource(
-    family="kserve",
-    group=GROUP,
-    version=VERSION,
+_resource = partial(CustomResource, family="kserve", group=GROUP, version=VERSION, spec_required=False)
+_SERVICE = _resource(
     kind="LLMInferenceService",
     short_names=("llmisvc",),
     description="A large language model served by llm-d: its pods, their scheduler, and the route to them.",
     spec=LLMInferenceServiceSpec,
     status=LLMInferenceServiceStatus,
-    spec_required=False,
     columns=(Column("URL", ".status.url"), *_COLUMNS, Column("URLs", ".status.addresses[*].url", priority=1)),
     scale=Scale(".spec.replicas", ".status.workloads.primary.readyReplicas", ".status.workloads.primary.selector"),
     children=(
@@ -137,15 +135,11 @@ _SERVICE = CustomResource(
     ),
 )
 
-_CONFIG = CustomResource(
-    family="kserve",
-    group=GROUP,
-    version=VERSION,
+_CONFIG = _resource(
     kind="LLMInferenceServiceConfig",
     description="A part of an LLMInferenceService's spec that several services share.",
     spec=LLMInferenceServiceConfigSpec,
     status=LLMInferenceServiceConfigStatus,
-    spec_required=False,
     columns=_COLUMNS,
     related=(
         RelatedKind(
@@ -199,11 +193,8 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
         offline=Offline(built_in=preset_names),
     ),
 )
-
-
-def _with_older(kind: Kind[Any, Any]) -> Kind[Any, Any]:
-    """Return the kind with its older versions. They share the rules; a spec's type tells its version."""
-    return replace(kind, older=tuple(replace(kind, resource=r, upgrade=upgrade) for r in kind.resource.older))
-
-
-KINDS = tuple(map(_with_older, _KINDS))
+KINDS = tuple(
+    replace(kind, older=tuple(replace(kind, resource=resource, upgrade=upgrade) for resource in kind.resource.older))
+    for kind in _KINDS
+)
+"""Older versions share the rules; a spec's type tells its version."""

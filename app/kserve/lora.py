@@ -67,8 +67,7 @@ def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
     if not isinstance(listed, list):
         yield wrong_type(ADAPTERS, listed, "array", _ADAPTER)
         return
-    for position, adapter in enumerate(listed):
-        adapter_path = ADAPTERS.index(position)
+    for adapter_path, adapter in ADAPTERS.each(listed):
         if not isinstance(adapter, dict):
             yield wrong_type(adapter_path, adapter, "object", _ADAPTER)
             continue

@@ -1,8 +1,4 @@
-"""``model.uri`` as Go's ``net/url`` parses and writes it.
-
-The API stores a parsed URL: the scheme is in lower case, a blank in the path is ``%20``, and a string that Go cannot
-parse cannot be decoded. Source: KS-3.7 and KS-7.5.
-"""
+"""``model.uri`` as Go's ``net/url`` parses and writes it, which is how the API stores it. Source: KS-3.7 and KS-7.5."""
 
 import re
 from urllib.parse import quote, unquote_to_bytes

@@ -17,7 +17,6 @@ from app.kube.stored import Decoder
 AUTOSCALING_KEY = "autoscaling-wva-controller-config"
 
 CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
-"""Default mount path of a CA bundle."""
 
 
 class OperatorConfigError(Exception):
@@ -154,8 +153,6 @@ class AutoscalingConfig(_Document):
 
 
 class OperatorConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """The documents of the ConfigMap by their keys."""
-
     system_namespace: str
     ingress: Ingress = msgspec.field(default_factory=Ingress)
     storage_initializer: StorageInitializer = msgspec.field(
@@ -173,7 +170,6 @@ class OperatorConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 DOCUMENTS = {info.encode_name: info for info in msgspec.structs.fields(OperatorConfig)[1:]}
-"""The keys of the ConfigMap that are read."""
 DocumentT = TypeVar("DocumentT", bound=_Document)
 _DECODERS: dict[type[_Document], Decoder[Any]] = {info.type: Decoder(info.type) for info in DOCUMENTS.values()}
 

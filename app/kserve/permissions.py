@@ -61,15 +61,11 @@ def service_account(metadata: Json) -> Json:
 
 
 class ObservedAccount(ObservedObject):
-    """A ServiceAccount, of which nothing but metadata is ours."""
-
     def resendable(self, record: Json) -> Json | None:
         return service_account(record["metadata"])
 
 
 class ObservedRole(ObservedObject):
-    """A Role, whose name selects its rules."""
-
     def resendable(self, record: Json) -> Json | None:
         rules = next((rules for suffix, rules in _RULES.items() if self.metadata.name.endswith(suffix)), None)
         return None if rules is None or "rules" not in record else role(record["metadata"], rules)

@@ -40,7 +40,6 @@ CONDITION_TRUE = ConditionState(True)
 
 
 def fails(reason: str = "", message: str = "", stage: Stage = Stage.STARTING) -> ConditionState:
-    """The state of a condition that does not hold."""
     return ConditionState(False, reason, message, stage)
 
 
@@ -86,7 +85,6 @@ class RouterResult:
     """``status.router``; it counts unless the phase failed."""
     causes: list[Cause] = field(default_factory=list)
     failed: bool = False
-    """The phase stopped before its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,6 @@ class Provider(StrEnum):
 
     @property
     def is_image(self) -> bool:
-        """True for a model that is a container image."""
         return self in (Provider.IMAGE, Provider.IMAGE_VOLUME)
 
 
@@ -94,9 +93,6 @@ def shown(address: str) -> str:
     """Return an address for a message, without user, password and query."""
     before, question, _ = without_user(address).partition("?")
     return f"{before}?…" if question else before
-
-
-# Addresses that are refused.
 
 
 def problem(uri: Address, *, enabled: bool) -> str:
@@ -226,14 +222,8 @@ _FORMS = {
 }
 
 
-# Addresses that are accepted with a warning.
-
-
 def doubt_of(text: str, *, own_command: bool) -> str:
-    """Return why the files of a usable address may not be the intended ones.
-
-    ``own_command``: the user sets the server's command.
-    """
+    """Return why the files of a usable address may not be the intended ones."""
     if url_problem(text):
         return ""
     uri = parse(text)

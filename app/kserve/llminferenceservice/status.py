@@ -17,7 +17,7 @@ from app.kserve.operator import NO_TLS
 from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, WorkloadResult, fails
 from app.kserve.sources import provider
 from app.kserve.spec.effective import EffectiveSpec
-from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, document_of, plugins
+from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, plugin_types
 from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import since
@@ -105,13 +105,13 @@ def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionS
 
 def _picker_problems(spec: EffectiveSpec, config: object, pod: Json | None) -> Iterator[str]:
     """Yield what plugins of the endpoint picker lack: a server in its pod, or the model's files for the tokenizer."""
-    plugin_types = [str(plugin.get("type")) for plugin in plugins(document_of(config))]
+    types_ = plugin_types(config)
     names = {container.get("name") for container in (pod or {}).get("containers") or ()}
-    for type_ in plugin_types if names <= {MAIN, TOKENIZER} else ():
+    for type_ in types_ if names <= {MAIN, TOKENIZER} else ():
         server = _SIDECARS.get(type_)
         if server is not None and server not in names:
             yield f"{type_} needs a {server}, and no container has one; add one to scheduler.template"
-    tokenizes = PRECISE in plugin_types and TOKENIZER in names
+    tokenizes = PRECISE in types_ and TOKENIZER in names
     if tokenizes and (not is_loaded(spec) or provider(parse(spec.model.uri)).is_image):
         yield "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 

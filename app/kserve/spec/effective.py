@@ -1,8 +1,4 @@
-"""The effective spec: presets, then baseRefs, then the user's own spec, rendered as templates. Source: KS-2.
-
-:func:`combine` is the whole pipeline of KS-2.1. Its result also has the layer that set each value
-(:meth:`Effective.source`).
-"""
+"""The effective spec: presets, then baseRefs, then the user's own spec, rendered as templates. Source: KS-2."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +30,8 @@ from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, merge, replaced
 from app.limits import MAX_COMBINED_BYTES
 
+DIRECTIVE = b'"$patch"'
+"""Only a spec with this in it can have merge directives."""
 _PODS = (*MODEL_SERVERS, ("router", "scheduler", "template"))
 
 
@@ -49,7 +47,6 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
 
     @property
     def route_spec(self) -> Json | None:
-        """Content of the managed HTTPRoute."""
         return cast("Json | None", self.http.spec if self.http is not None else None)
 
     @property
@@ -107,7 +104,6 @@ class Merged:
     layers: tuple[Layer, ...]
     document: Json
     data: ServiceData
-    """Data of its templates."""
     presets: int
     """Number of layers that are presets; they come first."""
     pipelines: set[str]
@@ -124,7 +120,7 @@ def merge_layers(context: ReconcileContext) -> Merged:
     layers = (*chosen.values(), *bases, named)
     merged: Json = {}
     for part in layers:
-        merged = merge(merged, part.spec, SERVICE, directives=part.directives)
+        merged = merge(merged, part.spec, SERVICE, directives=DIRECTIVE in part.raw)
     merged = _completed(merged, context.metadata.name)
     data = ServiceData(context.metadata, merged, context.operator)
     return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
@@ -200,12 +196,10 @@ def _named(service_layer: Layer, bases: Sequence[Layer], service: str) -> Layer:
 
 def _completed(merged: Json, service: str) -> Json:
     """A pool without a selector selects the service's own pods (KS-2.1 step 6)."""
-    pool = find(merged, ("router", "scheduler", "pool", "spec"))
-    if pool is None or find(pool, ("selector", "matchLabels")):
+    path = ("router", "scheduler", "pool", "spec")
+    if find(merged, path) is None or find(merged, (*path, "selector", "matchLabels")):
         return merged
-    return replaced(
-        merged, ("router", "scheduler", "pool", "spec", "selector"), {"matchLabels": workload_selector(service)}
-    )
+    return replaced(merged, (*path, "selector"), {"matchLabels": workload_selector(service)})
 
 
 def _without_certificates(document: Json, secret: str) -> Json:

@@ -1,7 +1,4 @@
-"""Which configs and presets a service is combined from, and where they are found. Source: KS-2.2 and KS-2.3.
-
-A config is looked for in the service's namespace, then in the system namespace, then among the presets.
-"""
+"""Which configs and presets a service is combined from, and where they are found. Source: KS-2.2 and KS-2.3."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,16 +10,13 @@ from app.kserve.conversion import with_criticality
 from app.kserve.llminferenceservice.observed import ReconcileContext, Service
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
-from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, document_of, plugins
+from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, plugin_types
 from app.kserve.spec.presets import EDITIONS, PINNED, edition
 from app.kube import field
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 from app.kube.objects import ObservedMeta
 from app.settings import Settings
-
-DIRECTIVE = b'"$patch"'
-"""Only a spec with this in it can have merge directives."""
 
 
 def find_config(context: ReconcileContext, name: str) -> Layer | None:
@@ -43,7 +37,6 @@ def find_config(context: ReconcileContext, name: str) -> Layer | None:
 
 
 def preset_names(settings: Settings) -> list[str]:
-    """Return the names by which specs can refer to presets."""
     return [settings.kserve_config_prefix + suffix for suffix in EDITIONS[settings.kserve_presets]]
 
 
@@ -75,10 +68,7 @@ def with_scheduler_config(document: Json, context: ReconcileContext) -> Json:
 def layer(source: str, spec: object, raw: bytes, metadata: ObservedMeta) -> Layer:
     """A spec, and what v1alpha2 keeps in its object's annotations, as a layer of the merge; ``raw`` is its JSON."""
     written = document(spec) if isinstance(spec, dict) else {}
-    return Layer(source, with_criticality(written, metadata.annotations), DIRECTIVE in raw, raw)
-
-
-# Which presets a service gets, and under which names (KS-2.3).
+    return Layer(source, with_criticality(written, metadata.annotations), raw)
 
 
 def pins_of(service: Service, settings: Settings) -> dict[str, str]:
@@ -95,7 +85,8 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
     chosen = []
     if _any(specs, "router", "scheduler") is not None and not _any(specs, "router", "scheduler", "pool", "ref", "name"):
         chosen.append(edition.SCHEDULER)
-        if any(_predicts_latency(spec) for spec in specs):
+        configs = [find(spec, ("router", "scheduler", "config", "inline")) for spec in specs]
+        if any(PREDICTED_LATENCY in plugin_types(config) for config in configs):
             chosen.append(edition.LATENCY_PREDICTOR)
     if _any(specs, "router", "route") is not None and not _any(specs, "router", "route", "http", "refs"):
         chosen.append(edition.ROUTE)
@@ -104,11 +95,6 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
     if _any(specs, "prefill") is None:
         return chosen + _workload_preset(specs, edition.ONLY)
     return chosen + _workload_preset(specs, edition.PREFILL, "prefill") + _workload_preset(specs, edition.DECODE)
-
-
-def _predicts_latency(spec: Json) -> bool:
-    config = document_of(find(spec, ("router", "scheduler", "config", "inline")))
-    return any(plugin.get("type") == PREDICTED_LATENCY for plugin in plugins(config))
 
 
 def _workload_preset(specs: Sequence[Json], prefix: str, *base: str) -> list[str]:

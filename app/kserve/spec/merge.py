@@ -43,8 +43,6 @@ class Layer:
 
     source: str
     spec: Json
-    directives: bool = False
-    """True if it contains ``$patch``."""
     raw: bytes = b""
     """The user's JSON; empty for a preset."""
     name: str = ""
@@ -84,7 +82,6 @@ SERVICE = MergeRules(
         "router": MergeRules(fields={"scheduler": MergeRules(fields={"template": POD, "config": _CONFIG})}),
     }
 )
-"""Merging of two specs."""
 
 
 def document(spec: Json) -> Json:
@@ -143,4 +140,3 @@ _PARTS: Mapping[tuple[str, ...], Callable[[Json], Json]] = {
     ("router", "scheduler"): _scheduler,
     ("router", "scheduler", "pool", "spec"): pool_spec,
 }
-"""Parts of a spec, and their form."""

@@ -1,7 +1,6 @@
 """Arguments and GPUs of a server without workers, from its ``parallelism``. Source: KS-3.15.
 
 Nothing is added to a template with another number of GPUs, or with one of the arguments; a conflict is reported.
-Pods are shared plain JSON, so every change returns a new object.
 """
 
 import re
@@ -95,12 +94,8 @@ def _with_gpus(pod: Json, count: int) -> Json:
     return with_container(pod, MAIN, lambda main: {**main, "resources": {**resources, **amounts}}) if server else pod
 
 
-# Values that a template sets.
-
 _DEVICE = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
 """In the names of resources that servers compute on: ``amd.com/gpu``, ``habana.ai/gaudi``."""
-_WHOLE = "/gpu"
-"""Suffix of resources that count as whole GPUs, unlike parts of one, or its memory."""
 
 
 def _has_gpus(pod: Json) -> bool:
@@ -119,10 +114,10 @@ def _devices(container: Json) -> dict[str, object]:
 
 
 def _count(container: Json) -> Decimal | None:
-    """Return the number of GPUs of a container, None where it is unknown."""
+    """Return the number of GPUs of a container, None where it is unknown: of parts of GPUs, or of their memory."""
     devices = _devices(container)
     try:
-        amounts = [parse(str(amount)) for name, amount in devices.items() if name.endswith(_WHOLE)]
+        amounts = [parse(str(amount)) for name, amount in devices.items() if name.endswith("/gpu")]
     except QuantityError:
         return None
     return sum(amounts, Decimal(0)) if amounts and len(amounts) == len(devices) else None

@@ -79,6 +79,10 @@ def plugins(document: Json | None) -> list[Json]:
     return [plugin for plugin in listed if isinstance(plugin, dict)] if isinstance(listed, list) else []
 
 
+def plugin_types(config: object) -> list[str]:
+    return [str(plugin.get("type")) for plugin in plugins(document_of(config))]
+
+
 def may_have_plugin(config: object, type_: str) -> bool:
     """Report whether a configuration has a plugin of a type, or cannot be read."""
     document = document_of(config)

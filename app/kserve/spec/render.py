@@ -21,10 +21,7 @@ _HINT = "; write braces that are not a template as {{ `{{` }}"
 
 
 def rendered(merged: Json, layers: Sequence[Layer], data: ServiceData) -> tuple[Json, bool]:
-    """Render every string of the merged spec, and report whether one of them is not from a preset.
-
-    Raises :class:`CombineError`.
-    """
+    """Render the merged spec, and report whether a string in it is not a preset's. Raises :class:`CombineError`."""
     renderer = _Renderer(data)
     try:
         return renderer.object(merged), renderer.foreign

@@ -7,16 +7,14 @@ from app.kserve.constants import MAIN, MODEL_SERVERS
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 from app.kube.objects import ObservedMeta
+from app.kube.podspec import with_container
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
 _PICKER = ("router", "scheduler", "template")
 
 
 def traced(document: Json, metadata: ObservedMeta) -> Json:
-    """The spec whose servers send traces; as it is where it has no ``tracing``.
-
-    Without an endpoint only the endpoint picker traces.
-    """
+    """Return a spec whose servers send traces; without an endpoint only the endpoint picker does."""
     tracing = document.get("tracing")
     if not isinstance(tracing, dict):
         return document
@@ -29,11 +27,11 @@ def traced(document: Json, metadata: ObservedMeta) -> Json:
 
 
 def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
-    containers = find(document, (*path, "containers"))
-    if not containers:
+    pod = find(document, path)
+    if not pod or not pod.get("containers"):
         return document
-    changed = [_container(c, path == _PICKER, flags, env) if c.get("name") == MAIN else c for c in containers]
-    return replaced(document, (*path, "containers"), changed)
+    changed = with_container(pod, MAIN, lambda main: _container(main, path == _PICKER, flags, env))
+    return replaced(document, path, changed)
 
 
 def _container(container: Json, picker: bool, flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:

@@ -1,7 +1,4 @@
-"""The preset of the latency predictor: two servers beside the endpoint picker (KS-2.7.6).
-
-One learns from the times of requests, the other predicts them for the picker.
-"""
+"""The preset of the latency predictor: one server learns the times of requests, another predicts them (KS-2.7.6)."""
 
 from app import images
 from app.kserve.constants import MAIN

@@ -1,7 +1,6 @@
-"""Data of templates: a service's metadata, its spec, and facts of the installation.
+"""Data of templates: a service's metadata, its spec, and facts of the installation. Source: KS-2.6.
 
 Paths use Go's field names (``.Spec.Parallelism.DataLocal``); the types define which exist, and which are optional.
-Source: KS-2.6.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Values and functions of the template language: Go's truth, Go's printing, and what may be called.
-
-Source: KS-2.6.
-"""
+"""Values and functions of the template language: Go's truth, Go's printing, and what may be called (KS-2.6)."""
 
 import operator
 import re
@@ -172,7 +169,7 @@ def shell_quoted(meter: Meter, value: object) -> str:
 
 
 def _shutdown_timeout(pod: Any, pre_stop: Any) -> int:
-    """Return the seconds that a server has for its requests when its pod ends: 5 before it is killed."""
+    """Return the seconds that a server has when its pod ends, after ``pre_stop`` and with some to spare."""
     grace = pod.get("terminationGracePeriodSeconds") if isinstance(pod, dict) else None
     seconds = grace if isinstance(grace, int) else _GRACE
     return max(0, seconds - int(pre_stop) - min(5, seconds))
