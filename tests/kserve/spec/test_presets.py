@@ -20,6 +20,7 @@ from app.kserve.llminferenceserviceconfig.checks import sample_data
 from app.kserve.operator import Ingress, OperatorConfig
 from app.kserve.spec import presets
 from app.kserve.spec.presets import v020
+from app.kserve.spec.presets.edition import DATA_PARALLEL, PIPELINE, SINGLE_NODE, Target
 from app.kserve.spec.presets.v017 import join_script, pipeline_script, start_script
 from app.kserve.spec.render import render_error
 from app.kserve.spec.render import rendered as rendered_spec
@@ -246,7 +247,8 @@ def served(root: Path, script: str, *args: str, version: str = "0.23.0", **env: 
     return log.read_bytes().decode().split("\0")[:-1]
 
 
-SINGLE = v020.single_node_script(8000, ".Spec.Template")
+TARGET = Target(8000, ".Spec")
+SINGLE = v020.script(TARGET, SINGLE_NODE, leader=True)
 NAMED = ["serve", "/mnt/models", "--served-model-name", "m", "publishers/ns/models/m", "--port", "8000"]
 
 
@@ -296,8 +298,7 @@ def test_any_model_name_is_one_argument(name: str) -> None:
 @pytest.mark.parametrize("leader", [True, False])
 def test_a_data_parallel_server(tmp_path: Path, leader: bool) -> None:
     """Pods find the leader by its IP address, and workers have no API server."""
-    pod = ".Spec.Template" if leader else ".Spec.Worker"
-    script = v020.data_parallel_script(8000, pod, ".Spec.Parallelism", leader=leader)
+    script = v020.script(TARGET, DATA_PARALLEL, leader=leader)
     spec = {**FULL, "worker": {"terminationGracePeriodSeconds": 30}, "model": {"name": "m"}}
     assert served(tmp_path, in_container(script, spec), "--b", LWS_WORKER_INDEX="1") == [
         *NAMED,
@@ -313,7 +314,7 @@ def test_a_data_parallel_server(tmp_path: Path, leader: bool) -> None:
 @needs_bash
 @pytest.mark.parametrize("leader", [True, False])
 def test_a_pipeline_without_ray(tmp_path: Path, leader: bool) -> None:
-    script = v020.pipeline_script(8000, ".Spec.Template", ".Spec.Parallelism", leader=leader)
+    script = v020.script(TARGET, PIPELINE, leader=leader)
     spec = {"model": {"name": "m"}, "parallelism": {"pipeline": 2, "tensor": 8}}
     env = {"LWS_GROUP_SIZE": "2", "LWS_WORKER_INDEX": "0" if leader else "1"}
     assert served(tmp_path, in_container(script, spec), **env)[len(NAMED) :] == [

@@ -5,7 +5,6 @@ The shell expands a user's arguments and ``VLLM_ADDITIONAL_ARGS``, as there. JSO
 in earlier presets.
 """
 
-from collections.abc import Sequence
 from functools import partial
 
 from app import images
@@ -99,20 +98,32 @@ done
 
 
 def _command(target: Target, form: str, leader: bool) -> list[str]:
+    return parts.bash(script(target, form, leader=leader))
+
+
+def script(target: Target, form: str, *, leader: bool) -> str:
+    """Build the script of a server that fits one pod, or of the leader or a worker of a group."""
+    qualified = '(printf "publishers/%s/models/%s" .ObjectMeta.Namespace .Spec.Model.Name)'
+    arguments = [
+        "vllm serve /mnt/models",
+        f"--served-model-name {{{{ ShellQuote .Spec.Model.Name }}}} {{{{ ShellQuote {qualified} }}}}",
+        f"--port {target.port}",
+    ]
+    if form != names.SINGLE_NODE:
+        arguments += spread(target.parallelism)
+        arguments += (_data_parallel if form == names.DATA_PARALLEL else _pipeline)(target.parallelism, leader)
+    server = "\n  ".join(arguments)
     pod = f"{target.path}.{'Template' if leader else 'Worker'}"
-    if form == names.SINGLE_NODE:
-        return parts.bash(single_node_script(target.port, pod))
-    script = data_parallel_script if form == names.DATA_PARALLEL else pipeline_script
-    return parts.bash(script(target.port, pod, target.parallelism, leader=leader))
+    timeout = f"{{{{ shutdownTimeout {pod} {_PRE_STOP_SECONDS} }}}}"
+    graceful = f"if since 0.18; then\n  server+=(--shutdown-timeout {timeout})\nfi\n"
+    caches = f"{target.path}.KVCacheOffloading"
+    offload = f'if since 0.22; then\n  eval "server+=({{{{ kvTransferConfig {caches} }}}})"\nfi\n'
+    offload = f"{{{{ if {caches} }}}}{offload}{{{{ end }}}}"
+    before = "" if form == names.SINGLE_NODE else _LEADER_ADDRESS
+    return f"{ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"
 
 
-def single_node_script(port: int, pod: str) -> str:
-    """Build the script of a server that fits one pod. ``pod``: path of its template, such as ``.Spec.Template``."""
-    return _script(pod, _serve(port))
-
-
-def data_parallel_script(port: int, pod: str, parallelism: str, *, leader: bool) -> str:
-    """Build the script of the leader or of the workers of a data-parallel group."""
+def _data_parallel(parallelism: str, leader: bool) -> list[str]:
     rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
     role = (
         ['--api-server-count "${VLLM_API_SERVER_COUNT:-8}"']
@@ -120,49 +131,23 @@ def data_parallel_script(port: int, pod: str, parallelism: str, *, leader: bool)
         # vLLM 0.33 takes it on the leader for a load balancer outside of the group; rank 0 is the default.
         else [f'--data-parallel-start-rank "{rank}"', "--headless"]
     )
-    arguments = [
-        *_serve(port),
-        *spread(parallelism),
+    return [
         f"--data-parallel-size {{{{ or {parallelism}.Data 1 }}}}",
         f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
         '--data-parallel-address "${address}"',
         f"--data-parallel-rpc-port {{{{ or {parallelism}.DataRPCPort 5555 }}}}",
         *role,
     ]
-    return _script(pod, arguments, _LEADER_ADDRESS)
 
 
-def pipeline_script(port: int, pod: str, parallelism: str, *, leader: bool) -> str:
-    """Build the script of the leader or of the workers of a pipeline, which vLLM connects itself."""
-    arguments = [
-        *_serve(port),
-        *spread(parallelism),
+def _pipeline(parallelism: str, leader: bool) -> list[str]:
+    return [
         f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
         '--nnodes "${LWS_GROUP_SIZE:-1}"',
         '--node-rank "${LWS_WORKER_INDEX:-0}"',
         '--master-addr "${address}"',
-        "" if leader else "--headless",
+        *([] if leader else ["--headless"]),
     ]
-    return _script(pod, arguments, _LEADER_ADDRESS)
-
-
-def _serve(port: int) -> list[str]:
-    qualified = '(printf "publishers/%s/models/%s" .ObjectMeta.Namespace .Spec.Model.Name)'
-    return [
-        "vllm serve /mnt/models",
-        f"--served-model-name {{{{ ShellQuote .Spec.Model.Name }}}} {{{{ ShellQuote {qualified} }}}}",
-        f"--port {port}",
-    ]
-
-
-def _script(pod: str, arguments: Sequence[str], before: str = "") -> str:
-    server = "\n  ".join(argument for argument in arguments if argument)
-    timeout = f"{{{{ shutdownTimeout {pod} {_PRE_STOP_SECONDS} }}}}"
-    graceful = f"if since 0.18; then\n  server+=(--shutdown-timeout {timeout})\nfi\n"
-    caches = f"{pod.rpartition('.')[0]}.KVCacheOffloading"
-    offload = f'if since 0.22; then\n  eval "server+=({{{{ kvTransferConfig {caches} }}}})"\nfi\n'
-    offload = f"{{{{ if {caches} }}}}{offload}{{{{ end }}}}"
-    return f"{ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"
 
 
 _MODEL = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
