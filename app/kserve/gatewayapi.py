@@ -95,9 +95,7 @@ def newer_fields(part: BaseModel, path: field.Path) -> Iterator[field.Advice]:
         since = next((item for item in info.metadata if isinstance(item, Since)), None)
         if since is not None and value is not None and (not since.values or value in since.values):
             yield field.advice(where, f"{since}; with an older one the HTTPRoute is refused")
-        items = value if isinstance(value, list) else ()
-        below = [(item, where.index(position)) for position, item in enumerate(items)] or [(value, where)]
-        for item, place in below:
+        for place, item in where.each(value) if isinstance(value, list) else [(where, value)]:
             if isinstance(item, BaseModel):
                 yield from newer_fields(item, place)
 

@@ -5,7 +5,7 @@ means that nothing may be changed.
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -170,20 +170,21 @@ class OperatorConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 DOCUMENTS = {info.encode_name: info for info in msgspec.structs.fields(OperatorConfig)[1:]}
-DocumentT = TypeVar("DocumentT", bound=_Document)
-_DECODERS: dict[type[_Document], Decoder[Any]] = {info.type: Decoder(info.type) for info in DOCUMENTS.values()}
+_DECODERS: dict[str, Decoder[_Document]] = {key: Decoder(info.type) for key, info in DOCUMENTS.items()}
 
 
 def operator_config(data: Mapping[str, str] | None, system_namespace: str) -> OperatorConfig:
     """Parse a ConfigMap's ``data``; None is an absent ConfigMap. Raises OperatorConfigError."""
-    present = {key: info for key, info in DOCUMENTS.items() if data is not None and key in data}
-    documents = {info.name: _document(key, (data or {})[key], info.type) for key, info in present.items()}
+    texts = data or {}
+    documents: dict[str, Any] = {
+        info.name: _document(key, texts[key]) for key, info in DOCUMENTS.items() if key in texts
+    }
     return OperatorConfig(system_namespace, **documents)
 
 
-def _document(key: str, text: str, type_: type[DocumentT]) -> DocumentT:
+def _document(key: str, text: str) -> _Document:
     try:
-        document: DocumentT = _DECODERS[type_].decode(text.encode())
+        document = _DECODERS[key].decode(text.encode())
         document.check()
     except (msgspec.DecodeError, QuantityError, ValueError) as error:
         raise OperatorConfigError(f"ConfigMap key {key}: {error}") from None

@@ -71,12 +71,9 @@ class ObservedRole(ObservedObject):
         return None if rules is None or "rules" not in record else role(record["metadata"], rules)
 
 
-class RoleReference(Observed):
-    kind: str = ""
-    name: str = ""
+class BindingReference(Observed):
+    """The Role of a binding, or one of its subjects."""
 
-
-class Subject(Observed):
     kind: str = ""
     name: str = ""
     namespace: str = ""
@@ -85,12 +82,12 @@ class Subject(Observed):
 class ObservedBinding(ObservedObject):
     """A RoleBinding. Kubernetes never changes the Role of a binding, so the observed one is the one to name."""
 
-    role_ref: RoleReference = msgspec.field(default_factory=RoleReference)
-    subjects: list[Subject] | None = None
+    role_ref: BindingReference = msgspec.field(default_factory=BindingReference)
+    subjects: list[BindingReference] | None = None
 
     def resendable(self, record: Json) -> Json | None:
         bound, where = self.role_ref, self.metadata
-        subject = self.subjects[0] if self.subjects and len(self.subjects) == 1 else Subject()
+        subject = self.subjects[0] if self.subjects and len(self.subjects) == 1 else BindingReference()
         ours = bound.kind == "Role" and bound.name.endswith(tuple(_RULES))
         if not ours or (subject.kind, subject.namespace) != ("ServiceAccount", where.namespace):
             return None

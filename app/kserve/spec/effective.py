@@ -205,8 +205,7 @@ def _completed(merged: Json, service: str) -> Json:
 def _without_certificates(document: Json, secret: str) -> Json:
     """Pods that start without the certificates that KServe's own operator would make (KS-9.3)."""
     for path in _PODS:
-        volumes = find(document, (*path, "volumes"))
-        if volumes and any((volume.get("secret") or {}).get("secretName") == secret for volume in volumes):
+        if volumes := find(document, (*path, "volumes")):
             document = replaced(document, (*path, "volumes"), [_optional(volume, secret) for volume in volumes])
     return document
 

@@ -74,7 +74,6 @@ _HOME, _SHARED_MEMORY, _CACHE = "home", "dshm", "model-cache"
 def server(
     image: str, command: list[str], port: int, *mounts: Json, rdma: bool, non_root: bool, **fields: Json
 ) -> Json:
-    """Build the container of a model server; ``mounts`` follow the mount of its home."""
     capabilities = {"add": _RDMA} if rdma else {}
     own_mounts = [
         {"name": _HOME, "mountPath": "/home"},
@@ -98,7 +97,6 @@ def server(
 def server_pod(
     main: Json, sidecar: Json | None, *volumes: Json, grace_seconds: int, shared_memory: str = "1Gi"
 ) -> Json:
-    """Build the pod of a model server; ``volumes`` follow the volume of its home."""
     own_volumes = [
         {"name": _HOME, "emptyDir": {}},
         *volumes,
@@ -194,7 +192,6 @@ def rewrite(path: str) -> list[Json]:
 
 
 def picker_pod(picker: Json, *others: Json, volumes: list[Json], grace_seconds: int) -> Json:
-    """Build the pod of the endpoint picker; ``volumes`` follow the volume of the certificates."""
     return {
         "containers": [picker, *others],
         "volumes": [_CERTIFICATES_VOLUME, *volumes],
@@ -205,7 +202,6 @@ def picker_pod(picker: Json, *others: Json, volumes: list[Json], grace_seconds: 
 
 
 def picker(image: str, *mounts: Json, **fields: object) -> Json:
-    """Build the container of the endpoint picker; ``mounts`` follow the mount of the certificates."""
     return {
         **container(constants.MAIN, image, **fields),
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in PORTS.items()],

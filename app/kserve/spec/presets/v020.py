@@ -180,7 +180,6 @@ def _route() -> Json:
 
 
 def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
-    """Build a rule for a path, which the backend sees as ``rewritten``."""
     return {**_rule(name, parts.prefix(path), backend), "filters": parts.rewrite(rewritten)}
 
 

@@ -45,7 +45,6 @@ class Meter:
         self.steps = 0
 
     def read(self, actions: int) -> None:
-        """Count the actions of a string."""
         self.actions += actions
         if self.actions > MAX_SPEC_ACTIONS:
             limit = f"{MAX_SPEC_ACTIONS} actions"
