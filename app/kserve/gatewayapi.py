@@ -62,9 +62,9 @@ SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 BY_NAME: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 
 
-def _items(longest: int, description: str, kind: dict[str, Any]) -> Any:
-    """A list that may be absent; ``kind`` tells the API server how it merges."""
-    return Field(None, description=description, max_length=longest, json_schema_extra=kind)
+def _items(longest: int, description: str, extra: dict[str, Any]) -> Any:
+    """Declare a list that may be absent; ``extra`` tells the API server how it merges, and its default."""
+    return Field(None, description=description, max_length=longest, json_schema_extra=extra)
 
 
 _DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
@@ -487,11 +487,10 @@ class HTTPRouteRule(KubeModel):
     )
 
     name: SectionName | None = Field(None, description="Name of the rule.")
-    matches: list[HTTPRouteMatch] | None = Field(
-        None,
-        description="Requests that the rule is for: those that any of these fits.",
-        max_length=MAX_MATCHES,
-        json_schema_extra=ATOMIC | {"default": DEFAULT_MATCHES},
+    matches: list[HTTPRouteMatch] | None = _items(
+        MAX_MATCHES,
+        "Requests that the rule is for: those that any of these fits.",
+        ATOMIC | {"default": DEFAULT_MATCHES},
     )
     filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(16, "Steps on the way.", ATOMIC)
     backend_refs: list[HTTPBackendRef] | None = _items(16, "Where the requests go.", ATOMIC)
