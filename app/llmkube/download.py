@@ -48,15 +48,10 @@ def _part(name: str) -> str:
     return resources.files("app.llmkube").joinpath("scripts", name).read_text(encoding="ascii")
 
 
-JOB_USER = 100
-"""User of a Job's pod: the default image's, as a number, so that the kubelet can verify runAsNonRoot."""
-
-
 @dataclass(frozen=True, slots=True)
 class Download:
     source: Source
     path: str
-    """Path of the file in the pod that serves it."""
     cached: bool
     """On a claim that survives the pod, instead of in an empty directory."""
     sha256: str
@@ -67,12 +62,10 @@ class Download:
 
     @property
     def directory(self) -> str:
-        """Directory of the file, or the root of several files."""
         return self.path.removesuffix(f"/{self.source.files[0]}") if self.source.files else posixpath.dirname(self.path)
 
 
 def download(model: ModelSpec, source: Source, namespace: str, name: str, settings: Settings) -> Download:
-    """Return the download of an http or local source. ``name`` is the name of the Model."""
     cached = bool(settings.llmkube_model_cache_path)
     return Download(
         source=source,
@@ -191,14 +184,6 @@ def job_pod_security(settings: Settings) -> Json:
     Without ``fsGroup`` the platform (OpenShift) assigns the users of pods, so none is set.
     """
     context = default_pod_security(settings)
-    return {**context, "runAsNonRoot": True, "runAsUser": JOB_USER} if "fsGroup" in context else context
-
-
-def cache_claim(model: str, second: str, namespace_claim_exists: bool, settings: Settings) -> str:
-    """Return the claim that holds a Model's file: the operator's if the namespace has it, else the Model's.
-
-    ``second`` is the Model's claim if the plain name was in use, else empty.
-    """
-    if settings.llmkube_model_cache_claim and namespace_claim_exists:
-        return settings.llmkube_model_cache_claim
-    return second or names.claim_name(model)
+    if "fsGroup" in context:  # the user of the default image, as a number, so that the kubelet can verify runAsNonRoot
+        context |= {"runAsNonRoot": True, "runAsUser": 100}
+    return context

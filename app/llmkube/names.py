@@ -41,19 +41,15 @@ CA_VOLUME = "custom-ca-cert"
 DRAFT_VOLUME = "draft-model"
 
 GENERATED_VOLUMES = (CACHE_VOLUME, STORAGE_VOLUME, SOURCE_VOLUME, HOST_VOLUME, CA_VOLUME, DRAFT_VOLUME)
-"""Names that volumes of pods with a model may have."""
 
 MODELS_DIR = "/models"
 """Mount path of the cache claim, or of the empty directory in its place."""
 SOURCE_DIR = "/model-source"
-"""Mount path of the claim of a pvc source."""
 HOST_FILE = "/host-model/model.gguf"
 """Path in the downloader of a file of the node."""
 CA_DIR = "/custom-certs"
 DRAFT_DIR = "/draft-model"
-"""Mount path of the claim of a draft model (speculative decoding)."""
 GENERATED_MOUNTS = (MODELS_DIR, SOURCE_DIR, DRAFT_DIR)
-"""Mount paths of models in a server."""
 
 PRIORITY_CLASS_PREFIX = "llmkube-"
 
@@ -65,12 +61,10 @@ METAL_HEARTBEAT = "llmkube.ai/agent-heartbeat"
 
 
 def service_labels(service: str) -> dict[str, str]:
-    """Return the selector of the Deployment, Service and PodMonitor of an InferenceService."""
     return {LABEL_APP: service, LABEL_SERVICE: service}
 
 
 def pod_labels(service: str, model: str, runtime: str) -> dict[str, str]:
-    """Return the operator's labels of a serving pod and of its Deployment."""
     return {LABEL_APP: service, LABEL_MODEL: model, LABEL_SERVICE: service, LABEL_RUNTIME: runtime}
 
 
@@ -107,7 +101,6 @@ def job_pod_labels(model: str) -> dict[str, str]:
 
 
 def priority_class(priority: str) -> str:
-    """Return the PriorityClass of a level; ``normal`` for an unknown level."""
     return PRIORITY_CLASS_PREFIX + (priority if priority in PRIORITY_VALUES else "normal")
 
 

@@ -17,16 +17,11 @@ PVC_SCHEME = "pvc://"
 FILE_SCHEME = "file://"
 HUB_SCHEME = "hf://"
 BUCKET_SCHEME = "s3://"
-HUB = "https://huggingface.co"
-MAIN = "main"
-"""Branch of a repository whose source names no revision."""
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
 class SourceClass(StrEnum):
-    """Classes of sources, by the program that fetches them (LK-2.1)."""
-
     PVC = "pvc"
     """A file on a claim of the same namespace; nothing is copied."""
     REPOSITORY = "hf"
@@ -49,7 +44,6 @@ class Source:
     text: str
     kind: SourceClass
     claim: str = ""
-    """Name of the claim of a pvc source."""
     path: str = ""
     """Path inside the claim, or on the node."""
     repository: str = ""
@@ -80,7 +74,7 @@ class Source:
     def location(self) -> str:
         """Return the address for the downloader: the source, or the prefix of all files."""
         if self.kind is SourceClass.FILES:
-            return f"{HUB}/{self.repository}/resolve/{quote(self.revision or MAIN, safe='')}/"
+            return f"https://huggingface.co/{self.repository}/resolve/{quote(self.revision or 'main', safe='')}/"
         return f"{self.text.rstrip('/')}/" if self.files else self.text
 
     @property
@@ -120,7 +114,6 @@ def source_of(spec: ModelSpec) -> Source:
 
 
 def host(text: str) -> str:
-    """Return the host of an http source in lower case, without port; may be empty."""
     try:
         return (urlsplit(text).hostname or "").rstrip(".")
     except ValueError:
@@ -136,15 +129,11 @@ def is_archive(source: Source) -> bool:
     return any(path.lower().endswith(_ARCHIVES) for path in source.files or (path,))
 
 
-def slug(text: str) -> str:
-    """Return a part of a file name: runs of other characters become one dash, ends are trimmed (LK-2.2)."""
-    dashed = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")
-    return re.sub(r"-{2,}", "-", dashed)
-
-
 def file_name(model: str) -> str:
     """Return the name of a Model's file in the cache: by the object's name alone, so that it never moves (LK-2.9.8)."""
-    return f"{slug(model) or 'model'}.gguf"
+    dashed = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-._")
+    stem = re.sub(r"-{2,}", "-", dashed)  # LK-2.2
+    return f"{stem or 'model'}.gguf"
 
 
 def recorded_key(source: Source, *, metal: bool) -> str:
@@ -153,7 +142,6 @@ def recorded_key(source: Source, *, metal: bool) -> str:
 
 
 def stored_as(source: Source, model: str) -> str:
-    """Return the path of the served file in the directory of its source: the first of several."""
     return source.files[0] if source.files else file_name(model)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.source import SourceClass, cached_path, ephemeral_path, file_name, parse, slug, source_of
+from app.llmkube.source import SourceClass, cached_path, ephemeral_path, file_name, parse, source_of
 
 TINYLLAMA = (
     "https://huggingface.co/TheBloke/TinyLlama-1.1B-Chat-v1.0-GGUF/resolve/main/tinyllama-1.1b-chat-v1.0.Q4_K_M.gguf"
@@ -70,12 +70,12 @@ def test_a_repository_has_no_cache() -> None:
         ("--a..b__", "a..b"),
         ("a---b", "a-b"),
         ("a / b", "a-b"),
-        ("é", ""),
+        ("é", "model"),
         ("Mixtral (8x7B) v0.1", "Mixtral-8x7B-v0.1"),
     ],
 )
-def test_slugs(text: str, expected: str) -> None:
-    assert slug(text) == expected
+def test_file_names(text: str, expected: str) -> None:
+    assert file_name(text) == f"{expected}.gguf"
 
 
 def test_paths() -> None:

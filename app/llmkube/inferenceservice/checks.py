@@ -405,7 +405,7 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     if model.spec.on_metal:
         return list(_on_metal(spec))
     draft = observed.decode(get(related.models, draft_name(spec), metadata.namespace))
-    service_plan = plan(service, model, draft, operator_claim=False, settings=settings)
+    service_plan = plan(service, model, draft, settings)
     causes = {*mistakes(service_plan, model), *refusals(service_plan, model.spec, related, settings)}
     places = {**_PLACES, "TensorParallelSize": (service_plan.runtime.config,)}
     problems = [
@@ -452,7 +452,7 @@ def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     if server.formats and model.spec.format not in loadable and not spec.command:
         text = f"runtime {server.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
-    engine = service_engine(spec, service_plan.server.image)
+    engine = service_engine(spec, service_plan.pod.containers[0].image)
     quantizations = engine.values("--quantization") if engine is not None else ()
     if quantizations and "gguf" not in quantizations and source.text.partition("?")[0].endswith(".gguf"):
         text = f"{engine} does not load GGUF files, and Model {spec.model_ref} is one: use safetensors or another image"

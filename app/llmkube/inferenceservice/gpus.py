@@ -30,7 +30,6 @@ def pool_selector(model: ModelSpec, spec: InferenceServiceSpec, settings: Settin
 
 
 def sharing_problem(model: ModelSpec, spec: InferenceServiceSpec, settings: Settings) -> str:
-    """Return why the pods cannot share a GPU as the spec requires; empty if they can."""
     mode, gpu = sharing(spec).mode, model.gpu
     if mode == "exclusive":
         return ""

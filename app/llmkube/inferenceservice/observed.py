@@ -55,8 +55,6 @@ class PeerStatus(Observed):
 
 
 class PeerService(RelatedMeta):
-    """Another InferenceService, of any namespace, for the queue."""
-
     status: PeerStatus = msgspec.field(default_factory=PeerStatus)
 
 
@@ -135,18 +133,16 @@ def _status(related: RelatedResource) -> ModelStatus:
 def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
     """Return the Model if it is Ready, else why the service cannot use it."""
     if related is None:
-        return UnusableModel(
-            InferencePhase.FAILED, Cause(Stage.MODEL, f"Model {name} does not exist in this namespace", "ModelNotFound")
-        )
+        return _unusable(f"Model {name} does not exist in this namespace", "ModelNotFound", InferencePhase.FAILED)
     if related.metadata.deletion_timestamp:
-        return _waits(f"Model {name} is being deleted; running pods are kept", "ModelTerminating")
+        return _unusable(f"Model {name} is being deleted; running pods are kept", "ModelTerminating")
     model = decode(related)
     if model is None:
-        return _waits(f"Model {name} has an invalid spec", "ModelInvalid")
+        return _unusable(f"Model {name} has an invalid spec", "ModelInvalid")
     if model.status.phase != ModelPhase.READY:
         return _unready(name, model.status)
     if _outdated(model):
-        return _waits(f"Model {name} has a new source that its own status does not reflect yet", "ModelNotReady")
+        return _unusable(f"Model {name} has a new source that its own status does not reflect yet", "ModelNotReady")
     return model
 
 
@@ -159,8 +155,8 @@ def template_inputs(_service: Service, request: SyncRequest[Any, InferenceRelate
     return {"models": specs(related.models), "files": files, "claims": sorted(related.claims or {})}
 
 
-def _waits(text: str, reason: str) -> UnusableModel:
-    return UnusableModel(InferencePhase.PENDING, Cause(Stage.MODEL, text, reason))
+def _unusable(text: str, reason: str, phase: InferencePhase = InferencePhase.PENDING) -> UnusableModel:
+    return UnusableModel(phase, Cause(Stage.MODEL, text, reason))
 
 
 def _unready(name: str, status: ModelStatus) -> UnusableModel:
@@ -169,13 +165,11 @@ def _unready(name: str, status: ModelStatus) -> UnusableModel:
     words = why.message if why is not None and why.status != "True" else ""
     text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
     hopeless = why is not None and why.reason == ModelReason.INVALID_SETTINGS
-    return UnusableModel(
-        InferencePhase.FAILED if hopeless else InferencePhase.PENDING, Cause(Stage.MODEL, text, "ModelNotReady")
-    )
+    return _unusable(text, "ModelNotReady", InferencePhase.FAILED if hopeless else InferencePhase.PENDING)
 
 
 def _outdated(model: Model) -> bool:
-    """Return whether the status is about an earlier source or checksum, so the present file is not there yet (LK-T-18).
+    """Return whether the status is about an earlier source or checksum (LK-T-18).
 
     A status without a generation, as the Go operator writes it, is trusted.
     """
@@ -183,12 +177,10 @@ def _outdated(model: Model) -> bool:
     generation = ready.observed_generation if ready is not None else None
     if generation is None or generation >= (model.metadata.generation or 0):
         return False
-    stored, desired = model.status.sha256, model.spec.sha256.lower()
-    metal = model.spec.on_metal
-    source = source_of(model.spec)
-    other_source = model.status.cache_key != recorded_key(source, metal=metal)
-    other_source = other_source or model.status.staged_files != list(source.files)
-    return other_source or (stored != "" and desired not in ("", stored))
+    stored, desired, source = model.status.sha256, model.spec.sha256.lower(), source_of(model.spec)
+    if model.status.cache_key != recorded_key(source, metal=model.spec.on_metal):
+        return True
+    return model.status.staged_files != list(source.files) or (stored != "" and desired not in ("", stored))
 
 
 # The draft model of speculative decoding. A name alone does not tell a Model from a repository of vLLM's, so what runs
@@ -204,7 +196,7 @@ def required_draft(spec: InferenceServiceSpec, related: InferenceRelated, namesp
     draft = usable(name, get(related.models, name, namespace))
     if not isinstance(draft, UnusableModel):
         return None
-    return UnusableModel(draft.phase, replace(draft.cause, text=f"draft {draft.cause.text}"))
+    return replace(draft, cause=replace(draft.cause, text=f"draft {draft.cause.text}"))
 
 
 def draft_cause(
@@ -227,9 +219,7 @@ def draft_cause(
     if unmounted and not related.metadata.deletion_timestamp:
         return None
     draft = usable(name, related)
-    if not isinstance(draft, UnusableModel):
-        return None
-    return Cause(Stage.MODEL, f"draft {draft.cause.text}", draft.cause.reason)
+    return replace(draft.cause, text=f"draft {draft.cause.text}") if isinstance(draft, UnusableModel) else None
 
 
 def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, note: str = "") -> Cause | None:

@@ -40,7 +40,6 @@ class InferencePlan:
     namespace: str
     spec: InferenceServiceSpec
     labels: dict[str, str]
-    """Labels of the Deployment: the operator's four."""
     selector: dict[str, str]
     pod_labels: dict[str, str]
     pod_annotations: dict[str, str]
@@ -53,10 +52,6 @@ class InferencePlan:
     pod: desired.PodSpec
 
     @property
-    def server(self) -> desired.Container:
-        return self.pod.containers[0]
-
-    @property
     def has_gpus(self) -> bool:
         """Return whether pods have GPUs, counted or claimed, for which a new pod may wait."""
         return bool(self.gpus.count or self.pod.resource_claims)
@@ -66,15 +61,14 @@ def plan(
     service: Service,
     model: Model,
     draft_model: Model | None,
-    operator_claim: bool,
     settings: Settings,
+    operator_claim: str = "",
     *,
     autoscaled: bool = False,
 ) -> InferencePlan:
     """Return the decisions for a Model that is Ready and served inside the cluster.
 
-    ``operator_claim``: the operator's claim for all Models exists in the namespace.
-    ``autoscaled``: the service has an autoscaler.
+    ``operator_claim`` is the operator's claim for all Models, if the namespace has it.
     """
     metadata, spec, runtime = service.metadata, service.spec, runtime_of(service.spec.runtime)
     gpus, source = gpu_request(model.spec, spec, settings), source_of(model.spec)
@@ -95,8 +89,7 @@ def plan(
         engine=service_engine(spec, runtime.image),
     )
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    # Only by the spec: an annotation that depended on the status would restart pods.
-    protected = spec.disruption is not None and spec.disruption.protect_always
+    protected = spec.disruption is not None and spec.disruption.protect_always  # the status would restart pods
     protection = {names.DO_NOT_DISRUPT: "true"} if protected else {}
     return InferencePlan(
         name=metadata.name,
@@ -195,10 +188,8 @@ def missing_metric(spec: InferenceServiceSpec) -> str:
     runtime = runtime_of(spec.runtime)
     if spec.autoscaling is None or spec.autoscaling.metrics or runtime.scraped:
         return ""
-    return (
-        f"runtime {runtime.name} has no default metric, so no autoscaler is made: "
-        "name a metric that the server exports, or cpu or memory"
-    )
+    instead = "name a metric that the server exports, or cpu or memory"
+    return f"runtime {runtime.name} has no default metric, so no autoscaler is made: {instead}"
 
 
 def _scaling(
@@ -214,15 +205,13 @@ def _scaling(
         else parts.resource_metric(metric.name, metric.target_average_utilization or 0)
         for metric in autoscaling.metrics
     ]
-    if not metrics and runtime.metric:
-        metrics = [parts.pods_metric(runtime.metric, "2")]
-    if not metrics:
+    if not metrics and not runtime.metric:
         return None
     return desired.HorizontalPodAutoscalerSpec(
         scale_target_ref=desired.ScaleTarget(api_version="apps/v1", kind="Deployment", name=name),
         min_replicas=autoscaling.min_replicas or 1,
         max_replicas=autoscaling.max_replicas,
-        metrics=metrics,
+        metrics=metrics or [parts.pods_metric(runtime.metric, "2")],
     )
 
 
@@ -234,7 +223,6 @@ class Storage:
     """A model inside the pod. Empty if the server downloads the model itself."""
 
     path: str = ""
-    """On the command line; of a draft model it may be a name."""
     volumes: tuple[Json, ...] = ()
     mounts: tuple[desired.VolumeMount, ...] = ()
     init: desired.Container | None = None
@@ -246,9 +234,8 @@ _FETCHED_BY_SERVER = Storage()
 
 
 def _storage(
-    model: Model, source: Source, spec: InferenceServiceSpec, operator_claim: bool, settings: Settings
+    model: Model, source: Source, spec: InferenceServiceSpec, operator_claim: str, settings: Settings
 ) -> Storage:
-    """Return the main model of a runtime that reads it from a volume."""
     if source.kind is SourceClass.PVC:
         mount = desired.VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
         return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
@@ -256,7 +243,7 @@ def _storage(
         return _FETCHED_BY_SERVER
     cache = spec.model_cache or _DEFAULT_CACHE
     fetched = _download(model, model.status.cache_key, source, cache, settings)
-    claim = spec.cache_claim or _claim_of(model, operator_claim, settings)
+    claim = spec.cache_claim or _claim_of(model, operator_claim)
     return Storage(
         path=fetched.path,
         directory=fetched.directory if source.files else "",
@@ -283,12 +270,12 @@ def _download(model: Model, key: str, source: Source, own: ModelCache, settings:
     return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, stored_as(source, name)))
 
 
-def _claim_of(model: Model, operator_claim: bool, settings: Settings) -> str:
-    return download.cache_claim(model.metadata.name, model.status.cache_claim, operator_claim, settings)
+def _claim_of(model: Model, operator_claim: str) -> str:
+    return operator_claim or model.status.cache_claim or names.claim_name(model.metadata.name)
 
 
 def _draft(
-    spec: InferenceServiceSpec, model: Model | None, main: Storage, operator_claim: bool, settings: Settings
+    spec: InferenceServiceSpec, model: Model | None, main: Storage, operator_claim: str, settings: Settings
 ) -> Storage:
     """Return the draft model, if it can be used (LK-B-08): a Model of the namespace, else the user's value."""
     runtime = runtime_of(spec.runtime)
@@ -305,7 +292,7 @@ def _draft(
     fetched = _download(model, key, source, ModelCache(persistence=cache.persistence), settings)
     if not fetched.cached:
         return _downloaded(fetched, main, spec, settings)
-    return _mounted(_claim_of(model, operator_claim, settings), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
+    return _mounted(_claim_of(model, operator_claim), fetched.path.removeprefix(f"{names.MODELS_DIR}/"), main)
 
 
 def _downloaded(fetched: download.Download, main: Storage, spec: InferenceServiceSpec, settings: Settings) -> Storage:
@@ -338,10 +325,7 @@ _CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": 
 
 
 def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> desired.ResourceRequirements | None:
-    """Return GPUs as limits, which extended resources require, and CPU and memory as requests without a limit.
-
-    The requests default to the Model's (LK-B-03).
-    """
+    """Return GPUs as limits, which extended resources require, and requests, which default to the Model's (LK-B-03)."""
     stated, fallback = spec.requests, model.resources or ModelResources()
     cpu, memory = stated.cpu or fallback.cpu, stated.host_memory or stated.memory or fallback.memory
     # The Model's hook, which may not have run yet, reports invalid quantities.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import msgspec
+from msgspec.structs import replace
 
 from app.hooks.protocol import get
 from app.kube import field as fields
@@ -54,15 +54,11 @@ NOT_WAITING = Scheduling()
 def waiting(
     service: Service, unusable: UnusableModel, rollout: Rollout, base: InferenceServiceStatus, now: datetime
 ) -> InferenceServiceStatus:
-    """Return the status of a service whose pods cannot be made: it has no address, and what runs is kept.
-
-    ``base``, here and below, has the fields that do not depend on the pods.
-    """
+    """Return the status of a service whose pods cannot be made. ``base`` has the fields that do not depend on them."""
     desired = replicas_of(service.spec)
     stopped = [] if desired else [_stopped(service.spec)]
-    status = msgspec.structs.replace(
-        base, phase=unusable.phase, desired_replicas=desired if base.model_ready else 0, replicas=rollout.replicas
-    )
+    shown = desired if base.model_ready else 0
+    status = replace(base, phase=unusable.phase, desired_replicas=shown, replicas=rollout.replicas)
     conditions = _progress(service, status, rollout.ready, now, unusable.cause.text)
     return _complete(service, status, [*stopped, unusable.cause], conditions, now)
 
@@ -78,7 +74,7 @@ def on_metal(
     if phase is not InferencePhase.READY:
         scheduling = _kept_for_agent(service.status) or scheduling
         causes = [_agent_cause(service.spec, phase, scheduling, ready, desired)]
-    status = msgspec.structs.replace(
+    status = replace(
         base,
         phase=phase,
         ready_replicas=ready,
@@ -90,14 +86,11 @@ def on_metal(
     return _complete(service, status, causes, _progress(service, status, ready, now), now)
 
 
-_WRITTEN_BY_AGENT = (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMORY_CHECK_FAILED)
-
-
 def _kept_for_agent(status: InferenceServiceStatus) -> Scheduling | None:
     """Return the status that a metal agent wrote; ``None`` if it did not write one (LK-T-02)."""
-    if status.scheduling_status not in _WRITTEN_BY_AGENT:
-        return None
-    return Scheduling(status.scheduling_status, status.scheduling_message)
+    if status.scheduling_status in (SchedulingStatus.INSUFFICIENT_MEMORY, SchedulingStatus.MEMORY_CHECK_FAILED):
+        return Scheduling(status.scheduling_status, status.scheduling_message)
+    return None
 
 
 def _agent_cause(
@@ -112,8 +105,6 @@ def _agent_cause(
 
 @dataclass(frozen=True, slots=True)
 class ServiceObservation:
-    """The observed state of a service whose pods run in this cluster."""
-
     rollout: Rollout
     scheduling: Scheduling
     queue_position: int
@@ -135,7 +126,7 @@ def in_cluster(
         phase = InferencePhase.WAITING_FOR_GPU
     waits = phase in (InferencePhase.CREATING, InferencePhase.WAITING_FOR_GPU)
     shown = observed.scheduling if waits else NOT_WAITING
-    status = msgspec.structs.replace(
+    status = replace(
         base,
         phase=phase,
         ready_replicas=ready,
@@ -153,8 +144,8 @@ def in_cluster(
     conditions.set_while(missing, InferenceCondition.SCALING_ACTIVE, False, reason, message)
     _speculation(conditions, service.spec, observed.missing_draft)
     diagnosis.write(conditions, observed.pods, ready=phase is InferencePhase.READY)
-    causes = _causes(service, phase, observed, desired)
     replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
+    causes = _causes(service, phase, observed, desired)
     return _complete(service, status, causes, conditions, now, replacing=replacing)
 
 
@@ -174,7 +165,7 @@ def invalid(
     conditions.set(InferenceCondition.DEGRADED, True, InferenceReason.INVALID_SPEC, message)
     conditions.set(InferenceCondition.READY, False, InferenceReason.INVALID_SPEC, message)
     agents = _kept_for_agent(service.status) or NOT_WAITING
-    status = msgspec.structs.replace(
+    status = replace(
         service.status,
         phase=InferencePhase.FAILED,
         queue_position=0,
@@ -196,7 +187,6 @@ _AT_REST = (InferencePhase.STOPPED, InferencePhase.SUSPENDED)
 
 
 def _phase(spec: InferenceServiceSpec, ready: int, desired: int) -> InferencePhase:
-    """Return the phase by the pods (rows 0 to 3 and 7 of LK-5.3)."""
     if spec.suspend:
         return InferencePhase.SUSPENDED
     if ready > 0:
@@ -235,7 +225,6 @@ def _complete(
     *,
     replacing: bool = False,
 ) -> InferenceServiceStatus:
-    """Complete a status. ``causes``: why the service is not ready. ``replacing``: pods of an earlier template are."""
     if causes:
         reason = ready_reason(causes, replacing=replacing)
         conditions.set(InferenceCondition.READY, False, reason, ready_message(causes))
@@ -249,7 +238,7 @@ def _complete(
     enabled, message = gateway is not None and gateway.enabled, f"endpoint.gateway has no effect: {GATEWAY_HINT}"
     reason = InferenceReason.GATEWAY_NOT_INSTALLED
     conditions.set_while(enabled, InferenceCondition.GATEWAY_READY, False, reason, message)
-    return stamp(msgspec.structs.replace(status, conditions=conditions.list()), service.status, now)
+    return stamp(replace(status, conditions=conditions.list()), service.status, now)
 
 
 # Conditions by phase (LK-5.7), without the stale ones that upstream leaves behind.
@@ -269,7 +258,7 @@ def _progress(
 ) -> Conditions:
     """Write ``Available``, ``Progressing``, ``Degraded`` and ``GPUAvailable``; a stale condition is removed.
 
-    ``ready``: ready pods, also those of a service that waits. ``cause``: why the phase is Failed or Pending.
+    ``ready`` also counts pods of a service that waits. ``cause``: why the phase is Failed or Pending.
     """
     conditions = Conditions(service.status.conditions, service.metadata.generation, now)
     counted = f"{status.ready_replicas} of {status.desired_replicas} replicas are ready"
@@ -367,21 +356,15 @@ def missing_classes(plan: InferencePlan, related: InferenceRelated) -> Iterator[
 def multi_attach(
     plan: InferencePlan, pods: Sequence[ObservedPod], related: InferenceRelated, settings: Settings
 ) -> Iterator[Cause]:
-    """Yield a cache that only one node can attach, while pods on several need it (LK-T-14).
-
-    Only an event tells why such a pod is not started, and hooks have no events; the pods' nodes and the claim's mode
-    are known.
-    """
+    """Yield a cache that only one node can attach, while pods on several need it: no status says so (LK-T-14)."""
     hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
     volume = next((v for v in plan.pod.volumes or () if v["name"] == names.CACHE_VOLUME), {})
     claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
     if len(hosts) < 2 or not claim or _shareable(claim, plan.namespace, related, settings):
         return
     if any(_is_being_made(pod) for pod in pods):
-        text = (
-            f"pods are on {len(hosts)} nodes, but PersistentVolumeClaim {claim} can be attached to one (Multi-Attach)"
-        )
-        yield Cause(Stage.CLAIM, text, "MultiAttach")
+        why = f"PersistentVolumeClaim {claim} can be attached to one (Multi-Attach)"
+        yield Cause(Stage.CLAIM, f"pods are on {len(hosts)} nodes, but {why}", "MultiAttach")
 
 
 def _shareable(claim: str, namespace: str, related: InferenceRelated, settings: Settings) -> bool:
@@ -404,11 +387,8 @@ RESYNC = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The heartbeat of a metal agent, and how many of its addresses answer."""
-
     ready: int
     scheduling: Scheduling
-    """Why no address answers."""
     resync: float | None
 
 
@@ -422,32 +402,23 @@ def read_heartbeat(slices: Sequence[ObservedSlice] | None, now: datetime) -> Hea
     texts = [text for slice_ in slices if (text := (slice_.metadata.annotations or {}).get(names.METAL_HEARTBEAT))]
     ages = {text: age for text in texts if (age := seconds_since(text, now)) is not None}
     if texts and not ages:
-        return Heartbeat(0, _stale(f"the metal agent's heartbeat {texts[0]!r} is not an RFC 3339 time"), None)
+        message = f"the metal agent's heartbeat {texts[0]!r} is not an RFC 3339 time"
+        return Heartbeat(0, Scheduling(SchedulingStatus.AGENT_HEARTBEAT_STALE, message), None)
     if ages:
         freshest = min(ages, key=lambda text: ages[text])
         if ages[freshest] > HEARTBEAT_TIMEOUT_SECONDS:
-            return Heartbeat(
-                0, _stale(f"the metal agent was last heard from at {freshest}; its host may be off"), RESYNC
-            )
-    return Heartbeat(sum(map(_answering, slices)), _WAITING, RESYNC if ages else None)
+            message = f"the metal agent was last heard from at {freshest}; its host may be off"
+            return Heartbeat(0, Scheduling(SchedulingStatus.AGENT_HEARTBEAT_STALE, message), RESYNC)
+    endpoints = [endpoint for slice_ in slices for endpoint in slice_.endpoints or ()]
+    answering = sum(len(item.addresses or ()) for item in endpoints if item.conditions.ready is not False)
+    return Heartbeat(answering, _WAITING, RESYNC if ages else None)
 
 
 _NOT_WATCHED = Scheduling(
-    status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
-    message="EndpointSlices, where a metal agent writes its address, are not watched: set "
+    SchedulingStatus.WAITING_FOR_METAL_AGENT,
+    "EndpointSlices, where a metal agent writes its address, are not watched: set "
     "MODELHOOKS_LLMKUBE_WATCH_ENDPOINT_SLICES=true",
 )
 _WAITING = Scheduling(
-    status=SchedulingStatus.WAITING_FOR_METAL_AGENT,
-    message="waiting for a metal agent to fetch the model and register its address",
+    SchedulingStatus.WAITING_FOR_METAL_AGENT, "waiting for a metal agent to fetch the model and register its address"
 )
-
-
-def _stale(message: str) -> Scheduling:
-    return Scheduling(status=SchedulingStatus.AGENT_HEARTBEAT_STALE, message=message)
-
-
-def _answering(slice_: ObservedSlice) -> int:
-    return sum(
-        len(endpoint.addresses or ()) for endpoint in slice_.endpoints or () if endpoint.conditions.ready is not False
-    )

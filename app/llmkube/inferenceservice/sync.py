@@ -68,12 +68,12 @@ def _in_cluster(
 ) -> SyncResponse:
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related
-    claim = settings.llmkube_model_cache_claim
     draft = get(related.models, draft_name(spec), metadata.namespace)
-    has_operator_claim = bool(claim) and get(related.claims, claim, metadata.namespace) is not None
-    autoscaler, draft_model = get(children.autoscalers, metadata.name, metadata.namespace), observed.decode(draft)
-    autoscaled = autoscaler is not None
-    service_plan = plan(resource, model, draft_model, has_operator_claim, settings, autoscaled=autoscaled)
+    claim = settings.llmkube_model_cache_claim
+    shared = claim if get(related.claims, claim, metadata.namespace) is not None else ""
+    autoscaler = get(children.autoscalers, metadata.name, metadata.namespace)
+    draft_model, autoscaled = observed.decode(draft), autoscaler is not None
+    service_plan = plan(resource, model, draft_model, settings, shared, autoscaled=autoscaled)
     if refusal := next(refusals(service_plan, model.spec, related, settings), None):
         unusable = UnusableModel(InferencePhase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(base, endpoint=""), now)

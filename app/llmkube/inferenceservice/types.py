@@ -61,8 +61,6 @@ GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of thi
 
 
 class EndpointGateway(KubeModel):
-    """A route of Envoy AI Gateway, which is not made here."""
-
     enabled: bool = False
     """Requests a route."""
     gateway_ref: GatewayReference
@@ -72,8 +70,6 @@ class EndpointGateway(KubeModel):
 
 
 class Endpoint(KubeModel):
-    """The Service in front of the pods."""
-
     port: Annotated[Port, DEFAULTED] = 8080
     """Port of the Service; also the container's, unless containerPort is set."""
     path: Annotated[str, DEFAULTED] = "/v1/chat/completions"
@@ -91,8 +87,6 @@ _HAS_PROFILE = "(has(self.profile) && self.profile != '')"
 
 
 class GPUSharing(KubeModel):
-    """A part of a GPU, or a GPU that pods share."""
-
     constraints: ClassVar = (
         Rule(
             f"{_PARTITIONED} ? {_HAS_PROFILE} : true",
@@ -144,14 +138,11 @@ SpeculationType = Literal[
     "ngram-cache",
 ]
 DRAFT_TYPES = ("draft", "draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
-"""Types of speculative decoding that need a draft model; ``draft-mtp`` may have one."""
 _HAS_DRAFT_REF = "(has(self.draftModelRef) && self.draftModelRef != '')"
 _HAS_DRAFT_FILE = "(has(self.draftModel) && self.draftModel != '')"
 
 
 class SpeculativeDecoding(KubeModel):
-    """Speculative decoding of llama.cpp: tokens are drafted cheaply and verified by the model."""
-
     constraints: ClassVar = (
         Rule(
             f"!(self.type in {list(DRAFT_TYPES)}) || {_HAS_DRAFT_REF} || {_HAS_DRAFT_FILE}",
@@ -192,8 +183,6 @@ class SpeculativeDecoding(KubeModel):
 
 
 class ServiceResources(KubeModel):
-    """Resource requests of a pod."""
-
     habits: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("limits", "requests"), "write cpu, memory and gpu directly below resources; gpu: 1 asks for one GPU"
     )
@@ -224,8 +213,6 @@ _NO_RESOURCES = ServiceResources()
 
 
 class RopeScaling(KubeModel):
-    """Extends the context beyond the length that a model was trained with."""
-
     type: Annotated[Literal["linear", "yarn", "longrope"], HONOURED, LlamaFlag("--rope-scaling", governs_block=True)]
     """Scaling method."""
     factor: Annotated[str, HONOURED, LlamaFlag("--rope-scale")] = Field(default="", pattern=DECIMAL_PATTERN)
@@ -235,8 +222,6 @@ class RopeScaling(KubeModel):
 
 
 class ProbeOverrides(KubeModel):
-    """Probes that replace the generated ones, each as a whole."""
-
     startup: Annotated[base.Probe | None, _AS_A_WHOLE] = None
     """Replaces the startup probe, which allows half an hour."""
     liveness: Annotated[base.Probe | None, _AS_A_WHOLE] = None
@@ -246,8 +231,6 @@ class ProbeOverrides(KubeModel):
 
 
 class ModelCache(KubeModel):
-    """The storage of the model's file in pods."""
-
     persistence: Annotated[Literal["Cached", "Ephemeral"] | None, HONOURED] = None
     """Ephemeral: each pod downloads into an empty directory. Cached: the file is on a claim."""
     claim_name: Annotated[str, HONOURED] = Field(default="", max_length=253)
@@ -255,8 +238,6 @@ class ModelCache(KubeModel):
 
 
 class Disruption(KubeModel):
-    """The protection of the pods' nodes from Karpenter."""
-
     protect_startup: Annotated[
         bool, no_effect("pods are protected always or never: set protectAlways to protect them")
     ] = True
@@ -266,8 +247,6 @@ class Disruption(KubeModel):
 
 
 class SLO(KubeModel):
-    """A service level objective of Pyrra, which is not made here."""
-
     name: str = ""
     """Name of the objective."""
     objective: str = Field(pattern=DECIMAL_PATTERN)
@@ -284,8 +263,6 @@ class SLO(KubeModel):
 
 
 class RolloutPolicy(KubeModel):
-    """The wait of a new template for requests in flight."""
-
     wait_for_idle: bool = False
     """Lets a rollout wait until no request is in flight."""
     idle_timeout_seconds: int = Field(default=300, ge=0)
@@ -295,8 +272,6 @@ class RolloutPolicy(KubeModel):
 
 
 class InferenceServiceSpec(KubeModel):
-    """One model, served."""
-
     synonyms: ClassVar[Mapping[str, str]] = {"ggml": "llamacpp", "llama": "llamacpp"}
     habits: ClassVar[Mapping[str, str]] = {
         "template": "pods are described by fields of spec itself, such as spec.image, spec.args, spec.env and "
@@ -463,7 +438,6 @@ class InferenceServiceSpec(KubeModel):
 
     @property
     def requests(self) -> ServiceResources:
-        """The resources, with the defaults where none are stated."""
         return self.resources or _NO_RESOURCES
 
     @property
@@ -517,9 +491,7 @@ class InferenceReason(StrEnum):
     INSUFFICIENT_GPU = "InsufficientGPU"
     FAILED = "Failed"
     SPECULATIVE_INVALID = "SpeculativeInvalid"
-    """Speculative decoding lacks its draft model."""
     METRIC_REQUIRED = "MetricRequired"
-    """The runtime has no default metric, so autoscaling has to name one."""
     CONFIG_VALID = "ConfigValid"
     INVALID_SPEC = "InvalidSpec"
     GATEWAY_NOT_INSTALLED = "GatewayCRDsNotInstalled"
@@ -544,22 +516,16 @@ class SchedulingStatus(StrEnum):
     AGENT_HEARTBEAT_STALE = "AgentHeartbeatStale"
     WAITING_FOR_METAL_AGENT = "WaitingForMetalAgent"
     INSUFFICIENT_MEMORY = "InsufficientMemory"
-    """Written by the metal agent: the model does not fit."""
     MEMORY_CHECK_FAILED = "MemoryCheckFailed"
-    """Written by the metal agent: whether the model fits is unknown."""
 
 
 class Acceleration(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Use of the GPU, as another writer reports it."""
-
     device: Annotated[str, Meta(description="GPU that the server uses.")] = ""
     layers_offloaded: Annotated[Int32, Meta(description="Number of layers on the GPU.")] = 0
     layers_total: Annotated[Int32, Meta(description="Number of layers of the model.")] = 0
 
 
 class GatewayStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Exposure behind a gateway, as another writer reports it."""
-
     route_ready: Annotated[bool, Meta(description="Whether the route exists.")] = False
     model_name: Annotated[str, Meta(description="Name of the model in requests.")] = ""
     endpoint: Annotated[str, Meta(description="URL of the gateway.")] = ""

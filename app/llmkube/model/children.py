@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from app.kube import desired
-from app.kube.quantity import QuantityError, canonical
+from app.kube.quantity import canonical, is_quantity
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import DownloadJob, ModelPod, kept_keys, users, variable
@@ -19,32 +19,23 @@ SHARED = "ReadWriteMany"
 def claim(plan: ModelPlan, settings: Settings) -> desired.PersistentVolumeClaim:
     """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects."""
     model = plan.model.metadata
+    size = canonical(settings.llmkube_model_cache_size or DEFAULT_SIZE)
     return desired.PersistentVolumeClaim(
         metadata=desired.ObjectMeta(name=plan.claim, namespace=model.namespace, labels=names.claim_labels(model.name)),
         spec=desired.PersistentVolumeClaimSpec(
             access_modes=[SHARED if settings.llmkube_model_cache_access_mode == SHARED else "ReadWriteOnce"],
-            resources=desired.ResourceRequirements(requests={"storage": _size(settings)}),
+            resources=desired.ResourceRequirements(requests={"storage": size}),
             storage_class_name=settings.llmkube_model_cache_storage_class or None,
         ),
     )
 
 
-def _size(settings: Settings) -> str:
-    return canonical(settings.llmkube_model_cache_size or DEFAULT_SIZE)
-
-
 def size_problem(settings: Settings) -> str:
-    try:
-        _size(settings)
-    except QuantityError:
-        return (
-            f"{variable_name('llmkube_model_cache_size')} must be a quantity, not {settings.llmkube_model_cache_size!r}"
-        )
-    return ""
+    size = settings.llmkube_model_cache_size
+    if not size or is_quantity(size):
+        return ""
+    return f"{variable_name('llmkube_model_cache_size')} must be a quantity, not {size!r}"
 
-
-RETRIES = 2
-"""Number of retries of a Job; each pod tries several times itself."""
 
 _GIVE_UP = {
     "rules": [
@@ -76,7 +67,7 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
             annotations={names.ATTEMPT: str(attempt)} if attempt > 1 else None,
         ),
         spec=desired.JobSpec(
-            backoff_limit=RETRIES,
+            backoff_limit=2,  # each pod tries several times itself
             pod_failure_policy=_GIVE_UP,
             template=desired.PodTemplateSpec(
                 metadata=desired.TemplateMeta(labels=pod_labels),
@@ -101,8 +92,7 @@ def keys_to_keep(
 ) -> str | None:
     """Return the cache keys whose files a new Job keeps, separated by spaces. ``None`` keeps all files.
 
-    All are kept on a claim that the Model does not own, if pods are not watched, and by a setting. ``failed`` is
-    the previous Job, which may keep a key that the status no longer has.
+    ``failed`` is the previous Job, which may keep a key that the status no longer has.
     """
     owns_claim = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
     if settings.llmkube_keep_old_files or not owns_claim or pods is None:

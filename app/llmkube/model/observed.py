@@ -1,8 +1,6 @@
 """The typed request of a Model: children and related objects, and the reports of its Jobs, pods and claims.
 
-The downloader's termination message is a JSON object if it succeeds, else the end of its log (LK-2.9.2). A claim is
-removed only when no pod uses it (pvc-protection), so a Model that is recreated while services run uses a claim of
-another name: see docs/decisions/0013-claims-of-a-deleted-model.md.
+A Model that is recreated while pods use its claim gets another one: docs/decisions/0013-claims-of-a-deleted-model.md.
 """
 
 import re
@@ -12,7 +10,7 @@ import msgspec
 
 from app.hooks.protocol import ByName, RelatedRule, objects_of
 from app.kube import objects
-from app.kube.conditions import find, is_true
+from app.kube.conditions import find
 from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
@@ -29,13 +27,11 @@ class PodVolume(objects.Observed):
     persistent_volume_claim: ClaimVolume | None = None
 
 
-class Variable(objects.Observed):
-    name: str = ""
+class Variable(objects.Named):
     value: str = ""
 
 
-class Downloader(objects.Observed):
-    name: str = ""
+class Downloader(objects.Named):
     env: list[Variable] | None = None
 
 
@@ -93,7 +89,7 @@ class ModelRelated(msgspec.Struct):
 def customize(model: Model, _: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Return the rules of the related objects, from the spec only, because Metacontroller caches them."""
     namespace = model.metadata.namespace
-    default = plan(model, operator_claim=False, settings=settings)
+    default = plan(model, settings)
     claims = (default.source.claim, operator_claim(model.spec, settings), default.claim)
     rules = RelatedRule.by_name("v1", "persistentvolumeclaims", *claims, namespace=namespace)
     if default.source.claim:
@@ -110,14 +106,8 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
 
 
 def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMeta) -> bool:
-    owners = claim.metadata.owner_references or ()
-    return any(
-        owner.controller
-        and owner.kind == "Model"
-        and owner.api_version.partition("/")[0] == names.GROUP
-        and owner.uid != metadata.uid
-        for owner in owners
-    )
+    owners = (owner for owner in claim.metadata.owner_references or () if owner.controller and owner.kind == "Model")
+    return any(o.api_version.partition("/")[0] == names.GROUP and o.uid != metadata.uid for o in owners)
 
 
 def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
@@ -129,11 +119,11 @@ def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
 
 def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
     """Return the serving pods whose init container downloads the file at ``path``."""
-    return [pod for pod in pods if any(_fetches(container, path) for container in pod.spec.init_containers or ())]
+    return [pod for pod in pods if variable(_downloader(pod.spec.init_containers), "MODEL_PATH") == path]
 
 
-def _fetches(container: Downloader, path: str) -> bool:
-    return container.name == names.DOWNLOADER and variable(container, "MODEL_PATH") == path
+def _downloader(containers: Iterable[Downloader] | None) -> Downloader:
+    return next((container for container in containers or () if container.name == names.DOWNLOADER), Downloader())
 
 
 def variable(container: Downloader, name: str) -> str | None:
@@ -164,10 +154,7 @@ def _number(job: DownloadJob) -> int:
 
 def kept_keys(job: DownloadJob) -> str | None:
     """Return the cache keys that an observed Job keeps; ``None`` if it keeps all files."""
-    containers = job.spec.template.spec.containers or ()
-    return next(
-        (variable(container, names.KEEP_KEYS) for container in containers if container.name == names.DOWNLOADER), None
-    )
+    return variable(_downloader(job.spec.template.spec.containers), names.KEEP_KEYS)
 
 
 class Header(GGUF, rename="camel"):
@@ -182,6 +169,8 @@ class Header(GGUF, rename="camel"):
 
 
 class Report(msgspec.Struct):
+    """The downloader's termination message if it succeeds; otherwise that is the end of its log (LK-2.9.2)."""
+
     size: int = 0
     sha256: str = ""
     etag: str = ""
@@ -218,10 +207,6 @@ def _read(message: str) -> Report | None:
         return _DECODER.decode(message)
     except msgspec.DecodeError:
         return None
-
-
-def complete(job: objects.ObservedJob) -> bool:
-    return is_true(job.status.conditions, "Complete")
 
 
 def failed_at(job: objects.ObservedJob) -> str | None:

@@ -4,7 +4,7 @@ import posixpath
 from dataclasses import dataclass
 
 from app.llmkube import names
-from app.llmkube.download import Download, cache_claim, download, is_by_pods
+from app.llmkube.download import Download, download, is_by_pods
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings, variable_name
@@ -26,7 +26,6 @@ class ModelPlan:
     second_claim: str
     """The claim, if the plain name was in use; else empty."""
     accelerator_resource: str
-    """Extended resource that some node must have; empty if any node is suitable."""
     refused: str
     """Why a new Model may not have this source, and what to do; empty if it may."""
 
@@ -36,19 +35,20 @@ class ModelPlan:
         return self.source.kind is SourceClass.LOCAL
 
 
-def plan(model: Model, operator_claim: bool, settings: Settings, *, taken: bool = False) -> ModelPlan:
+def plan(model: Model, settings: Settings, operator_claim: str = "", *, taken: bool = False) -> ModelPlan:
     """Return the decisions about a Model.
 
-    ``operator_claim``: the operator's claim for all Models exists in the namespace. ``taken``: an earlier Model's claim
-    has the plain name.
+    ``operator_claim`` is the operator's claim for all Models, if the namespace has it. ``taken``: an earlier Model's
+    claim has the plain name.
     """
     metadata, spec, source = model.metadata, model.spec, source_of(model.spec)
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
     by_pods = not fetched.cached or is_by_pods(metadata, source)  # without a cache, or on request (LK-2.9)
     model_download = fetched if source.is_file and not spec.on_metal and not by_pods else None
     second = names.claim_name(metadata.name, metadata.uid) if taken else ""
-    claim = cache_claim(metadata.name, second, operator_claim, settings) if model_download else ""
-    makes_claim = claim in (second, names.claim_name(metadata.name)) and claim != ""
+    own = second or names.claim_name(metadata.name)
+    claim = operator_claim or own if model_download else ""
+    makes_claim = claim in (own, names.claim_name(metadata.name))
     return ModelPlan(
         model=model,
         source=source,

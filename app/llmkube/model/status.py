@@ -3,18 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from app.kube import field
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
 from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
-from app.kube.quantity import QuantityError, parse
+from app.kube.quantity import is_quantity, parse
 from app.kube.resource import Resource
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
-from app.llmkube.model.observed import DownloadJob, ObservedNode, complete, failed_at, refreshed, report, wrong_sha256
+from app.llmkube.model.observed import DownloadJob, ObservedNode, failed_at, refreshed, report, wrong_sha256
 from app.llmkube.model.plan import ModelPlan
 from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.source import SourceClass, recorded_key
@@ -26,15 +25,12 @@ from app.workload.waiting import RESYNC, absent_causes, timed_out
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
 CLAIM_PENDING_SECONDS = 10
-FIRST_PAUSE, LONGEST_PAUSE = 300, 3600
 MOUNT_SECONDS = 120
 """Maximum time that a scheduled pod waits for its volumes; after it the file to copy is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelObservation:
-    """The observed state from which a Model's status is derived."""
-
     job: DownloadJob | None
     """The current Job; one that is being deleted counts as absent."""
     attempt: int
@@ -44,21 +40,17 @@ class ModelObservation:
     serving: Sequence[ObservedPod]
     """Pods of services that download the Model's file themselves when it changes (``OnChange``)."""
     claim: ObservedClaim | None
-    """The claim of the source, or the one that the Job fills."""
     binds_late: bool
     """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
     nodes: Sequence[ObservedNode] | None
     """All nodes; ``None`` where they are not watched."""
     problem: Cause | None = None
-    """Why the operator's settings make a download impossible."""
     notes: Sequence[str] = ()
     """Further sentences of the message of ``Ready``."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseOutcome:
-    """The phase of a Model, with reason and message of the condition that belongs to it."""
-
     phase: ModelPhase
     reason: ModelReason
     message: str
@@ -67,17 +59,15 @@ class PhaseOutcome:
 
 
 def outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> PhaseOutcome:
-    if observed.problem:
-        problem = observed.problem
+    if problem := observed.problem:
         return PhaseOutcome(ModelPhase.FAILED, ModelReason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
         return _claim_outcome(plan, observed)
     if plan.download is not None:
         return _job_outcome(plan, observed, now)
     if plan.source.kind is SourceClass.REPOSITORY:
-        return _ready(
-            ModelReason.RUNTIME_RESOLVED, f"the serving runtime fetches {plan.source.repository} when it starts"
-        )
+        message = f"the serving runtime fetches {plan.source.repository} when it starts"
+        return _ready(ModelReason.RUNTIME_RESOLVED, message)
     if not plan.model.spec.on_metal:
         return _ready(ModelReason.WORKLOAD_RESOLVED, "each pod fetches the file when it starts")
     if plan.source.kind is SourceClass.LOCAL:
@@ -112,7 +102,7 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> 
     if job is None:
         causes = tuple(_absent([f"Job {plan.job}", *missing], plan, now))
         return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
-    if complete(job):
+    if is_true(job.status.conditions, "Complete"):
         return _ready(ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
@@ -147,13 +137,13 @@ def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float
 
 def retry_due(job: ObservedJob, attempt: int, previous: ModelStatus, now: datetime) -> bool:
     """Return whether a new Job replaces a failed one, once the failure was in the status."""
-    noticed = any(c.type == ModelCondition.DEGRADED and c.status == "True" for c in previous.conditions)
+    noticed = is_true(previous.conditions, ModelCondition.DEGRADED)
     return failed_at(job) is not None and noticed and failure_age(job, previous, now) >= pause(attempt)
 
 
 def pause(attempt: int) -> int:
     """Return the seconds between a failed Job and the next: five minutes, doubling up to an hour."""
-    return min(FIRST_PAUSE << min(attempt - 1, 8), LONGEST_PAUSE)
+    return min(300 << min(attempt - 1, 8), 3600)
 
 
 def _busy(plan: ModelPlan) -> ModelPhase:
@@ -210,7 +200,7 @@ def status(plan: ModelPlan, observed: ModelObservation, outcome: PhaseOutcome, n
     else:  # the size as upstream has it: 0 without a Job
         place, size = (plan.download.path, base.size) if plan.download else ("", "0")
     conditions = _conditions(model, outcome, () if observed.problem else observed.notes, now)
-    fresh = msgspec.structs.replace(
+    fresh = replace(
         base,
         phase=outcome.phase.value,
         cache_key=key if has_path else "",
@@ -221,10 +211,10 @@ def status(plan: ModelPlan, observed: ModelObservation, outcome: PhaseOutcome, n
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),
     )
-    if plan.download is not None and observed.job is not None and complete(observed.job):
+    if plan.download is not None and observed.job is not None and is_true(observed.job.status.conditions, "Complete"):
         fresh = _with_report(fresh, observed, refreshes=plan.download.refresh)
     quantization = model.spec.quantization or (fresh.gguf.quantization if fresh.gguf else "")
-    return stamp(msgspec.structs.replace(fresh, quantization=quantization), previous, now)
+    return stamp(replace(fresh, quantization=quantization), previous, now)
 
 
 def _with_report(status: ModelStatus, observed: ModelObservation, *, refreshes: bool) -> ModelStatus:
@@ -234,7 +224,7 @@ def _with_report(status: ModelStatus, observed: ModelObservation, *, refreshes: 
     if latest is None:
         return status
     same_file = status.sha256 in ("", latest.sha256)
-    return msgspec.structs.replace(
+    return replace(
         status,
         size=human_size(latest.size),
         sha256=latest.sha256 or status.sha256,
@@ -294,31 +284,23 @@ def accelerator_ready(plan: ModelPlan, nodes: Sequence[ObservedNode] | None) -> 
     """Return whether a node has the accelerator; true if none is needed, or nodes are not watched (LK-2.8)."""
     if not plan.accelerator_resource or nodes is None:
         return True
-    return any(_amount((node.status.capacity or {}).get(plan.accelerator_resource, 0)) > 0 for node in nodes)
-
-
-def _amount(quantity: str | int) -> Decimal:
-    try:
-        return parse(str(quantity))
-    except QuantityError:
-        return Decimal(0)
+    amounts = [str((node.status.capacity or {}).get(plan.accelerator_resource, 0)) for node in nodes]
+    return any(is_quantity(amount) and parse(amount) > 0 for amount in amounts)
 
 
 StatusT = TypeVar("StatusT", ModelStatus, InferenceServiceStatus)
 
 
 def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
-    """Return the status with the time of its last change (LK-5.6)."""
-    unchanged = msgspec.structs.replace(status, last_updated=previous.last_updated)
+    unchanged = replace(status, last_updated=previous.last_updated)
     if unchanged == previous and previous.last_updated:
         return unchanged
-    return msgspec.structs.replace(status, last_updated=rfc3339(now))
+    return replace(status, last_updated=rfc3339(now))
 
 
 def invalid(
     model: Resource[ModelSpec | None, ModelStatus], errors: Sequence[field.Error], now: datetime
 ) -> ModelStatus:
-    """Return the status of an invalid Model, whose children are kept."""
     message = field.aggregate(errors)
     reason = _invalid_reason(errors)
     conditions = Conditions(model.status.conditions, model.metadata.generation, now)
@@ -326,7 +308,7 @@ def invalid(
         _set_if_present(conditions, type_, reason, message)
     conditions.set(ModelCondition.DEGRADED, True, reason, message)
     conditions.set(ModelCondition.READY, False, ModelReason.INVALID_SPEC, message)
-    changed = msgspec.structs.replace(model.status, phase=ModelPhase.FAILED.value, conditions=conditions.list())
+    changed = replace(model.status, phase=ModelPhase.FAILED.value, conditions=conditions.list())
     return stamp(changed, model.status, now)
 
 

@@ -39,11 +39,12 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
 def _plan(model: Model, request: Request, settings: Settings) -> ModelPlan:
     """Return the plan, with a claim of another name if the plain one is an earlier Model's, or as chosen before."""
     metadata, children, related = model.metadata, request.children, request.related
-    shared = get(related.claims, operator_claim(model.spec, settings), metadata.namespace) is not None
-    default = plan(model, shared, settings)
+    claim = operator_claim(model.spec, settings)
+    shared = claim if get(related.claims, claim, metadata.namespace) is not None else ""
+    default = plan(model, settings, shared)
     if not default.makes_claim:
         return default
-    second = plan(model, shared, settings, taken=True)
+    second = plan(model, settings, shared, taken=True)
     chosen = get(children.claims, second.claim, metadata.namespace)
     plain = get(related.claims, default.claim, metadata.namespace)
     is_taken = plain is not None and observed.is_earlier_models(plain, metadata)

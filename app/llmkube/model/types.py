@@ -40,8 +40,6 @@ _BY_PODS = honoured("pods of the cluster")
 
 
 class Sharding(KubeModel):
-    """The split of a model over several GPUs."""
-
     strategy: Annotated[Literal["layer", "tensor", "row", "pipeline", "none"], defaulted("runtime llamacpp")] = "layer"
     """Mode in which llama.cpp splits the model: by layers, by rows (tensor and row mean the same), or none. pipeline
     does not exist in llama.cpp and acts like layer."""
@@ -68,8 +66,6 @@ EXTENDED_RESOURCE = pattern(
 
 
 class DeviceClaim(KubeModel):
-    """A claim of dynamic resource allocation."""
-
     name: str
     """Name of the claim in the pod."""
     resource_claim_name: str | None = None
@@ -88,8 +84,6 @@ _ONE_CLAIM = Rules(
 
 
 class GPU(KubeModel):
-    """The GPUs of one pod."""
-
     constraints: ClassVar = (
         Rule(
             "has(self.resourceName) && has(self.resourceClaims) ? self.resourceClaims == [] : true",
@@ -133,8 +127,6 @@ _NO_GPU = GPU()
 
 
 class Hardware(KubeModel):
-    """The hardware of a model."""
-
     accelerator: Annotated[Literal["cpu", "metal", "cuda", "rocm", "intel", "vulkan"], DEFAULTED] = "cpu"
     """Kind of hardware. metal hands the model over to an agent on a Mac outside the cluster."""
     gpu: GPU | None = None
@@ -147,8 +139,6 @@ class Hardware(KubeModel):
 
 
 class ModelResources(KubeModel):
-    """Requests for services that state none themselves."""
-
     cpu: Annotated[str, honoured("where the service requests none, not on metal")] = ""
     """CPU request of a pod whose service states none, as a quantity."""
     memory: Annotated[MemoryAmount, honoured("where the service requests none, not on metal")] = ""
@@ -156,15 +146,11 @@ class ModelResources(KubeModel):
 
 
 class SecretReference(KubeModel):
-    """A Secret of the namespace."""
-
     name: str = ""
     """Name of the Secret."""
 
 
 class ModelSpec(KubeModel):
-    """One set of weights."""
-
     synonyms: ClassVar[Mapping[str, str]] = {
         "amd": "rocm",
         "apple": "metal",
@@ -217,13 +203,10 @@ class ModelSpec(KubeModel):
 
     @property
     def gpu(self) -> GPU:
-        """Return the GPUs of each pod, with the defaults where none are described."""
         return (self.hardware.gpu if self.hardware else None) or _NO_GPU
 
 
 class ModelPhase(StrEnum):
-    """The phase of a Model."""
-
     PENDING = "Pending"
     DOWNLOADING = "Downloading"
     COPYING = "Copying"
@@ -233,8 +216,6 @@ class ModelPhase(StrEnum):
 
 
 class ModelCondition(StrEnum):
-    """The condition types of a Model."""
-
     READY = "Ready"
     AVAILABLE = "Available"
     PROGRESSING = "Progressing"
@@ -244,8 +225,6 @@ class ModelCondition(StrEnum):
 
 
 class ModelReason(StrEnum):
-    """Why a Model's condition is as it is."""
-
     INVALID_SPEC = "InvalidSpec"
     INVALID_SOURCE = "InvalidSource"
     INVALID_FILE_SET = "InvalidFileSet"
@@ -255,11 +234,8 @@ class ModelReason(StrEnum):
     PVC_NOT_BOUND = "PVCNotBound"
     PVC_MODEL_READY = "PVCModelReady"
     WORKLOAD_RESOLVED = "WorkloadResolved"
-    """Each pod (or the metal agent) downloads for itself."""
     RUNTIME_RESOLVED = "RuntimeResolved"
-    """The serving runtime fetches the repository itself."""
     METAL_AGENT_MANAGED = "MetalAgentManaged"
-    """The metal agent opens the file on its own disk."""
     DOWNLOAD_STARTED = "DownloadStarted"
     COPY_STARTED = "CopyStarted"
     MODEL_READY = "ModelReady"
@@ -268,13 +244,10 @@ class ModelReason(StrEnum):
     INVALID_SETTINGS = "InvalidSettings"
     INTEGRITY_CHECK_FAILED = "IntegrityCheckFailed"
     SUPERSEDED = "Superseded"
-    """An earlier problem or progress is over, because the Model is Ready."""
     TERMINATING = "Terminating"
 
 
 class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The metadata of a GGUF file, as the download Job reads it."""
-
     architecture: Annotated[str, Meta(description="Model architecture, such as llama.")] = ""
     model_name: Annotated[str, Meta(description="Name of the model in the file.")] = ""
     quantization: Annotated[str, Meta(description="Quantization of the weights.")] = ""

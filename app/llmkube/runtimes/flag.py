@@ -26,7 +26,6 @@ class Memory(StrEnum):
     KEYS = "keys"
     VALUES = "values"
     SHARE = "share"
-    """Fraction of the memory that the server takes."""
     WEIGHTS = "weights"
     GPUS = "GPUs"
     HOST = "host"
@@ -45,7 +44,6 @@ class Flag:
     runtimes: tuple[str, ...] = ()
     """Runtimes whose engine has it; empty for the runtime whose options the field belongs to."""
     needs_gpu: bool = False
-    """Written for pods with a GPU only."""
     default: object = None
     """The engine's own default, for which nothing is written."""
     value: str = ""

@@ -17,9 +17,6 @@ from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
-ALL_LAYERS = 99
-"""More layers than any model has: all of them go to the GPU."""
-
 MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr", "--docker-repo", "-dr")
 """Flags by which a user names the model."""
 
@@ -41,7 +38,7 @@ def arguments(serving: Serving) -> list[str]:
         *serving.options(spec, "batch_size", "u_batch_size", "no_warmup"),
         *_speculation(serving),
         *_reasoning(serving),
-        *flag("--mmproj", None if serving.has("--mmproj") else serving.projector),
+        *_projector(serving),
         *serving.options(spec, "metadata_overrides"),
         *(item for flags in _PURPOSES.get(spec.mode, ()) if not serving.has(flags[0]) for item in flags),
         *spec.extra_args,
@@ -51,7 +48,7 @@ def arguments(serving: Serving) -> list[str]:
 
 def _model(serving: Serving) -> list[str]:
     """Return the model's flag. The server downloads a repository itself, unless the user already names a model."""
-    if not serving.fetches:
+    if not serving.mounts_model or serving.source.kind is not SourceClass.REPOSITORY:
         return ["--model", serving.path]
     named = has_flag((*serving.spec.command, *serving.spec.extra_args), *MODEL_FLAGS)
     return [] if named else ["--hf-repo", serving.repository]
@@ -66,7 +63,7 @@ def _gpu(serving: Serving) -> list[str]:
     if serving.gpus == 0:
         return []
     offloaded = serving.model.gpu.layers or 0
-    offload = flag("--n-gpu-layers", offloaded if offloaded > 0 else ALL_LAYERS)
+    offload = flag("--n-gpu-layers", offloaded if offloaded > 0 else 99)  # more layers than any model has
     if serving.gpus == 1:
         return offload
     sharding = serving.model.gpu.sharding
@@ -82,16 +79,12 @@ _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
 def tensor_split(serving: Serving) -> str:
     """Return the GPUs' shares: those of ``layerSplit`` in lowest terms, or equal ones if it does not fit (LK-3.4)."""
     sharding = serving.model.gpu.sharding
-    shares = [_share(entry) for entry in sharding.layer_split] if sharding else []
-    if len(shares) != serving.gpus or 0 in shares:
+    spans = [layers(entry) for entry in sharding.layer_split] if sharding else []
+    shares = [last - first + 1 for first, last in filter(None, spans)]
+    if len(spans) != serving.gpus or len(shares) < len(spans):
         shares = [1] * serving.gpus
     divisor = gcd(*shares)
     return ",".join(str(share // divisor) for share in shares)
-
-
-def _share(entry: str) -> int:
-    span = layers(entry)
-    return span[1] - span[0] + 1 if span else 0
 
 
 _SPECULATION_ALIASES = {"draft": "draft-simple", "mtp": "draft-mtp", "disabled": "none"}
@@ -105,7 +98,6 @@ def draft(spec: InferenceServiceSpec) -> str:
 
 
 def _speculation(serving: Serving) -> list[str]:
-    """Build the arguments; none if speculative decoding is off, or its draft Model cannot be used."""
     speculation = serving.spec.speculative_decoding or _NO_SPECULATION
     type_ = _SPECULATION_ALIASES.get(speculation.type, speculation.type)
     if type_ == "none" or (draft(serving.spec) and not serving.draft):
@@ -123,10 +115,16 @@ def _speculation(serving: Serving) -> list[str]:
 
 def _reasoning(serving: Serving) -> list[str]:
     """Return the reasoning flags. A budget of 0 turns reasoning off; without a budget the message has no effect."""
-    spec = serving.spec
-    return (
-        [] if spec.reasoning_budget is None else serving.options(spec, "reasoning_budget", "reasoning_budget_message")
-    )
+    if serving.spec.reasoning_budget is None:
+        return []
+    return serving.options(serving.spec, "reasoning_budget", "reasoning_budget_message")
+
+
+def _projector(serving: Serving) -> list[str]:
+    file = serving.model.mmproj
+    if not file or not serving.directory or serving.has("--mmproj"):
+        return []
+    return ["--mmproj", posixpath.join(serving.directory, file)]
 
 
 _PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
@@ -179,7 +177,7 @@ _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 
 
 def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
-    """Return the use of memory. The slots share one cache; layers, experts and the cache may be in host memory."""
+    """Return the use of memory: layers, experts and the cache may be in host memory."""
     base = memory_use(spec, LLAMACPP)
     others = {
         "hardware.gpu.layers": (model.gpu.layers or 0) > 0,
@@ -220,7 +218,6 @@ LLAMACPP = Runtime(
 
 
 def router_arguments(serving: Serving) -> list[str]:
-    """Build the command line. The models are on a volume of the user."""
     return [
         *("--models-dir", MODELS_DIR),
         *flag("--port", serving.port),

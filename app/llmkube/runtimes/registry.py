@@ -36,5 +36,4 @@ def draft_name(spec: InferenceServiceSpec) -> str:
 
 
 def runtime(name: str) -> Runtime:
-    """Return the runtime of that name, or llama.cpp (LK-1.4)."""
     return RUNTIMES.get(name, LLAMACPP)

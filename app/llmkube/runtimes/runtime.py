@@ -1,6 +1,5 @@
 """Runtimes: one server each, listed in the registry and in the type ``Runtime`` of the spec."""
 
-import posixpath
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,16 +11,13 @@ from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
-from app.llmkube.source import Source, SourceClass
+from app.llmkube.source import Source
 from app.workload.cause import Cause
 from app.workload.engine import Engine, engine_of
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
-
-ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a server in a pod is reached from outside itself
-"""Default address that servers listen on. Nodes without IPv6 could not bind to ``::``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +28,6 @@ class Serving:
     spec: InferenceServiceSpec
     model: ModelSpec
     source: Source
-    """Source of the model."""
     path: str
     """File of the model inside the pod; empty when nothing is mounted."""
     mounts_model: bool
@@ -52,23 +47,13 @@ class Serving:
 
     def listen(self, flag: str = "--host") -> list[str]:
         """Return the flag of the address that the server listens on; nothing if ``extraArgs`` have it."""
-        return [] if self.has(flag) else [flag, self.spec.bind_address or ALL_ADDRESSES]
+        default = "0.0.0.0"  # noqa: S104 - nodes without IPv6 could not bind to ``::``
+        return [] if self.has(flag) else [flag, self.spec.bind_address or default]
 
     @property
     def revision(self) -> list[str]:
         revision = "" if self.path else self.source.revision
         return flag("--revision", None if self.has("--revision") else revision)
-
-    @property
-    def projector(self) -> str:
-        """Return the path of the multimodal projector; empty without one, and if nothing is mounted."""
-        file = self.model.mmproj if self.directory else ""
-        return posixpath.join(self.directory, file) if file else ""
-
-    @property
-    def fetches(self) -> bool:
-        """Return True if the server downloads a repository, although the runtime reads its model from a volume."""
-        return self.mounts_model and self.source.kind is SourceClass.REPOSITORY
 
     def has(self, flag: str) -> bool:
         """Return True if ``extraArgs`` set the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
@@ -97,9 +82,8 @@ class Runtime:
     container: str
     port: int
     arguments: Callable[[Serving], list[str]]
-    """Build the container's arguments, whose order is part of the contract (LK-3.5)."""
+    """Builder of the container's arguments, whose order is part of the contract (LK-3.5)."""
     image: str = ""
-    """Default image; empty if the user has to name one."""
     device_images: Mapping[str, str] = field(default_factory=dict)
     """Default images by the kind of GPU: ``cuda``, ``amd``, or the ``gpu.runtime`` of an AMD GPU."""
     command: tuple[str, ...] = ()
@@ -132,12 +116,9 @@ class Runtime:
     errors: Callable[[InferenceServiceSpec], Iterable[Error]] = lambda _: ()
     """Errors in ``config``, whichever runtime the service has."""
     advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
-    """Warnings for a service that has this runtime."""
     advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
     """Warnings for a service together with its Model and the number of GPUs in a pod."""
     mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
-    """Causes that keep the server from starting with the GPUs of a pod."""
-
     parallelism: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
     """Causes that the options ask for more GPUs than a pod has."""
 
@@ -157,7 +138,6 @@ class Runtime:
     draft_of: Callable[[list[str]], str] = lambda _: ""
     """Draft model on the command line of a running server; empty without one."""
     draft_problem: Callable[[InferenceServiceSpec], str] = lambda _: ""
-    """The problem of speculative decoding without a draft model; empty otherwise."""
     draft_is_model: bool = False
     """The draft model is always the name of a Model, which must be Ready."""
 
@@ -177,7 +157,7 @@ class Runtime:
 
     @property
     def overridden(self) -> Iterator[tuple[str, str]]:
-        """Yield pairs of fields of which the first has no effect beside the second."""
+        """Yield ``overrides``, and the fields that become one option: the last of them wins."""
         yield from self.overrides
         last: dict[str, str] = {}
         for path, option in self.flags.items():

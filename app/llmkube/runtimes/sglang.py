@@ -16,8 +16,6 @@ from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("sglangConfig")
-DEFAULT_DRAFT_TOKENS = SGLangSpeculative.model_fields["num_draft_tokens"].default
-"""The default of the API, which stored objects have whether or not the user wrote it."""
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -49,7 +47,7 @@ def _speculative(serving: Serving) -> list[str]:
 
 
 def _counts_are_complete(config: SGLangSpeculative) -> bool:
-    """Return True if the three numbers of speculative decoding are set; SGLang chooses all of them or none."""
+    """Return whether the three numbers are set; SGLang chooses all of them or none."""
     return None not in (config.num_steps, config.eagle_top_k, config.num_draft_tokens)
 
 
@@ -64,11 +62,10 @@ def _lora(config: SGLangConfig) -> dict[str, list[str]]:
 
 
 def _adapters(config: SGLangConfig) -> list[str]:
-    """Return ``--lora-paths`` with an item for each adapter, the typed ones first."""
-    paths = {adapter.name: adapter.path for adapter in reversed(config.lora_adapters)}
-    listed = {adapter.name: paths[adapter.name] for adapter in config.lora_adapters}
-    for text in config.lora_modules:
-        name, path = lora_module(text)
+    """Return ``--lora-paths`` with an item for each adapter; of two with one name the first, typed ones before."""
+    typed = ((adapter.name, adapter.path) for adapter in config.lora_adapters)
+    listed: dict[str, str] = {}
+    for name, path in (*typed, *map(lora_module, config.lora_modules)):
         if name and path:
             listed.setdefault(name, path)
     return ["--lora-paths", *(f"{name}={path}" for name, path in listed.items())] if listed else []
@@ -115,7 +112,7 @@ def _speculative_warnings(speculative: SGLangSpeculative, path: Path) -> Iterato
         counts = {
             "numSteps": speculative.num_steps is not None,
             "eagleTopK": speculative.eagle_top_k is not None,
-            "numDraftTokens": speculative.num_draft_tokens != DEFAULT_DRAFT_TOKENS,
+            "numDraftTokens": speculative.num_draft_tokens != SGLangSpeculative().num_draft_tokens,
         }
         for name in (name for name, written in counts.items() if written):
             yield advice(path.child(name), "no effect unless numSteps and eagleTopK are both set", "no-effect")

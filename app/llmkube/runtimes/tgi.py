@@ -6,14 +6,11 @@ from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import TGIConfig
-from app.workload.memory import Usage
 
 
 def arguments(serving: Serving) -> list[str]:
-    """Build the command line. The model has no path, as nothing is mounted."""
     config = serving.spec.tgi_config or TGIConfig()
     return [
         *("--model-id", serving.repository),
@@ -43,11 +40,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("tgiConfig", "dtype"), message, "no-effect")
 
 
-def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
-    return memory_use(spec, TGI)
-
-
-TGI = Runtime(
+TGI: Runtime = Runtime(
     name="tgi",
     container="tgi",
     image=images.TGI,
@@ -61,5 +54,5 @@ TGI = Runtime(
     config="tgiConfig",
     advice=warnings,
     memory_share=0.9,
-    use=use,
+    use=lambda spec, _: memory_use(spec, TGI),
 )

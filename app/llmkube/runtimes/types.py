@@ -30,11 +30,9 @@ Positive = Annotated[Int32, Field(ge=1)]
 NonNegative = Annotated[Int32, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 ContextLength = Annotated[Int32, Field(ge=128)]
-"""A number of tokens."""
 _BatchedTokens = Annotated[Int32, Field(ge=512)]
 _GPUShare = Annotated[float, Field(ge=0.1, le=0.99)]
 NO_ITEMS: Any = Field(default_factory=list)
-"""Default of a list."""
 
 _KV_CACHE = Flag("--kv-cache-dtype", default="auto", memory=(Memory.KEYS, Memory.VALUES))
 KVCacheType = Annotated[
@@ -57,8 +55,6 @@ _QUANTIZATION = (
 
 
 class Speculative(KubeModel):
-    """Speculative decoding: a small draft model proposes tokens, the large model verifies them."""
-
     enabled: Annotated[bool, HONOURED] = False
     """Switches speculative decoding on. Requires model."""
     model: Annotated[str, HONOURED] = ""
@@ -68,8 +64,6 @@ class Speculative(KubeModel):
 
 
 class VLLMConfig(KubeModel):
-    """Options of vLLM."""
-
     tensor_parallel_size: Annotated[
         Int32 | None,
         DEFAULTED,
@@ -120,8 +114,6 @@ class VLLMConfig(KubeModel):
 
 
 class TGIConfig(KubeModel):
-    """Options of Text Generation Inference."""
-
     quantize: Annotated[
         Literal["bitsandbytes", "gptq", "awq", "eetq"] | None, HONOURED, Flag("--quantize", memory=(Memory.WEIGHTS,))
     ] = None
@@ -140,8 +132,6 @@ class TGIConfig(KubeModel):
 
 
 class SGLangSpeculative(KubeModel):
-    """Speculative decoding of SGLang."""
-
     enabled: Annotated[bool, HONOURED] = False
     """Switches speculative decoding on. Requires algorithm and draftModelPath."""
     algorithm: Annotated[
@@ -167,8 +157,6 @@ class SGLangSpeculative(KubeModel):
 
 
 class LoRAAdapter(KubeModel):
-    """A LoRA adapter that is loaded with the model."""
-
     name: Annotated[str, HONOURED] = Field(min_length=1)
     """Name of the adapter in requests."""
     path: Annotated[str, HONOURED] = Field(min_length=1)
@@ -176,8 +164,6 @@ class LoRAAdapter(KubeModel):
 
 
 class SGLangConfig(KubeModel):
-    """Options of SGLang."""
-
     tensor_parallel_size: Annotated[
         Positive | None, DEFAULTED, Flag("--tp-size", ("--tp", "--tensor-parallel-size"))
     ] = None
@@ -242,8 +228,6 @@ class SGLangConfig(KubeModel):
 
 
 class PersonaPlexConfig(KubeModel):
-    """Options of PersonaPlex."""
-
     quantize_4bit: Annotated[
         bool, no_effect("PersonaPlex has no such option; for an image that has one, write it in extraArgs")
     ] = Field(default=False, alias="quantize4Bit")

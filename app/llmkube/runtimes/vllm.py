@@ -8,18 +8,13 @@ from app import images
 from app.kube.decode import SPEC
 from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
-from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
-from app.llmkube.runtimes.types import Speculative, VLLMConfig
+from app.llmkube.runtimes.types import Speculative
 from app.workload.cause import Cause, Stage
-from app.workload.memory import Usage
 from app.workload.parts import GPURequest
 
-CONFIG = SPEC.child("vllmConfig")
 SPECULATIVE_CONFIG = "--speculative-config"
 _NOT_SPECULATIVE = Speculative()
-DEFAULT_TOKENS = Speculative.model_fields["num_speculative_tokens"].default
-"""The default of the API, which stored objects have whether or not the user wrote it."""
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -31,19 +26,18 @@ def arguments(serving: Serving) -> list[str]:
         *serving.listen(),
         *flag("--port", serving.port),
         *serving.revision,
-        *(serving.options(config, speculative=_speculative(config, serving)) if config else []),
+        *(serving.options(config, speculative=_speculative(serving)) if config else []),
         *flag("--tensor-parallel-size", serving.gpus if serving.gpus > 1 and not is_stated else None),
         *([] if serving.has("--max-num-seqs") else serving.options(spec, "parallel_slots")),
         *spec.extra_args,
     ]
 
 
-def _speculative(config: VLLMConfig, serving: Serving) -> list[str]:
-    """Return no arguments unless it is enabled and has a draft model (LK-T-32)."""
-    supported = serving.engine is None or serving.engine.has(SPECULATIVE_CONFIG)
-    if not supported or not serving.draft or config.speculative is None or not config.speculative.enabled:
+def _speculative(serving: Serving) -> list[str]:
+    """Return no arguments without a draft model (LK-T-32)."""
+    if not serving.draft or (serving.engine is not None and not serving.engine.has(SPECULATIVE_CONFIG)):
         return []
-    values = {"model": serving.draft, "num_speculative_tokens": config.speculative.num_speculative_tokens}
+    values = {"model": serving.draft, "num_speculative_tokens": _speculation(serving.spec).num_speculative_tokens}
     written = {name: value for name, value in values.items() if value is not None}
     return [SPECULATIVE_CONFIG, json.dumps(written, separators=(",", ":"))]
 
@@ -61,11 +55,12 @@ def draft_of(arguments: list[str]) -> str:
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of speculative decoding without a model, or that is not enabled (LK-V-I49, LK-V-I50)."""
-    path, speculative = CONFIG.child("speculative"), _speculation(spec)
+    path, speculative = SPEC.child("vllmConfig", "speculative"), _speculation(spec)
     if speculative.enabled and not speculative.model:
         message = "no effect without model: the service runs without speculative decoding"
         yield advice(path.child("enabled"), message, "no-effect")
-    written = speculative.model or speculative.num_speculative_tokens not in (None, DEFAULT_TOKENS)
+    default = _NOT_SPECULATIVE.num_speculative_tokens  # which stored objects have even if the user did not write it
+    written = speculative.model or speculative.num_speculative_tokens not in (None, default)
     if written and not speculative.enabled:
         yield advice(path, "no effect unless enabled is true", "no-effect")
 
@@ -98,12 +93,7 @@ def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
     return (InferenceReason.SPECULATIVE_MISSING_MODEL, f"SpeculativeInvalid: {problem}") if problem else None
 
 
-def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
-    ignored = () if draft(spec) else ("vllmConfig.speculative",)
-    return memory_use(spec, VLLM, ignored)
-
-
-VLLM = Runtime(
+VLLM: Runtime = Runtime(
     name="vllm",
     container="vllm",
     image=images.VLLM,
@@ -131,5 +121,5 @@ VLLM = Runtime(
         *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
         *("--swap-space", "--kv-offloading-size", "--enable-lora"),
     ),
-    use=use,
+    use=lambda spec, _: memory_use(spec, VLLM, () if draft(spec) else ("vllmConfig.speculative",)),
 )
