@@ -31,7 +31,6 @@ KEEP_KEYS = "KEEP_KEYS"
 """Variable of a download Job: cache keys of other sources whose files are kept. Without it all are kept."""
 
 DOWNLOADER = "model-downloader"
-"""Name of the container that fetches a model, in serving pods and in the Job."""
 DRAFT_DOWNLOADER = f"draft-{DOWNLOADER}"
 CACHE_VOLUME = "model-cache"
 STORAGE_VOLUME = "model-storage"
@@ -98,10 +97,6 @@ def attempt_name(job: str, attempt: int) -> str:
 
 def job_pod_labels(model: str) -> dict[str, str]:
     return {LABEL_COMPONENT: "model-download", LABEL_MODEL: model}
-
-
-def priority_class(priority: str) -> str:
-    return PRIORITY_CLASS_PREFIX + (priority if priority in PRIORITY_VALUES else "normal")
 
 
 PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "low": 1_000, "batch": 100}

@@ -124,7 +124,6 @@ _ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 
 def is_archive(source: Source) -> bool:
-    """Return True for the name of an archive, which is never unpacked."""
     path = urlsplit(source.text).path if source.kind is SourceClass.HTTP and host(source.text) else source.path
     return any(path.lower().endswith(_ARCHIVES) for path in source.files or (path,))
 

@@ -111,19 +111,14 @@ def _image(spec: InferenceServiceSpec) -> Errors:
 
 
 def _resources(resources: types.ServiceResources, path: field.Path) -> Errors:
-    texts = {
-        "cpu": (resources.cpu, "500m"),
-        "memory": (resources.memory, "16Gi"),
-        "hostMemory": (resources.host_memory, "64Gi"),
-        "gpuMemory": (resources.gpu_memory, "24Gi"),
-        "ephemeralStorage": (resources.ephemeral_storage, "200Gi"),
-    }
+    examples = {"cpu": "500m", "memory": "16Gi", "hostMemory": "64Gi", "gpuMemory": "24Gi", "ephemeralStorage": "200Gi"}
     shares = resources.gpu_sharing or types.GPUSharing()
     yield from violations(shares, path.child("gpuSharing"))
     yield from _MIG_PROFILE(shares.profile, path.child("gpuSharing", "profile"))
-    for name, (text, example) in texts.items():
-        if text:
-            yield from quantity.quantity_errors(text, path.child(name), example=example)
+    written = resources.model_dump(by_alias=True)
+    for name, example in examples.items():
+        if written[name]:
+            yield from quantity.quantity_errors(written[name], path.child(name), example=example)
 
 
 def _speculation(spec: InferenceServiceSpec) -> Errors:
@@ -159,8 +154,7 @@ def _overrides(spec: InferenceServiceSpec) -> Errors:
     for path, override in SPEC.child("tensorOverrides").each(spec.tensor_overrides):
         parts = [part.partition("=") for part in override.split(",")]
         if not all(pattern and device for pattern, _, device in parts):
-            detail = r"must be <pattern>=<device>, for example \.ffn_.*_exps\.=CPU"
-            yield field.invalid(path, override, detail)
+            yield field.invalid(path, override, r"must be <pattern>=<device>, for example \.ffn_.*_exps\.=CPU")
 
 
 def _model_cache(spec: InferenceServiceSpec) -> Errors:
@@ -238,7 +232,6 @@ def _embedded(spec: InferenceServiceSpec) -> Errors:
 
 
 def _parts(spec: InferenceServiceSpec) -> Iterator[tuple[str, Json | list[Json] | None, field.Path]]:
-    """Yield the other embedded fields, with their places in Kubernetes' types."""
     yield "PodSpec.securityContext", spec.pod_security_context, SPEC.child("podSecurityContext")
     yield "Container.securityContext", spec.security_context, SPEC.child("securityContext")
     for purpose in _PROBES:
@@ -396,7 +389,6 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 
 
 def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
-    """Return the warnings about the service and its Model, if the Model is among the related objects."""
     related: observed.InferenceRelated = request.related
     metadata, spec = service.metadata, service.spec
     model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))
@@ -427,7 +419,7 @@ def refusals(
     if problem := sharing_problem(model, spec, settings):
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
-        yield from service_plan.runtime.parallelism(spec, service_plan.gpus)
+        yield from _too_few_gpus(service_plan)
     claim = spec.cache_claim
     pod_volumes = service_plan.pod.volumes or ()
     mounted = any(volume.get("persistentVolumeClaim", {}).get("claimName") == claim for volume in pod_volumes)
@@ -436,10 +428,19 @@ def refusals(
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
 
+def _too_few_gpus(service_plan: InferencePlan) -> Iterator[Cause]:
+    """Yield the options that ask for more GPUs than a pod has (LK-V-X05)."""
+    server, gpus = service_plan.runtime, service_plan.gpus
+    for name, size in server.needed_gpus(service_plan.spec).items():
+        if size > max(gpus.count, 1):
+            text = f"{server.config}.{name} is {size}, but a pod has {gpus.count} {gpus.resource}"
+            yield Cause(Stage.SPEC, text, "TensorParallelSize")
+
+
 def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     """Yield the causes for which pods can never run, so that ``Ready`` has them too (LK-6.5)."""
     spec, server = service_plan.spec, service_plan.runtime
-    yield from server.parallelism(spec, service_plan.gpus)
+    yield from _too_few_gpus(service_plan)
     yield from server.mistakes(spec, service_plan.gpus)
     source = source_of(model.spec)
     if server.repositories_only and not source.repository:
@@ -464,7 +465,6 @@ _PLACES = {
     "InvalidGPUSharing": ("resources", "gpuSharing"),
     "SourceNotServable": ("modelRef",),
 }
-"""The fields that cause a mistake, by its reason."""
 
 
 def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:

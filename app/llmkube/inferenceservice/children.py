@@ -103,14 +103,10 @@ def pod_monitor(plan: InferencePlan) -> Json | None:
     """Build the PodMonitor; ``None`` for a runtime without ``/metrics``. Only clusters that have the kind get one."""
     if not plan.runtime.scraped:
         return None
+    endpoint = {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _RELABELINGS}
     return {
         "apiVersion": names.POD_MONITOR_API,
         "kind": "PodMonitor",
         "metadata": {"name": plan.name, "namespace": plan.namespace, "labels": plan.selector},
-        "spec": {
-            "selector": {"matchLabels": plan.selector},
-            "podMetricsEndpoints": [
-                {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _RELABELINGS}
-            ],
-        },
+        "spec": {"selector": {"matchLabels": plan.selector}, "podMetricsEndpoints": [endpoint]},
     }

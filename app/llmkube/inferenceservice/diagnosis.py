@@ -46,15 +46,11 @@ _DRIVER = re.compile(
 
 
 def _transfer_reason(line: str) -> str:
-    http, curl, s3 = _number(_HTTP, line), _number(_CURL, line), _S3.search(line)
-    if reason := _HTTP_CODES.get(http) or _CURL_CODES.get(curl):
+    if reason := _HTTP_CODES.get(_number(_HTTP, line)) or _CURL_CODES.get(_number(_CURL, line)):
         return reason
-    if s3 is not None:
-        return (
-            InferenceReason.SOURCE_NOT_FOUND
-            if s3[1].lower().startswith("nosuch")
-            else InferenceReason.SOURCE_UNAUTHORIZED
-        )
+    if (s3 := _S3.search(line)) is not None:
+        is_missing = s3[1].lower().startswith("nosuch")
+        return InferenceReason.SOURCE_NOT_FOUND if is_missing else InferenceReason.SOURCE_UNAUTHORIZED
     return next((reason for reason, pattern in _SYSTEM.items() if pattern.search(line)), "")
 
 

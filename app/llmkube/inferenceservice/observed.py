@@ -131,7 +131,6 @@ def _status(related: RelatedResource) -> ModelStatus:
 
 
 def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
-    """Return the Model if it is Ready, else why the service cannot use it."""
     if related is None:
         return _unusable(f"Model {name} does not exist in this namespace", "ModelNotFound", InferencePhase.FAILED)
     if related.metadata.deletion_timestamp:
@@ -188,7 +187,6 @@ def _outdated(model: Model) -> bool:
 
 
 def required_draft(spec: InferenceServiceSpec, related: InferenceRelated, namespace: str) -> UnusableModel | None:
-    """Return why the service has to wait for its draft Model, if the runtime requires one."""
     runtime = runtime_of(spec.runtime)
     name = runtime.draft(spec)
     if not name or not runtime.draft_is_model:

@@ -174,7 +174,7 @@ def endpoint(metadata: ObservedMeta, spec: InferenceServiceSpec, settings: Setti
 
 
 def priority_class(spec: InferenceServiceSpec) -> str:
-    return spec.priority_class_name or names.priority_class(spec.priority)
+    return spec.priority_class_name or names.PRIORITY_CLASS_PREFIX + spec.priority
 
 
 def _image(runtime: Runtime, model: ModelSpec, gpus: GPURequest) -> str:
@@ -237,12 +237,10 @@ def _storage(
     model: Model, source: Source, spec: InferenceServiceSpec, operator_claim: str, settings: Settings
 ) -> Storage:
     if source.kind is SourceClass.PVC:
-        mount = desired.VolumeMount(name=names.SOURCE_VOLUME, mount_path=names.SOURCE_DIR, read_only=True)
-        return Storage(source.mounted_path, (_claim_volume(names.SOURCE_VOLUME, source.claim),), (mount,))
+        return _on_claim(source.claim, names.SOURCE_VOLUME, names.SOURCE_DIR, source.path)
     if not source.is_file:
         return _FETCHED_BY_SERVER
-    cache = spec.model_cache or _DEFAULT_CACHE
-    fetched = _download(model, model.status.cache_key, source, cache, settings)
+    fetched = _download(model, model.status.cache_key, source, spec.model_cache or _DEFAULT_CACHE, settings)
     claim = spec.cache_claim or _claim_of(model, operator_claim)
     return Storage(
         path=fetched.path,
@@ -310,12 +308,13 @@ def _mounted(claim: str, inside: str, main: Storage) -> Storage:
     for mount in main.mounts:
         if mount.name in shared:
             return Storage(posixpath.join(mount.mount_path, inside))
-    draft_mount = desired.VolumeMount(name=names.DRAFT_VOLUME, mount_path=names.DRAFT_DIR, read_only=True)
-    return Storage(posixpath.join(names.DRAFT_DIR, inside), (_claim_volume(names.DRAFT_VOLUME, claim),), (draft_mount,))
+    return _on_claim(claim, names.DRAFT_VOLUME, names.DRAFT_DIR, inside)
 
 
-def _claim_volume(name: str, claim: str) -> Json:
-    return {"name": name, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+def _on_claim(claim: str, name: str, directory: str, inside: str) -> Storage:
+    volume = {"name": name, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+    mount = desired.VolumeMount(name=name, mount_path=directory, read_only=True)
+    return Storage(posixpath.join(directory, inside), (volume,), (mount,))
 
 
 # Single fields of the pod (LK-3). What users embed is cleaned before it is sent: what the API server would not store

@@ -119,7 +119,6 @@ class ServiceObservation:
 def in_cluster(
     service: Service, observed: ServiceObservation, base: InferenceServiceStatus, now: datetime
 ) -> InferenceServiceStatus:
-    """Return the status of a service in the cluster, whose replicas are the Deployment's pods."""
     ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
     if phase is InferencePhase.CREATING and observed.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
@@ -345,7 +344,6 @@ def _place(metadata: ObservedMeta) -> tuple[str, str, str]:
 
 
 def missing_classes(plan: InferencePlan, related: InferenceRelated) -> Iterator[Cause]:
-    """Yield missing classes without which no pod can be created, of the kinds that are observed."""
     priority, runtime_class = plan.pod.priority_class_name, plan.pod.runtime_class_name
     if related.priority_classes is not None and priority not in related.priority_classes:
         yield Cause(Stage.QUOTA, f"PriorityClass {priority} does not exist", "PriorityClassNotFound")

@@ -178,8 +178,7 @@ def _source_advice(source: Source) -> Iterator[Advice]:
     on_hub = source.kind is SourceClass.HTTP and sources.host(source.text) in HUB_HOSTS
     if source.hub_page:
         written = f"hf://{source.repository}@{source.revision}" if source.revision else source.repository
-        text = f"the address of a Hugging Face page is read as its repository; write {written}"
-        yield advice(SOURCE, text)
+        yield advice(SOURCE, f"the address of a Hugging Face page is read as its repository; write {written}")
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
     elif sources.is_archive(source):
@@ -193,8 +192,7 @@ def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Ad
     if spec.sha256 and len(source.files) > 1:  # LK-V-M12
         yield _no_effect(SPEC.child("sha256"), f": it is the checksum of one file, and {len(source.files)} are fetched")
     elif spec.sha256 and (metal or not source.is_file):
-        why = ": the file is not downloaded by a Job or a pod of this cluster"
-        yield _no_effect(SPEC.child("sha256"), why)
+        yield _no_effect(SPEC.child("sha256"), ": the file is not downloaded by a Job or a pod of this cluster")
     if spec.refresh_policy == "OnChange":  # LK-V-M14. A checksum pins the file, so there is nothing to refresh either.
         path = SPEC.child("refreshPolicy")
         if not source.is_remote:

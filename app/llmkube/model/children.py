@@ -37,18 +37,7 @@ def size_problem(settings: Settings) -> str:
     return f"{variable_name('llmkube_model_cache_size')} must be a quantity, not {size!r}"
 
 
-_GIVE_UP = {
-    "rules": [
-        {
-            "action": "FailJob",
-            "onExitCodes": {
-                "containerName": names.DOWNLOADER,
-                "operator": "In",
-                "values": [EXIT_USELESS, EXIT_WRONG_SHA256],
-            },
-        }
-    ]
-}
+_HOPELESS = {"containerName": names.DOWNLOADER, "operator": "In", "values": [EXIT_USELESS, EXIT_WRONG_SHA256]}
 
 
 def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, settings: Settings) -> desired.Job:
@@ -68,7 +57,7 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
         ),
         spec=desired.JobSpec(
             backoff_limit=2,  # each pod tries several times itself
-            pod_failure_policy=_GIVE_UP,
+            pod_failure_policy={"rules": [{"action": "FailJob", "onExitCodes": _HOPELESS}]},
             template=desired.PodTemplateSpec(
                 metadata=desired.TemplateMeta(labels=pod_labels),
                 spec=desired.PodSpec(

@@ -10,7 +10,9 @@ import msgspec
 
 from app.hooks.protocol import ByName, RelatedRule, objects_of
 from app.kube import objects
+from app.kube.base import Json
 from app.kube.conditions import find
+from app.kube.merge import find as value_at
 from app.llmkube import names
 from app.llmkube.download import EXIT_WRONG_SHA256
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
@@ -41,25 +43,11 @@ class MountingSpec(objects.ObservedPodSpec):
 
 
 class ModelPod(objects.ObservedPod):
-    """A pod that uses the Model: of its Jobs, or of a service."""
-
     spec: MountingSpec = msgspec.field(default_factory=MountingSpec)
 
 
-class _PodSpec(objects.Observed):
-    containers: list[Downloader] | None = None
-
-
-class _JobTemplate(objects.Observed):
-    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-
-
-class _JobSpec(objects.Observed):
-    template: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
-
-
 class DownloadJob(objects.ObservedJob):
-    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
+    spec: Json = msgspec.field(default_factory=dict)
 
 
 class NodeStatus(msgspec.Struct):
@@ -118,12 +106,8 @@ def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
 
 
 def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
-    """Return the serving pods whose init container downloads the file at ``path``."""
-    return [pod for pod in pods if variable(_downloader(pod.spec.init_containers), "MODEL_PATH") == path]
-
-
-def _downloader(containers: Iterable[Downloader] | None) -> Downloader:
-    return next((container for container in containers or () if container.name == names.DOWNLOADER), Downloader())
+    steps = ((pod, step) for pod in pods for step in pod.spec.init_containers or () if step.name == names.DOWNLOADER)
+    return [pod for pod, step in steps if variable(step, "MODEL_PATH") == path]
 
 
 def variable(container: Downloader, name: str) -> str | None:
@@ -154,7 +138,9 @@ def _number(job: DownloadJob) -> int:
 
 def kept_keys(job: DownloadJob) -> str | None:
     """Return the cache keys that an observed Job keeps; ``None`` if it keeps all files."""
-    return variable(_downloader(job.spec.template.spec.containers), names.KEEP_KEYS)
+    pod = value_at(job.spec, ("template", "spec"))
+    kept = value_at(pod, ("containers", ("name", names.DOWNLOADER), "env", ("name", names.KEEP_KEYS)))
+    return None if kept is None else kept.get("value") or ""
 
 
 class Header(GGUF, rename="camel"):

@@ -168,7 +168,6 @@ def _without_pods(job: ObservedJob, now: datetime) -> Iterator[Cause]:
 
 
 def last_failure(pods: Sequence[ObservedPod]) -> Iterator[Cause]:
-    """Yield how the latest pod of a Job failed, while the Job retries."""
     ended = [pod for pod in pods if pod.status.phase == "Failed"]
     latest = max(ended, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.name), default=None)
     words = "; ".join(failures(latest)) if latest else ""
@@ -218,7 +217,6 @@ def status(plan: ModelPlan, observed: ModelObservation, outcome: PhaseOutcome, n
 
 
 def _with_report(status: ModelStatus, observed: ModelObservation, *, refreshes: bool) -> ModelStatus:
-    """Add the report of the file: the Job's, or the latest of the pods that downloaded it again."""
     known_from_pods = refreshes and status.sha256
     latest = refreshed(observed.serving) or (None if known_from_pods else report(observed.pods))
     if latest is None:

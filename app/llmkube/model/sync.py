@@ -77,7 +77,6 @@ def _observe(plan: ModelPlan, request: Request, settings: Settings) -> ModelObse
 
 
 def _notes(plan: ModelPlan, claim: ObservedClaim | None, related: ModelRelated) -> Iterator[str]:
-    """Yield notes about the Model's claims, and about a source that a new Model could not have."""
     model, pods = plan.model.metadata, sorted_values(related.pods)
     plain = get(related.claims, names.claim_name(model.name), model.namespace)
     if plan.second_claim and plain is not None:

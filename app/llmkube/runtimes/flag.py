@@ -54,7 +54,6 @@ class Flag:
     instead: tuple[tuple[str, str], ...] = ()
     """Values that engines call by another name, with that name."""
     hint: str = ""
-    """Advice to a user whose value the engine does not accept."""
     choices: tuple[str, ...] = ()
     """Values that the field's type lists."""
     positive: bool = False

@@ -119,8 +119,8 @@ class Runtime:
     advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
     """Warnings for a service together with its Model and the number of GPUs in a pod."""
     mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
-    parallelism: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
-    """Causes that the options ask for more GPUs than a pod has."""
+    needed_gpus: Callable[[InferenceServiceSpec], Mapping[str, int]] = lambda _: {}
+    """Number of GPUs that a pod needs, by the options in ``config`` that ask for them."""
 
     condition: str = ""
     """Type of the condition on ``config``; a service with another runtime has none."""

@@ -11,9 +11,7 @@ from app.llmkube.inferenceservice.types import InferenceReason, InferenceService
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
-from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
-from app.workload.parts import GPURequest
 
 CONFIG = SPEC.child("sglangConfig")
 
@@ -129,18 +127,13 @@ def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int) -> It
         yield advice(SPEC.child("runtime"), "SGLang needs a GPU, and neither the service nor its Model asks for one")
 
 
-def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
-    """Yield a cause if the model's parts and copies need more GPUs than a pod has (LK-V-X05)."""
+def needed_gpus(spec: InferenceServiceSpec) -> dict[str, int]:
     config = spec.sglang_config or SGLangConfig()
     tensor, data, expert = config.tensor_parallel_size, config.data_parallel_size, config.expert_parallel_size
-    needed = {
+    return {
         "tensorParallelSize times dataParallelSize": (tensor or 1) * (data or 1),
         "expertParallelSize": expert or 1,
     }
-    for name, size in needed.items():
-        if size > max(gpus.count, 1):
-            text = f"sglangConfig.{name} is {size}, but a pod has {gpus.count} {gpus.resource}"
-            yield Cause(Stage.SPEC, text, "TensorParallelSize")
 
 
 def judge(spec: InferenceServiceSpec) -> tuple[str, str] | None:
@@ -183,7 +176,7 @@ SGLANG = Runtime(
     config="sglangConfig",
     advice=warnings,
     advice_with_model=warnings_with_model,
-    parallelism=parallelism,
+    needed_gpus=needed_gpus,
     condition="SGLangSpecValid",
     valid="the SGLang options fit together",
     judge=judge,

@@ -10,8 +10,6 @@ from app.kube.field import Advice, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative
-from app.workload.cause import Cause, Stage
-from app.workload.parts import GPURequest
 
 SPECULATIVE_CONFIG = "--speculative-config"
 _NOT_SPECULATIVE = Speculative()
@@ -74,12 +72,9 @@ def draft(spec: InferenceServiceSpec) -> str:
     return speculative.model if speculative.enabled else ""
 
 
-def parallelism(spec: InferenceServiceSpec, gpus: GPURequest) -> Iterator[Cause]:
-    """Yield a cause if the model's parts need more GPUs than a pod has (LK-V-X05)."""
-    parallel = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
-    if parallel and parallel > max(gpus.count, 1):
-        text = f"vllmConfig.tensorParallelSize is {parallel}, but a pod has {gpus.count} {gpus.resource}"
-        yield Cause(Stage.SPEC, text, "TensorParallelSize")
+def needed_gpus(spec: InferenceServiceSpec) -> dict[str, int]:
+    size = spec.vllm_config.tensor_parallel_size if spec.vllm_config else None
+    return {"tensorParallelSize": size or 1}
 
 
 def draft_problem(spec: InferenceServiceSpec) -> str:
@@ -109,7 +104,7 @@ VLLM: Runtime = Runtime(
     reads=("extraArgs", "skipModelInit", "vllmConfig"),
     config="vllmConfig",
     advice=warnings,
-    parallelism=parallelism,
+    needed_gpus=needed_gpus,
     condition="VLLMSpecValid",
     valid="the vLLM options fit together",
     judge=judge,
