@@ -29,11 +29,7 @@ EXIT_WRONG_SHA256 = 65
 
 @functools.cache
 def script(*, in_job: bool, with_credentials: bool = False, several: bool = False) -> str:
-    """Return the script without comments, with the requested optional parts.
-
-    It is part of the template of serving pods, so a change restarts them. In a Job it also checks the free space of the
-    volume, and fails at once if the server does not respond.
-    """
+    """Return the script without comments, with the requested parts. A change restarts serving pods, which have it."""
     text = _part("download.sh")
     for part, enabled in (("job", in_job), ("credentials", with_credentials)):
         if not enabled:

@@ -95,10 +95,6 @@ def attempt_name(job: str, attempt: int) -> str:
     return fit(f"{job}-{attempt}") if attempt > 1 else job
 
 
-def job_pod_labels(model: str) -> dict[str, str]:
-    return {LABEL_COMPONENT: "model-download", LABEL_MODEL: model}
-
-
 PRIORITY_VALUES = {"critical": 1_000_000, "high": 100_000, "normal": 10_000, "low": 1_000, "batch": 100}
 """Values of the PriorityClasses that are installed with the family."""
 

@@ -1,7 +1,6 @@
 """The rules and warnings of an InferenceService (LK-6.2 to LK-6.6).
 
-A field without effect is a warning, because runtimes share manifests. Rules of a single runtime are in
-:mod:`app.llmkube.runtimes`.
+A field without effect is a warning, because runtimes share manifests.
 """
 
 import re
@@ -61,16 +60,14 @@ def validate(service: Service, _: Service | None, __: Settings) -> list[field.Er
     ]
 
 
-_URL_PATH = matching(
+_URL_PATH = matching(  # LK-V-I30
     re.compile(r"(/\S*)?").fullmatch,
     "must begin with '/' and contain no white space, for example /v1/chat/completions",
 )
-"""The path in status.endpoint (LK-V-I30)."""
-_ADDRESS = matching(
+_ADDRESS = matching(  # LK-V-I69
     re.compile(r"[0-9A-Za-z:.%_-]*").fullmatch,
     'must be an address of the pod, for example "::" for all of IPv6 and IPv4',
 )
-"""The characters of IP addresses (LK-V-I69)."""
 _MIG_PROFILE = matching(re.compile(r"([0-9]+g\.[0-9]+gb)?").fullmatch, "must be a MIG profile, for example 1g.10gb")
 _DRAFT_FILE = matching(
     lambda path: not leaves_its_root(path), "must be the path of one of the Model's files, without '..'"

@@ -168,10 +168,7 @@ def _unready(name: str, status: ModelStatus) -> UnusableModel:
 
 
 def _outdated(model: Model) -> bool:
-    """Return whether the status is about an earlier source or checksum (LK-T-18).
-
-    A status without a generation, as the Go operator writes it, is trusted.
-    """
+    """Return whether the status is about another source or checksum; it is trusted without a generation (LK-T-18)."""
     ready = find(model.status.conditions, ModelCondition.READY)
     generation = ready.observed_generation if ready is not None else None
     if generation is None or generation >= (model.metadata.generation or 0):

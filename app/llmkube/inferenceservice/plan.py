@@ -66,10 +66,7 @@ def plan(
     *,
     autoscaled: bool = False,
 ) -> InferencePlan:
-    """Return the decisions for a Model that is Ready and served inside the cluster.
-
-    ``operator_claim`` is the operator's claim for all Models, if the namespace has it.
-    """
+    """Return the decisions for a Model that is Ready. ``operator_claim`` is empty unless the namespace has it."""
     metadata, spec, runtime = service.metadata, service.spec, runtime_of(service.spec.runtime)
     gpus, source = gpu_request(model.spec, spec, settings), source_of(model.spec)
     mounts_model = runtime.mounts_model and not spec.skip_model_init
@@ -82,7 +79,7 @@ def plan(
         source=source,
         path=_served(main, runtime, model.spec),
         mounts_model=mounts_model,
-        port=container_port(spec, runtime),
+        port=spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port),
         gpus=gpus.count or int(bool(model.spec.gpu.resource_claims)),
         draft=draft.path,
         directory=main.directory,
@@ -161,10 +158,6 @@ def replicas_of(spec: InferenceServiceSpec) -> int:
     if spec.suspend:
         return 0
     return 1 if spec.replicas is None else spec.replicas
-
-
-def container_port(spec: InferenceServiceSpec, runtime: Runtime) -> int:
-    return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port)
 
 
 def endpoint(metadata: ObservedMeta, spec: InferenceServiceSpec, settings: Settings) -> str:

@@ -1,8 +1,4 @@
-"""The status of a service, from its observed state. Source: LK-5.
-
-Its Model cannot be used (:func:`waiting`), a metal agent serves it (:func:`on_metal`), or pods of this cluster do
-(:func:`in_cluster`).
-"""
+"""The status of a service, from its observed state. Source: LK-5."""
 
 from __future__ import annotations
 
@@ -107,13 +103,15 @@ def _agent_cause(
 class ServiceObservation:
     rollout: Rollout
     scheduling: Scheduling
-    queue_position: int
-    causes: Sequence[Cause]
-    """Possible causes of unready pods; empty while all are ready and current."""
+    queue: Iterable[PeerService] | None
+    """Services that may wait for a GPU; ``None`` where the status has no position."""
+    causes: Iterable[Cause]
+    """Possible causes of unready pods, read only while some are."""
     outstanding: Sequence[Cause]
     """Children that are absent, differ or cannot be made yet. They count even while all pods are ready."""
-    pods: Sequence[ObservedPod] = ()
-    missing_draft: Cause | None = None
+    pods: Sequence[ObservedPod]
+    """Pods of the service; empty while all are ready and current."""
+    missing_draft: Cause | None
 
 
 def in_cluster(
@@ -121,10 +119,11 @@ def in_cluster(
 ) -> InferenceServiceStatus:
     ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
-    if phase is InferencePhase.CREATING and observed.scheduling.status == SchedulingStatus.INSUFFICIENT_GPU:
+    shown = observed.scheduling if phase is InferencePhase.CREATING else NOT_WAITING
+    position = 0
+    if shown.status == SchedulingStatus.INSUFFICIENT_GPU:
         phase = InferencePhase.WAITING_FOR_GPU
-    waits = phase in (InferencePhase.CREATING, InferencePhase.WAITING_FOR_GPU)
-    shown = observed.scheduling if waits else NOT_WAITING
+        position = 0 if observed.queue is None else queue_position(service.metadata, observed.queue)
     status = replace(
         base,
         phase=phase,
@@ -134,7 +133,7 @@ def in_cluster(
         scheduling_status=shown.status,
         scheduling_message=shown.message,
         waiting_for=shown.waiting_for,
-        queue_position=observed.queue_position if phase is InferencePhase.WAITING_FOR_GPU else 0,
+        queue_position=position,
     )
     conditions = _progress(service, status, ready, now)
     _runtime_conditions(conditions, service.spec)
@@ -203,12 +202,12 @@ def _causes(service: Service, phase: InferencePhase, observed: ServiceObservatio
     """Return why a service with pods is not ready; empty if it is. Counts are the last resort."""
     if phase in _AT_REST:
         return [_stopped(service.spec)]
+    if phase is InferencePhase.READY and observed.rollout.current:
+        return list(observed.outstanding)
     causes = [*observed.outstanding, *observed.causes]
-    if phase is not InferencePhase.READY:
-        return causes or [_count(observed.rollout.ready, desired, "pods")]
-    if not observed.rollout.current:
+    if phase is InferencePhase.READY:
         return causes or [rolling_out("Deployment", service.metadata.name, observed.rollout)]
-    return list(observed.outstanding)
+    return causes or [_count(observed.rollout.ready, desired, "pods")]
 
 
 def _count(ready: int, desired: int, what: str) -> Cause:
@@ -255,10 +254,7 @@ _PROGRESSING: dict[str, str] = {
 def _progress(
     service: Service, status: InferenceServiceStatus, ready: int, now: datetime, cause: str = ""
 ) -> Conditions:
-    """Write ``Available``, ``Progressing``, ``Degraded`` and ``GPUAvailable``; a stale condition is removed.
-
-    ``ready`` also counts pods of a service that waits. ``cause``: why the phase is Failed or Pending.
-    """
+    """Write the conditions of the phase, and remove stale ones. ``cause``: why it is Failed or Pending."""
     conditions = Conditions(service.status.conditions, service.metadata.generation, now)
     counted = f"{status.ready_replicas} of {status.desired_replicas} replicas are ready"
     _availability(conditions, service.spec, status.phase, ready, counted)
@@ -391,10 +387,7 @@ class Heartbeat:
 
 
 def read_heartbeat(slices: Sequence[ObservedSlice] | None, now: datetime) -> Heartbeat:
-    """Read the latest heartbeat of the slices, ``None`` where they are not watched.
-
-    Slices without any, as older agents write them, are trusted.
-    """
+    """Read the latest heartbeat. Slices without any, as older agents write them, are trusted."""
     if slices is None:
         return Heartbeat(0, _NOT_WATCHED, None)
     texts = [text for slice_ in slices if (text := (slice_.metadata.annotations or {}).get(names.METAL_HEARTBEAT))]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -84,30 +85,25 @@ def _in_cluster(
     progress = rollout(deployed, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, now)
     no_draft = observed.missing_draft(spec, draft)
-    scaling = WORKS
-    if status.is_ready(spec, progress):  # without causes, so that hundreds of pods are not examined
-        scaling = scaling_state(autoscaler, now)
-        causes = [*waiting, *([scaling.cause] if scaling.cause else [])]
-        observation = ServiceObservation(progress, status.NOT_WAITING, 0, (), causes, missing_draft=no_draft)
-    else:
-        pods = observed.pods_of(metadata.name, related)
-        queue = sorted_values(related.services) if settings.llmkube_queue_position else None
-        observation = ServiceObservation(
-            rollout=progress,
-            scheduling=status.scan(pods, service_plan.gpus, (*gpu_resources(settings), service_plan.gpus.resource)),
-            queue_position=0 if queue is None else status.queue_position(metadata, queue),
-            causes=[
-                *mistakes(service_plan, model),
-                *([no_draft] if no_draft and not draft_wait else ()),
-                *status.missing_classes(service_plan, related),
-                *status.multi_attach(service_plan, pods, related, settings),
-                *(deployment_causes(deployed) if deployed else ()),
-                *pod_causes(pods),
-            ],
-            outstanding=waiting,
-            pods=pods,
-            missing_draft=no_draft,
-        )
+    is_ready = status.is_ready(spec, progress)
+    scaling = scaling_state(autoscaler, now) if is_ready else WORKS
+    pods = [] if is_ready else observed.pods_of(metadata.name, related)  # which may be hundreds
+    observation = ServiceObservation(
+        rollout=progress,
+        scheduling=status.scan(pods, service_plan.gpus, (*gpu_resources(settings), service_plan.gpus.resource)),
+        queue=(related.services or {}).values() if settings.llmkube_queue_position else None,
+        causes=chain(
+            mistakes(service_plan, model),
+            [no_draft] if no_draft and not draft_wait else [],
+            status.missing_classes(service_plan, related),
+            status.multi_attach(service_plan, pods, related, settings),
+            deployment_causes(deployed) if deployed else [],
+            pod_causes(pods),
+        ),
+        outstanding=[*waiting, *([scaling.cause] if scaling.cause else [])],
+        pods=pods,
+        missing_draft=no_draft,
+    )
     return SyncResponse(
         status=status.in_cluster(resource, observation, base, now),
         children=desired,
@@ -144,10 +140,7 @@ def _outstanding(resource: Service, desired: Sequence[Json], request: Request, n
 
 
 def _requested_since(resource: Service) -> str | None:
-    """Return since when the same children have been requested, by the last status.
-
-    It has to be about this generation, with a usable Model and a service that was not ready.
-    """
+    """Return since when the same children have been requested, by the last status of this generation."""
     previous = resource.status
     ready = find(previous.conditions, InferenceCondition.READY)
     if ready is None or ready.status == "True" or not previous.model_ready:

@@ -473,8 +473,6 @@ class InferenceCondition(StrEnum):
     MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
     DRIVER_COMPATIBLE = "DriverCompatible"
     GATEWAY_READY = "GatewayReady"
-    MEMORY_PRESSURE = "MemoryPressure"
-    """Written by the metal agent; only kept."""
 
 
 class InferenceReason(StrEnum):

@@ -41,11 +41,9 @@ _HOPELESS = {"containerName": names.DOWNLOADER, "operator": "In", "values": [EXI
 
 
 def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, settings: Settings) -> desired.Job:
-    """Build the Job. It has no TTL: a deleted Job would be recreated, and download again.
-
-    ``keep`` lists the cache keys whose files remain, separated by spaces; ``None`` keeps all.
-    """
-    downloader, pod_labels = container(download, settings, in_job=True), names.job_pod_labels(plan.model.metadata.name)
+    """Build the Job. It has no TTL: a deleted Job would be recreated, and download again."""
+    downloader = container(download, settings, in_job=True)
+    pod_labels = {names.LABEL_COMPONENT: "model-download", names.LABEL_MODEL: plan.model.metadata.name}
     if keep is not None:
         downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
     return desired.Job(
@@ -79,10 +77,7 @@ _KEY = re.compile(r"[0-9a-f]{16}")
 def keys_to_keep(
     plan: ModelPlan, failed: DownloadJob | None, pods: Iterable[ModelPod] | None, settings: Settings
 ) -> str | None:
-    """Return the cache keys whose files a new Job keeps, separated by spaces. ``None`` keeps all files.
-
-    ``failed`` is the previous Job, which may keep a key that the status no longer has.
-    """
+    """Return the cache keys whose files a new Job keeps, separated by spaces; ``None`` keeps all files."""
     owns_claim = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
     if settings.llmkube_keep_old_files or not owns_claim or pods is None:
         return None

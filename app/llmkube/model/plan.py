@@ -36,11 +36,7 @@ class ModelPlan:
 
 
 def plan(model: Model, settings: Settings, operator_claim: str = "", *, taken: bool = False) -> ModelPlan:
-    """Return the decisions about a Model.
-
-    ``operator_claim`` is the operator's claim for all Models, if the namespace has it. ``taken``: an earlier Model's
-    claim has the plain name.
-    """
+    """Return the decisions about a Model. ``taken``: an earlier Model's claim has the plain name."""
     metadata, spec, source = model.metadata, model.spec, source_of(model.spec)
     fetched = download(spec, source, metadata.namespace, metadata.name, settings)
     by_pods = not fetched.cached or is_by_pods(metadata, source)  # without a cache, or on request (LK-2.9)

@@ -220,8 +220,6 @@ class ModelCondition(StrEnum):
     AVAILABLE = "Available"
     PROGRESSING = "Progressing"
     DEGRADED = "Degraded"
-    SOURCE_DRIFTED = "SourceDrifted"
-    """The source changed since the download. Never set by us: a hook asks no server (LK-2.6)."""
 
 
 class ModelReason(StrEnum):

@@ -87,10 +87,7 @@ class Flag:
 
 @cache
 def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = False) -> dict[str, Flag]:
-    """Return the options of a runtime by the path of their field below ``spec``, such as ``vllmConfig.maxModelLen``.
-
-    ``config`` is the field that holds the runtime's own options; ``own`` is true for parts of them.
-    """
+    """Return the options of a runtime by path, such as ``vllmConfig.maxModelLen``; its own are below ``config``."""
     flags: dict[str, Flag] = {}
     options = field_flags(model, runtime, own=own)
     for alias, (name, shape) in fields(model).items():
