@@ -49,7 +49,6 @@ def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_m
 
 
 _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
-"""Matches a file that is one of several."""
 
 
 def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:

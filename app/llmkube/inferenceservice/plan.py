@@ -86,7 +86,8 @@ def plan(
         engine=service_engine(spec, runtime.image),
     )
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
-    protected = spec.disruption is not None and spec.disruption.protect_always  # the status would restart pods
+    # Only by the spec: an annotation that depended on the status would restart pods.
+    protected = spec.disruption is not None and spec.disruption.protect_always
     protection = {names.DO_NOT_DISRUPT: "true"} if protected else {}
     return InferencePlan(
         name=metadata.name,

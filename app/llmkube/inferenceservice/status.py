@@ -185,6 +185,7 @@ _AT_REST = (InferencePhase.STOPPED, InferencePhase.SUSPENDED)
 
 
 def _phase(spec: InferenceServiceSpec, ready: int, desired: int) -> InferencePhase:
+    """Return the phase by the pods (rows 0 to 3 and 7 of LK-5.3)."""
     if spec.suspend:
         return InferencePhase.SUSPENDED
     if ready > 0:
@@ -248,7 +249,6 @@ _PROGRESSING: dict[str, str] = {
     InferencePhase.WAITING_FOR_GPU: InferenceReason.WAITING_FOR_GPU,
     InferencePhase.PENDING: InferenceReason.PENDING,
 }
-"""Phases in which ``Progressing`` is true, with its reason."""
 
 
 def _progress(
@@ -350,7 +350,7 @@ def missing_classes(plan: InferencePlan, related: InferenceRelated) -> Iterator[
 def multi_attach(
     plan: InferencePlan, pods: Sequence[ObservedPod], related: InferenceRelated, settings: Settings
 ) -> Iterator[Cause]:
-    """Yield a cache that only one node can attach, while pods on several need it: no status says so (LK-T-14)."""
+    """Yield a cache that only one node can attach, while pods on several need it, which no pod reports (LK-T-14)."""
     hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
     volume = next((v for v in plan.pod.volumes or () if v["name"] == names.CACHE_VOLUME), {})
     claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")

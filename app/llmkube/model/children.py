@@ -81,6 +81,7 @@ def keys_to_keep(
     owns_claim = plan.makes_claim and plan.claim != settings.llmkube_model_cache_claim
     if settings.llmkube_keep_old_files or not owns_claim or pods is None:
         return None
+    # The failed Job may keep a key that the status no longer has.
     keys = {plan.model.status.cache_key, *((failed and kept_keys(failed)) or "").split()}
     for downloader in (step for pod in users(plan.claim, pods) for step in pod.spec.init_containers or ()):
         directory = variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")

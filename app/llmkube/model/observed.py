@@ -196,7 +196,6 @@ def _read(message: str) -> Report | None:
 
 
 def failed_at(job: objects.ObservedJob) -> str | None:
-    """Return the time at which the Job failed; ``None`` if it has not."""
     condition = find(job.status.conditions, "Failed")
     return condition.last_transition_time if condition is not None and condition.status == "True" else None
 

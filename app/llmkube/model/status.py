@@ -290,6 +290,7 @@ StatusT = TypeVar("StatusT", ModelStatus, InferenceServiceStatus)
 
 
 def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
+    """Return the status with the time of its last change (LK-5.6)."""
     unchanged = replace(status, last_updated=previous.last_updated)
     if unchanged == previous and previous.last_updated:
         return unchanged

@@ -75,7 +75,6 @@ class Flag:
         return next((name for name in names if engine.accepts(self.name, name)), None)
 
     def arguments(self, value: object) -> list[str]:
-        """Return the arguments for a field's value; none for the engine's default."""
         if value is None or value is False or value in ("", [], self.default):
             return []
         if value is True:

@@ -31,9 +31,9 @@ def spelt_out(names: list[str]) -> str:
 
 
 def draft_name(spec: InferenceServiceSpec) -> str:
-    """Return the draft model of a service as the user wrote it; empty without one."""
     return runtime(spec.runtime).draft(spec)
 
 
 def runtime(name: str) -> Runtime:
+    """Return the runtime of that name, or llama.cpp (LK-1.4)."""
     return RUNTIMES.get(name, LLAMACPP)

@@ -22,8 +22,6 @@ UNKNOWN_USE = "it is not known what this server loads, and how much memory that 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Inputs of a command line."""
-
     runtime: str
     spec: InferenceServiceSpec
     model: ModelSpec

@@ -110,7 +110,7 @@ def _speculative_warnings(speculative: SGLangSpeculative, path: Path) -> Iterato
         counts = {
             "numSteps": speculative.num_steps is not None,
             "eagleTopK": speculative.eagle_top_k is not None,
-            "numDraftTokens": speculative.num_draft_tokens != SGLangSpeculative().num_draft_tokens,
+            "numDraftTokens": speculative.num_draft_tokens != SGLangSpeculative().num_draft_tokens,  # has a default
         }
         for name in (name for name, written in counts.items() if written):
             yield advice(path.child(name), "no effect unless numSteps and eagleTopK are both set", "no-effect")
