@@ -30,7 +30,7 @@ LAYOUT = {
     "cli/origins.py",
     "cli/files.py",
     "cli/simulate.py",
-    "simulation.py",
+    "playback.py",
 }
 """Modules of commands with limits on output or on simulated steps."""
 
