@@ -30,7 +30,8 @@ LAYOUT = {
     "cli/origins.py",
     "cli/files.py",
     "cli/simulate.py",
-    "playback.py",
+    "studio/playback.py",
+    "studio/simulation.py",
 }
 """Modules of commands with limits on output or on simulated steps."""
 
