@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-import yaml
-
 from app.cli import printing
+from app.cli.fixes import Entry, Fix
 from app.cli.printing import escaped
 
 IDS = {
@@ -34,10 +33,6 @@ IDS = {
 PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
 
 
-Entry = tuple[yaml.Node | None, yaml.Node]
-"""A field's key and its value; an item of a list has no key."""
-
-
 @dataclass(frozen=True)
 class Finding:
     """One mistake or warning and its place in a file; ``line`` and ``column`` count from 1."""
@@ -54,6 +49,7 @@ class Finding:
     """Ids that the object of the finding takes back."""
     entry: Entry | None = field(default=None, repr=False, compare=False)
     """The field or item that it is about, if the file can be read."""
+    fixes: tuple[Fix, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -129,7 +125,7 @@ def as_screen(findings: Sequence[Finding], lines: Lines) -> str:
 
 def as_json(findings: Sequence[Finding], checked: int) -> str:
     """Return a summary and the findings; ``checked`` is the number of objects."""
-    unprinted = ("ignored", "entry")
+    unprinted = ("ignored", "entry", "fixes")
     rows = [{key: value for key, value in vars(finding).items() if key not in unprinted} for finding in findings]
     errors = sum(finding.level == "error" for finding in findings)
     summary = {"objects": checked, "errors": errors, "warnings": len(findings) - errors}

@@ -1,16 +1,14 @@
-"""Corrections that can be applied as they are, read from the words of a finding.
+"""Corrections that can be applied as they are; where a finding leaves a choice, there is one fix for each."""
 
-The words are written for people, in few forms: ``did you mean "x"?``, ``write 2 without quotes``, ``write x: ["y"]``.
-What a person would type upon them is what an edit does here; where the words leave a choice, there is one fix for each.
-"""
-
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import yaml
 
-from app.cli.findings import Entry, Finding
+from app.kube import field
+
+Entry = tuple[yaml.Node | None, yaml.Node]
+"""A field's key and its value; an item of a list has no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +31,6 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-_MEANT = re.compile(r'did you mean "([^"]+)"\?$')
-_MEANT_BARE = re.compile(r"did you mean (\S+?)(?: or (\S+?))?\?$")
-_IN_QUOTES = re.compile(r'write ("(?:[^"\\]|\\.)*") in quotes')
-_BARE = re.compile(r"write (\S+) without quotes$")
-_NUMBERS = re.compile(r"write ([0-9]+) or ([0-9]+)$")
-_FIELD = re.compile(r"write ([A-Za-z][\w.-]*): (.+?)(?:, (?:without a list|the name alone))?$")
-_NONE = re.compile(r"write \[\] for none$")
-_VALUES = (_MEANT, _IN_QUOTES, _BARE, _MEANT_BARE, _NUMBERS)
-"""Forms whose groups are the values to write."""
-_ADDRESS = re.compile(r"; write ([^\s<>]*[:/][^\s<>]*)$")
-
-
-def fixes(finding: Finding, lines: Sequence[str]) -> list[Fix]:
-    """Return corrections for a finding; ``lines`` are its document's."""
-    if finding.id == "yaml":
-        return list(_of_text(finding, lines))
-    if finding.entry is None:
-        return []
-    if finding.id == "unknown-field":
-        return list(_of_key(finding, finding.entry))
-    return [_replace(finding, finding.entry[1], text) for text in _texts(finding.message, finding.entry)]
-
-
 def applied(text: str, edits: Iterable[Edit]) -> str:
     """Return a document after edits; of two that overlap, only the first is made."""
     lines = text.splitlines(keepends=True)
@@ -73,54 +48,32 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _of_key(finding: Finding, entry: Entry) -> Iterator[Fix]:
-    """The field's right name; ``limits.memory`` is one that has to stand a level deeper."""
-    suggestion, key = _MEANT.search(finding.message), entry[0]
-    if suggestion is None or key is None:
+def of_value(document: str, entry: Entry, path: field.Path, suggested: Iterable[str]) -> Iterator[Fix]:
+    """Yield a fix for each value that is suggested for a field; ``entry`` may be of what is around it."""
+    if isinstance(entry[1], yaml.ScalarNode) or _is_named(entry, path):
+        for text in suggested:
+            if text and text.isprintable():  # a name of the user's, which may be anything
+                yield _replacement(document, entry[1], text, text)
+
+
+def of_key(document: str, entry: Entry, path: field.Path, suggested: tuple[str, ...]) -> Iterator[Fix]:
+    """Yield the field's right name; ``limits.memory`` is one that has to stand a level deeper."""
+    key, value = entry
+    if key is None or len(suggested) != 1 or not _is_named(entry, path):
         return
-    outer, _, inner = suggestion[1].rpartition(".")
+    outer, _, inner = suggested[0].rpartition(".")
     if not outer:
-        yield _replace(finding, key, suggestion[1])
-    elif isinstance(entry[1], yaml.ScalarNode) and "." not in outer:
+        yield _replacement(document, key, inner, inner)
+    elif isinstance(value, yaml.ScalarNode) and "." not in outer:
         indented = f"{outer}:\n{' ' * (key.start_mark.column + 2)}{inner}"
-        yield Fix(title=f"Write {suggestion[1]}", edits=(_edit(finding, key, indented),))
+        yield _replacement(document, key, suggested[0], indented)
 
 
-def _texts(message: str, entry: Entry) -> Iterator[str]:
-    if not isinstance(entry[1], yaml.ScalarNode) and not (_FIELD.search(message) or _NONE.search(message)):
-        return
-    if match := next(filter(None, (form.search(message) for form in _VALUES)), None):
-        yield from filter(None, match.groups())
-    elif (match := _FIELD.search(message)) and entry[0] is not None and match[1] == entry[0].value:
-        yield match[2]
-    elif _NONE.search(message):
-        yield "[]"
-    elif match := _ADDRESS.search(message):
-        yield match[1]
+def _is_named(entry: Entry, path: field.Path) -> bool:
+    return entry[0] is not None and path.segments[-1:] == (entry[0].value,)
 
 
-def _of_text(finding: Finding, lines: Sequence[str]) -> Iterator[Fix]:
-    """Return corrections for a document that is not valid YAML: missing quotes, tabs."""
-    line = lines[finding.line - 1] if finding.line <= len(lines) else ""
-    key, colon, value = line.partition(": ")
-    value = value.rstrip()
-    if "quote that is not closed" in finding.message and (mark := value[:1]) in ("'", '"') and value:
-        yield _line(finding, line, f"{line.rstrip()}{mark}", f"Close the quote: {value}{mark}")
-    elif "in quotes" in finding.message and colon and value:
-        quoted = "'" + value.strip().strip("'\"").replace("'", "''") + "'"
-        yield _line(finding, line, f"{key}: {quoted}", f"Write {quoted}")
-    elif finding.message.startswith("a tab"):
-        yield _line(finding, line, line.replace("\t", "  "), "Write blanks for tabs")
-
-
-def _line(finding: Finding, old: str, new: str, title: str) -> Fix:
-    return Fix(title, (Edit(finding.file, finding.line, 1, finding.line, len(old) + 1, new),))
-
-
-def _replace(finding: Finding, node: yaml.Node, text: str) -> Fix:
-    return Fix(f"Write {text}", (_edit(finding, node, text),))
-
-
-def _edit(finding: Finding, node: yaml.Node, text: str) -> Edit:
+def _replacement(document: str, node: yaml.Node, title: str, text: str) -> Fix:
     start, end = node.start_mark, node.end_mark
-    return Edit(finding.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1, text)
+    edit = Edit(document, start.line + 1, start.column + 1, end.line + 1, end.column + 1, text)
+    return Fix(f"Write {title}", (edit,))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from app.kube.field import nearest
+from app.kube.field import did_you_mean, name_meant, nearest, with_hint
 
 if TYPE_CHECKING:
     from app.hooks.kind import AnyKind
@@ -118,7 +118,8 @@ def type_problem(api_version: str, kind: str) -> tuple[str, str]:
         return _unknown(group, version, kind)
     near = nearest(group, tuple(SERVED))
     if near and _similar(group, near) and kind in SERVED[near]:
-        return "apiVersion", f'group "{group}" is not served; did you mean {near}/{SERVED[near][kind]}?'
+        hint = did_you_mean(f"{near}/{SERVED[near][kind]}")
+        return "apiVersion", with_hint(f'group "{group}" is not served', hint)
     return "", ""
 
 
@@ -162,9 +163,8 @@ def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:
         return "apiVersion", f"{kind} is served as {' and '.join(elsewhere)}"
     if instead := _NOT_SERVED.get(group, {}).get(kind):
         return "kind", f"{kind} is not served here, and nothing acts on it: {instead}"
-    near = nearest(kind, tuple(kinds))
-    hint = f'; did you mean "{near}"?' if near else ""
-    return "kind", f'{group}/{version} has no kind "{kind}", but {", ".join(kinds)}{hint}'
+    hint = name_meant(nearest(kind, tuple(kinds)))
+    return "kind", with_hint(f'{group}/{version} has no kind "{kind}", but {", ".join(kinds)}', hint)
 
 
 def _similar(group: str, ours: str) -> bool:

@@ -9,8 +9,9 @@ from dataclasses import field as dataclass_field
 
 import yaml
 
-from app.cli import CommandError
-from app.cli.findings import MUTING, Entry, Finding, ids_in
+from app.cli import CommandError, fixes
+from app.cli.findings import MUTING, Finding, ids_in
+from app.cli.fixes import Entry, Fix
 from app.cli.printing import escaped
 from app.cli.yamlproblems import explain
 from app.kube import field
@@ -23,14 +24,17 @@ from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 class ManifestError(CommandError):
     """A file or document that cannot be read as manifests; the message has the place and the reason."""
 
-    def __init__(self, problem: str, file: str = "", line: int = 1, column: int = 1) -> None:
+    def __init__(
+        self, problem: str, file: str = "", line: int = 1, column: int = 1, corrections: tuple[Fix, ...] = ()
+    ) -> None:
         super().__init__(escaped(f"{file}:{line}:{column}: {problem}" if file else problem))
         self.problem = problem
         self.place = (file, line, column)
+        self._corrections = corrections
 
     def finding(self, file: str) -> Finding:
         """The error as a finding about ``file``."""
-        return Finding(file, *self.place[1:], "error", "", self.problem, "yaml")
+        return Finding(file, *self.place[1:], "error", "", self.problem, "yaml", fixes=self._corrections)
 
 
 class NotAnObject(ManifestError):
@@ -82,10 +86,12 @@ class Manifest:
         return mark.line + 1, mark.column + 1
 
     def finding(self, level: str, path: field.Path, message: str, id_: str) -> Finding:
-        """Return a finding about the value at ``path``."""
+        """Return a finding about the value at ``path``; ``message`` may be a :class:`~app.kube.field.Hint`."""
         line, column = self.position(path)
         entry = self._nearest(path)
-        return Finding(self.file, line, column, level, str(path), message, id_, self.ignored, entry)
+        fixes_of = fixes.of_key if id_ == "unknown-field" else fixes.of_value
+        corrections = tuple(fixes_of(self.file, entry, path, field.suggested(message)))
+        return Finding(self.file, line, column, level, str(path), str(message), id_, self.ignored, entry, corrections)
 
     def _nearest(self, path: field.Path) -> Entry:
         entry: Entry = (None, self.node)
@@ -197,8 +203,8 @@ def _compose(text: str, file: str) -> list[yaml.Node]:
     except ExcessError as error:
         raise _wrong(error.event, file, error.reason) from None
     except yaml.YAMLError as error:
-        line, column, message = explain(error, text.splitlines())
-        raise NotYaml(message, file, line, column) from None
+        line, column, message, corrections = explain(error, file, text.splitlines())
+        raise NotYaml(message, file, line, column, corrections) from None
 
 
 def _is_broken(text: str, file: str) -> bool:

@@ -12,7 +12,7 @@ from app.kube.base import Json, KubeModel
 from app.kube.correction import closest_name
 from app.kube.decode import SPEC
 from app.kube.embedded_types import TYPES
-from app.kube.field import Path, go_quote
+from app.kube.field import Path, go_quote, name_meant, with_hint
 from app.kube.merge import find as value_at
 from app.kube.modelfields import embedded_values
 from app.kube.names import is_dns1123_subdomain
@@ -94,8 +94,9 @@ def absent_keys(spec: KubeModel, namespace: str, cluster: Cluster) -> Iterator[t
             keys = sorted({str(name) for part in parts for name in part})
             if keys and isinstance(key, str) and key not in keys and not selector.get("optional"):
                 near = closest_name(key, keys)
-                advice = f"; did you mean {go_quote(near)}?" if near else f", which has {', '.join(keys[:5])}"
-                yield where.child("key"), f"Secret {go_quote(selector['name'])} has no key {go_quote(key)}{advice}"
+                hint = name_meant(near) or f", which has {', '.join(keys[:5])}"
+                words = f"Secret {go_quote(selector['name'])} has no key {go_quote(key)}"
+                yield where.child("key"), with_hint(words, hint)
 
 
 def _key_selectors(value: object, type_name: str, path: Path) -> Iterator[tuple[Path, Json]]:
@@ -145,7 +146,7 @@ def _words(kind: str, name: str, places: list[str], held: list[str], near: str) 
     if elsewhere:
         return f"{words} in namespace {places[0]}; there is one in {elsewhere[0]}"
     if near:
-        return f"{words}; did you mean {go_quote(near)}?"
+        return with_hint(words, name_meant(near))
     return f"{words}, which have {', '.join(sorted(_names_in(held, places))[:5])}"
 
 

@@ -22,7 +22,7 @@ import click
 from app.cli import CommandError, options
 from app.cli.files import collect, listed, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
-from app.cli.fixes import Fix, applied, fixes
+from app.cli.fixes import Fix, applied
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles
 from app.cli.offline import World, findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
@@ -86,7 +86,8 @@ def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> M
     reading = collect(files, world.exclude)
     previous: dict[Finding, Fix] = {}
     for _ in range(MAX_ROUNDS):
-        corrections = _corrections(reading, all_findings(reading, related, world))
+        found = all_findings(reading, related, world)
+        corrections = {f: f.fixes[0] for f in found if f.level == "error" and len(f.fixes) == 1}
         if not corrections or corrections == previous:
             break
         for file in dict.fromkeys(finding.file for finding in corrections):
@@ -100,16 +101,6 @@ def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> M
 
 MAX_ROUNDS = 10
 """Rounds of corrections: one may bring another mistake of the same object to light."""
-
-
-def _corrections(reading: ManifestFiles, findings: list[Finding]) -> dict[Finding, Fix]:
-    """Return the only correction of each error that has exactly one."""
-    corrections = {}
-    for finding in findings:
-        choices = fixes(finding, reading.lines.get(finding.file, ()))
-        if finding.level == "error" and len(choices) == 1:
-            corrections[finding] = choices[0]
-    return corrections
 
 
 def print_findings(findings: list[Finding], lines: Lines, output: str, checked: int) -> None:
@@ -159,7 +150,9 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
             name, words = "apiVersion", "Required value: must have apiVersion and kind"
         return [manifest.finding("error", field.Path(name), words, id_)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
-    result = [manifest.finding("error", error.place or error.path, error.body, _IDS[error.type]) for error in errors]
+    result = [
+        manifest.finding("error", e.place or e.path, field.Hint(e.body, *e.suggested), _IDS[e.type]) for e in errors
+    ]
     result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
     return result + [_warning(manifest, advice, advice.id) for advice in warnings]
 
@@ -169,12 +162,11 @@ _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 
 def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
     """Return the finding about a field beside the spec: a misspelt one, or one of the spec that is not indented."""
-    near, inner = closest_name(key, _TOP), kind.resource.spec.model_fields.items()
-    if any(key == (info.alias or name) for name, info in inner):
-        hint = "; it is a field of spec: indent it below spec"
-    else:
-        hint = f", did you mean {field.go_quote(near)}?" if near else ""
-    return manifest.finding("error", field.Path(key), f"unknown field {field.go_quote(key)}{hint}", "unknown-field")
+    hint = field.name_meant(closest_name(key, _TOP), ",")
+    if any(key == (info.alias or name) for name, info in kind.resource.spec.model_fields.items()):
+        hint = field.Hint("; it is a field of spec: indent it below spec")
+    message = field.with_hint(f"unknown field {field.go_quote(key)}", hint)
+    return manifest.finding("error", field.Path(key), message, "unknown-field")
 
 
 _IDS = {
@@ -192,7 +184,8 @@ _IDS = {
 def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
     """A warning at its place. An unknown field is an error here: a cluster would drop it."""
     level = "error" if advice.id == "unknown-field" else "warning"
-    return manifest.finding(level, advice.path, advice.removeprefix(f"{advice.path}: "), id_)
+    message = field.Hint(advice.removeprefix(f"{advice.path}: "), *advice.suggested)
+    return manifest.finding(level, advice.path, message, id_)
 
 
 def check_together(manifests: list[Manifest], world: World) -> list[Finding]:

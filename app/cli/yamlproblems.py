@@ -1,66 +1,80 @@
 """YAML's own complaints in the words of people, with the line they are about."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import yaml
 
-_CONFLICT = re.compile(r"(<{7}|={7}|>{7})( |$)")
+from app.cli.fixes import Edit, Fix
+
+_CONFLICT = re.compile("<{7}( |$)")
 MAX_LINE = 80
 
 
-def explain(error: yaml.YAMLError, lines: Sequence[str]) -> tuple[int, int, str]:
-    """Line and column, from 1, and what is wrong there."""
+def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple[int, int, str, tuple[Fix, ...]]:
+    """Return line and column, from 1, what is wrong there, and the correction of the line if one is certain."""
     for number, text in enumerate(lines, 1):
-        if _CONFLICT.match(text) and text.startswith("<"):
-            return (
-                number,
-                1,
-                f"a merge conflict that is not resolved: {_shown(text)}; keep one side, remove the marks",
-            )
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return 1, 1, "has a character that YAML does not allow; save the file as UTF-8 text"
-    context = getattr(error, "context_mark", None)
-    problem = str(getattr(error, "problem", ""))
-    line, column = mark.line, mark.column
-    if context is not None and any(words in problem for words in _BEGUN_EARLIER):
-        line, column = context.line, context.column
-    line = min(line, max(len(lines) - 1, 0))
+        if _CONFLICT.match(text):
+            message = f"a merge conflict that is not resolved: {_shown(text)}; keep one side, remove the marks"
+            return number, 1, message, ()
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return 1, 1, "has a character that YAML does not allow; save the file as UTF-8 text", ()
+    problem, mark = error.problem or "", error.problem_mark
+    if error.context_mark is not None and any(words in problem for words in _BEGUN_EARLIER):
+        mark = error.context_mark
+    line, column = min(mark.line, max(len(lines) - 1, 0)), mark.column
     if "mapping values" in problem and line and not re.search(r":(\s|$)", lines[line - 1]) and lines[line - 1].strip():
-        return line, 1, f"{_TABLE[_NO_COLON]}: {_shown(lines[line - 1])}"
+        return line, 1, f"{_NO_COLON}: {_shown(lines[line - 1])}", ()
     text = lines[line] if lines else ""
-    return line + 1, column + 1, f"{_words(problem, text, column, lines[:line], context)}: {_shown(text)}"
+    words, remedy = _words(problem, text, column, lines[:line])
+    corrected = remedy(text) if remedy is not None else ()
+    fixes = (Fix(title, (Edit(document, line + 1, 1, line + 1, len(text) + 1, new),)) for title, new in corrected)
+    return line + 1, column + 1, f"{words}: {_shown(text)}", tuple(fixes)
+
+
+_Remedy = Callable[[str], Iterable[tuple[str, str]]]
+"""Returns the title of a fix and the line after it, or nothing for a line that it does not correct."""
+
+
+def _close_quote(line: str) -> Iterator[tuple[str, str]]:
+    value = line.partition(": ")[2].rstrip()
+    if value[:1] in ("'", '"'):
+        yield f"Close the quote: {value}{value[0]}", f"{line.rstrip()}{value[0]}"
+
+
+def _quote(line: str) -> Iterator[tuple[str, str]]:
+    key, _, value = line.partition(": ")
+    quoted = "'" + value.strip().strip("'\"").replace("'", "''") + "'"
+    if value.strip():
+        yield f"Write {quoted}", f"{key}: {quoted}"
+
+
+def _use_blanks(line: str) -> Iterator[tuple[str, str]]:
+    yield "Write blanks for tabs", line.replace("\t", "  ")
 
 
 _BEGUN_EARLIER = ("end of stream", "could not find expected ':'", "expected ',' or")
 """Complaints that come late: what they are about began where the context is."""
 
 
-def _words(problem: str, text: str, column: int, before: Sequence[str], context: yaml.Mark | None) -> str:
+def _words(problem: str, text: str, column: int, before: Sequence[str]) -> tuple[str, _Remedy | None]:
     if "{{" in text or text.lstrip().startswith("{%"):
-        return "an unrendered template; render it first, or leave the file out with --exclude"
+        return "an unrendered template; render it first, or leave the file out with --exclude", None
     if "tab" in problem or text[: len(text) - len(text.lstrip())].count("\t"):
-        return "a tab where spaces belong; YAML is indented with spaces only"
+        return "a tab where spaces belong; YAML is indented with spaces only", _use_blanks
     if "mapping values are not allowed" in problem:
-        return _second_colon(text, column, before)
-    for part, words in _TABLE.items():
-        if part in problem:
-            return words
-    return "cannot be read as YAML"
+        if ": " in text[:column].lstrip():
+            return 'two ": " in one line; put the value in quotes', _quote
+        above = next((line for line in reversed(before) if line.strip() and not line.lstrip().startswith("#")), "")
+        name = above.strip().removeprefix("- ").partition(":")[0]
+        return f'indented deeper than "{name}" above, which has a value already; align the two', None
+    part = next((part for part in _TABLE if part in problem), "")
+    return _TABLE.get(part, "cannot be read as YAML"), _REMEDIES.get(part)
 
 
-def _second_colon(text: str, column: int, before: Sequence[str]) -> str:
-    if ": " in text[:column].lstrip():
-        return 'two ": " in one line; put the value in quotes'
-    above = next((line for line in reversed(before) if line.strip() and not line.lstrip().startswith("#")), "")
-    name = above.strip().removeprefix("- ").partition(":")[0]
-    return f'indented deeper than "{name}" above, which has a value already; align the two'
-
-
-_NO_COLON = "could not find expected ':'"
+_NO_COLON = 'neither a field nor an item; write "name: value", with a blank after the colon'
 _TABLE = {
-    _NO_COLON: 'neither a field nor an item; write "name: value", with a blank after the colon',
+    "could not find expected ':'": _NO_COLON,
     "did not find expected key": "the indentation fits none of the lines above; align it with the fields it belongs to",
     "did not find expected '-'": 'the indentation fits none of the lines above; begin an item with "- ", or align it',
     "block sequence entries": 'an item ("- ") cannot begin here; put it on a separate line, indented below its field',
@@ -78,6 +92,13 @@ _TABLE = {
     "expected alphabetic": "a value cannot begin with * or &; put it in quotes",
     "control characters": "a control character; remove it",
     "not allowed": "a character that YAML does not allow here; put the value in quotes",
+}
+_REMEDIES: dict[str, _Remedy] = {
+    "end of stream": _close_quote,
+    "cannot start any token": _quote,
+    "undefined alias": _quote,
+    "expected alphabetic": _quote,
+    "not allowed": _quote,
 }
 
 

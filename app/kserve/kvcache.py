@@ -13,7 +13,7 @@ from app.kube.base import IntOrString, Json, KubeModel
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, replaced
 from app.kube.podspec import with_container
-from app.kube.quantity import QuantityError, parse
+from app.kube.quantity import QuantityError, is_quantity, parse, problem
 
 FLAG = "--kv-transfer-config"
 TIER = "kv-cache-secondary-"
@@ -53,10 +53,8 @@ def check(offloading: Json | None, path: field.Path, *, is_part: bool) -> Iterat
     if settings is None:
         return
     if settings.cpu is not None:
-        try:
-            parse(str(settings.cpu))
-        except QuantityError as error:
-            yield field.invalid(path.child("cpu"), settings.cpu, str(error))
+        if not is_quantity(str(settings.cpu)):
+            yield field.invalid(path.child("cpu"), settings.cpu, problem(str(settings.cpu)))
     elif settings.secondary and not is_part:
         yield field.required(path.child("cpu"), "secondary holds what leaves the host memory")
     for position, tier in enumerate(settings.secondary or ()):

@@ -11,7 +11,7 @@ from ipaddress import AddressValueError, IPv4Address
 
 from app.kserve.constants import MODEL_PATH
 from app.kserve.modeluri import parse, url_problem
-from app.kube.field import without_user
+from app.kube.field import with_hint, without_user
 from app.workload import address
 from app.workload.address import Address, Form
 
@@ -102,7 +102,7 @@ def problem(uri: Address, *, enabled: bool) -> str:
     """
     if not uri.scheme:
         hint = address.slash_hint(uri.text, lambda text: not problem_of(text, enabled=True))
-        return f"the address must begin with <scheme>://, as in hf://organisation/model{hint}"
+        return with_hint("the address must begin with <scheme>://, as in hf://organisation/model", hint)
     if not enabled:
         return host_problem(uri)
     if uri.scheme not in SCHEMES:

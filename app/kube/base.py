@@ -14,18 +14,19 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
 from app.kube.docstrings import described_fields
+from app.kube.field import Hint, with_hint
 from app.kube.rules import Rule, Schema, as_schema
 
-FORMS: dict[str, Callable[[str], str]] = {}
+FORMS: dict[str, Callable[[str], Hint]] = {}
 """The message for a string that does not match, by regular expression."""
 
 
-def pattern(expression: str, form: str, suggestion: Callable[[str], str] = lambda _: "") -> str:
+def pattern(expression: str, form: str, suggestion: Callable[[str], Hint] = lambda _: Hint()) -> str:
     """Return the expression of a field, and set the message for values that do not match.
 
     ``form`` is "must be …, for example …"; ``suggestion`` adds what to write instead of a value, if that is known.
     """
-    FORMS[expression] = lambda text: form + suggestion(text)
+    FORMS[expression] = lambda text: with_hint(form, suggestion(text))
     return expression
 
 

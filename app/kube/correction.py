@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from app.kube import field, quantity
+from app.kube.field import Hint, with_hint
 
 _LONG_NAME = 8
 """Minimum length of names in which two slips are a typing error."""
@@ -66,17 +67,26 @@ def wrong_type(path: field.Path, value: object, wanted: str, members: Members = 
     """Return the error for a value that is not of the type ``wanted``: a JSON type, or an amount of memory."""
     name = str(path.segments[-1]) if path.segments else "it"
     advice = _UNRENDERED if isinstance(value, str) and "{{" in value else _ADVICE[wanted](value, name, members)
-    return field.type_invalid(path, value, f"must be {_WANTED[wanted]}" + (f"; {advice}" if advice else ""))
+    required = f"must be {_WANTED[wanted]}"
+    return field.type_invalid(path, value, with_hint(f"{required}; ", advice) if advice else required)
+
+
+def _write(value: str, manner: str) -> Hint:
+    return Hint(f"write {value} {manner}", value)
+
+
+def _write_field(name: str, value: str, manner: str = "") -> Hint:
+    return Hint(f"write {name}: {value}{manner}", value)
 
 
 def _number(value: object, name: str, _: Members) -> str:
     if isinstance(value, list) and len(value) == 1:
-        return f"write {name}: {field.render(value[0])}, without a list"
+        return _write_field(name, field.render(value[0]), ", without a list")
     if not isinstance(value, str):
         return ""
     text = value.strip()
     if _NUMBER.fullmatch(text):
-        return f"write {text} without quotes"
+        return _write(text, "without quotes")
     counted = _COUNTED.fullmatch(text)
     if counted is None:
         return ""
@@ -87,19 +97,17 @@ def _number(value: object, name: str, _: Members) -> str:
 def _boolean(value: object, name: str, _: Members) -> str:
     text = str(value).strip().lower() if isinstance(value, (str, int)) else ""
     boolean = "true" if text in _TRUE else "false" if text in _FALSE else ""
-    return f"write {boolean} without quotes" if boolean else ""
+    return _write(boolean, "without quotes") if boolean else ""
 
 
 def _text(value: object, name: str, _: Members) -> str:
-    if isinstance(value, bool):
-        word = field.render(value)
-        return f'write "{word}" in quotes (YAML reads a bare yes, no, on or off as true or false)'
     if isinstance(value, (int, float)):
-        return f'write "{field.render(value)}" in quotes'
+        reason = " (YAML reads a bare yes, no, on or off as true or false)" if isinstance(value, bool) else ""
+        return _write(f'"{field.render(value)}"', f"in quotes{reason}")
     if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return f"write {name}: {value['name']}, the name alone"
+        return _write_field(name, value["name"], ", the name alone")
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
-        return f"write {name}: {value[0]}, without a list"
+        return _write_field(name, value[0], ", without a list")
     if isinstance(value, dict) and len(value) == 1 and name.isdigit():
         return _of_colon(next(iter(value)))
     return ""
@@ -116,7 +124,7 @@ def _of_colon(key: str) -> str:
 def _memory(value: object, name: str, members: Members) -> str:
     number = field.render(value)
     unit = quantity.missing_unit(number) if _NUMBER.fullmatch(number) else ""
-    return f"write {name}: {number}{unit}" if unit else _text(value, name, members)
+    return _write_field(name, f"{number}{unit}") if unit else _text(value, name, members)
 
 
 def _list(value: object, name: str, members: Members) -> str:
@@ -124,9 +132,10 @@ def _list(value: object, name: str, members: Members) -> str:
         return _list_of(value, members)
     if isinstance(value, str) and "name" in members.fields:
         return f'write it as an item: "- name: {value}"'
-    if isinstance(value, str) and not members.fields:
-        return f"write {name}: {field.render(_words(value))}"
-    return f"write {name}: {field.render([value])}" if not members.fields else 'begin each item with "- "'
+    if members.fields:
+        return 'begin each item with "- "'
+    items = _words(value) if isinstance(value, str) else [value]
+    return Hint(f"write {name}: {field.render(items)}", field.as_json(items))
 
 
 def _words(text: str) -> list[str]:
@@ -139,7 +148,7 @@ def _words(text: str) -> list[str]:
 def _list_of(value: dict[str, object], members: Members) -> str:
     """Advise on an object in place of a list: one item without its dash, or names that belong inside the items."""
     if not value:
-        return "write [] for none"
+        return _write("[]", "for none")
     first = next(iter(value))
     if "name" not in members.fields or any(key in members.fields for key in value):
         example = f"{first}: {value[first]}" if isinstance(value.get(first), (str, int, float)) else f"{first}:"
@@ -154,7 +163,7 @@ def _object(value: object, name: str, members: Members) -> str:
         return f'write {names} directly below {name}, without "- "'
     key = members.required[0] if len(members.required) == 1 else "name" if "name" in members.fields else ""
     if key and isinstance(value, str):
-        return _of_two(value, members) or f"write {_entry(key, value, name, members)}"
+        return _of_two(value, members) or _entry(key, value, name, members)
     if not members.fields:
         return ""
     shown = [*members.required, *(field_ for field_ in members.fields if field_ not in members.required)]
@@ -177,8 +186,8 @@ def _entry(key: str, value: str, name: str, members: Members) -> str:
     """Write a string as the object that was probably meant; an item of a list has a position instead of a name."""
     inner, separator, rest = value.partition("=")
     if separator and "value" in members.fields:
-        return f"- {{name: {inner}, value: {field.render(rest)}}}"
-    return f"- {key}: {value}" if name.isdigit() else f"{name}: {{{key}: {value}}}"
+        return f"write - {{name: {inner}, value: {field.render(rest)}}}"
+    return f"write - {key}: {value}" if name.isdigit() else _write_field(name, f"{{{key}: {value}}}")
 
 
 _ADVICE = {

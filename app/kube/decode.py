@@ -109,7 +109,7 @@ def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_
     json_type = _json_type(kind)
     if json_type:
         return wrong_type(path, value, json_type, members_at(type_, path.segments[len(root.segments) :]))
-    return field.invalid(path, value, detail["msg"].removeprefix("Value error, "))
+    return field.invalid(path, value, context.get("hint") or detail["msg"].removeprefix("Value error, "))
 
 
 _BOUNDS = {

@@ -10,7 +10,7 @@ from functools import cache
 from app.kube import field, quantity
 from app.kube.correction import Members, wrong_type
 from app.kube.embedded_types import TYPES, EmbeddedField
-from app.kube.field import nearest
+from app.kube.field import name_meant, nearest
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 _NO_MEMBERS = Members()
@@ -85,15 +85,15 @@ class TypeCheck:
     def _unknown(self, key: str, value: object, names: tuple[str, ...], path: field.Path) -> None:
         if len(self.warnings) >= MAX_WARNINGS:
             return
-        near = nearest(key, names)
-        hint = f', did you mean "{near}"?' if near else ""
+        hint: str = name_meant(nearest(key, names), ",")
         if isinstance(value, dict) and value and value.keys() <= set(names):
             hint = f"; remove this level: {', '.join(value)} must be directly below {path}"
         self.warnings.append(unknown_field(path.member(key), hint))
 
 
 def unknown_field(path: field.Path, hint: str = "") -> field.Advice:
-    return field.Advice(f"unknown field {field.go_quote(str(path))}{hint}", path, "unknown-field")
+    message = field.with_hint(f"unknown field {field.go_quote(str(path))}", hint)
+    return field.Advice(message, path, "unknown-field")
 
 
 def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
@@ -120,11 +120,7 @@ def _integer(value: object, bits: int) -> str:
 def _quantity(value: object) -> str:
     if not isinstance(value, str):
         return "" if type(value) in (int, float) else "string"
-    try:
-        quantity.parse(value)
-    except quantity.QuantityError as error:
-        return str(error)
-    return ""
+    return "" if quantity.is_quantity(value) else quantity.problem(value)
 
 
 _SCALARS: dict[str, Callable[[object], str]] = {

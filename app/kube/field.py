@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Self, TypeVar
@@ -103,19 +104,51 @@ class Error:
     """The field with the mistake, for an error that is reported at the object as a whole."""
     against: Path | None = None
     """The place of the other value in a conflict."""
+    suggested: tuple[str, ...] = dataclass_field(default=(), compare=False)
+    """Values that the message suggests, as they can be written in place of this one."""
 
     def __str__(self) -> str:
         path = str(self.path)
         return f"{path}: {self.body}" if path else self.body
 
 
-class Advice(str):
+class Hint(str):
+    """A message for an error, or the end of one, with the values that it suggests. Formatting keeps the words alone."""
+
+    __slots__ = ("suggested",)
+
+    def __new__(cls, words: str = "", *suggested: str) -> Self:
+        hint = super().__new__(cls, words)
+        hint.suggested = suggested
+        return hint
+
+    suggested: tuple[str, ...]
+
+
+def suggested(message: str) -> tuple[str, ...]:
+    return message.suggested if isinstance(message, Hint) else ()
+
+
+def with_hint(words: str, hint: str) -> Hint:
+    return Hint(f"{words}{hint}", *suggested(hint))
+
+
+def did_you_mean(*values: str) -> Hint:
+    return Hint(f"; did you mean {' or '.join(values)}?", *values)
+
+
+def name_meant(name: str, separator: str = ";") -> Hint:
+    """Return ``; did you mean "modelRef"?``, or nothing without a name."""
+    return Hint(f"{separator} did you mean {go_quote(name)}?", name) if name else Hint()
+
+
+class Advice(Hint):
     """A warning as admission prints it, with its place; ``id`` names the page of the documentation that explains it."""
 
     __slots__ = ("id", "path")
 
     def __new__(cls, text: str, path: Path, id_: str = "advice") -> Self:
-        advice = super().__new__(cls, text)
+        advice = super().__new__(cls, text, *suggested(text))
         advice.path, advice.id = path, id_
         return advice
 
@@ -124,7 +157,7 @@ class Advice(str):
 
 
 def advice(path: Path, message: str, id_: str = "advice") -> Advice:
-    return Advice(f"{path}: {message}", path, id_)
+    return Advice(with_hint(f"{path}: ", message), path, id_)
 
 
 def no_effect(path: Path, instead: str) -> Advice:
@@ -133,16 +166,16 @@ def no_effect(path: Path, instead: str) -> Advice:
 
 
 def required(path: Path, detail: str = "") -> Error:
-    return Error(ErrorType.REQUIRED, path, _joined("Required value", detail))
+    return _error(ErrorType.REQUIRED, path, "Required value", detail)
 
 
 def invalid(path: Path, value: object, detail: str) -> Error:
-    return Error(ErrorType.INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
+    return _error(ErrorType.INVALID, path, f"Invalid value: {render(value)}", detail)
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Error:
     """Return the error for a wrong JSON type; :func:`app.kube.correction.wrong_type` has the words."""
-    return Error(ErrorType.TYPE_INVALID, path, _joined(f"Invalid value: {render(value)}", detail))
+    return _error(ErrorType.TYPE_INVALID, path, f"Invalid value: {render(value)}", detail)
 
 
 def not_supported(
@@ -156,22 +189,23 @@ def not_supported(
     head = f"Unsupported value: {render(value)}: supported values: {', '.join(map(go_quote, values))}"
     if suggestion is None:
         suggestion = nearest(value, values) if isinstance(value, str) else ""
-    hint = f"; did you mean {go_quote(suggestion)}?" if suggestion else ""
-    return Error(ErrorType.NOT_SUPPORTED, path, _joined(head, detail) + hint)
+    body = f"{head}: {detail}" if detail else head
+    hint = name_meant(suggestion)
+    return Error(ErrorType.NOT_SUPPORTED, path, f"{body}{hint}", suggested=hint.suggested)
 
 
 def duplicate(path: Path, value: object, detail: str = "") -> Error:
-    return Error(ErrorType.DUPLICATE, path, _joined(f"Duplicate value: {render(value)}", detail))
+    return _error(ErrorType.DUPLICATE, path, f"Duplicate value: {render(value)}", detail)
 
 
 def forbidden(path: Path, detail: str) -> Error:
-    return Error(ErrorType.FORBIDDEN, path, _joined("Forbidden", detail))
+    return _error(ErrorType.FORBIDDEN, path, "Forbidden", detail)
 
 
 def too_long(path: Path, limit: int, detail: str = "") -> Error:
     """Return the error for a string over its limit; the value is not repeated."""
     unit = "byte" if limit == 1 else "bytes"
-    return Error(ErrorType.TOO_LONG, path, _joined(f"Too long: may not be more than {limit} {unit}", detail))
+    return _error(ErrorType.TOO_LONG, path, f"Too long: may not be more than {limit} {unit}", detail)
 
 
 def too_many(path: Path, actual: int, limit: int) -> Error:
@@ -183,8 +217,8 @@ def immutable(path: Path, value: object) -> Error:
     return invalid(path, value, "field is immutable")
 
 
-def _joined(head: str, detail: str) -> str:
-    return f"{head}: {detail}" if detail else head
+def _error(type_: ErrorType, path: Path, head: str, detail: str) -> Error:
+    return Error(type_, path, f"{head}: {detail}" if detail else head, suggested=suggested(detail))
 
 
 _UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
@@ -237,11 +271,15 @@ def render(value: object) -> str:
         return str(value)
     if isinstance(value, float):
         return _go_float(value)
-    try:
-        text = orjson.dumps(value, default=str).decode()
-    except TypeError:  # an integer beyond 64 bits, half a surrogate
-        text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
+    text = as_json(value)
     return text if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"
+
+
+def as_json(value: object) -> str:
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:  # an integer beyond 64 bits, half a surrogate
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
 
 
 def _go_float(value: float) -> str:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 from app.kube import embedded, field
 from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.correction import Members
-from app.kube.field import nearest
+from app.kube.field import Hint, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +160,9 @@ def _hint(key: str, model: type[KubeModel], document: Json, above: tuple[type[Ku
     below = [] if exact or absent else _below(key, model)
     near = absent or near
     last = key.rpartition("/")[2]  # ``gpu`` of ``nvidia.com/gpu``
-    others = below or [near or (last if last in names else "")]
-    guess = " or ".join(f'"{name}"' for name in others if name)
-    if guess and not (near and not (exact or below or absent) and _levels_up(key, above)):
-        return f", did you mean {guess}?"
+    guesses = below or [near or (last if last in names else "")]
+    if guesses[0] and not (near and not (exact or below or absent) and _levels_up(key, above)):
+        return Hint(f", did you mean {' or '.join(map(field.go_quote, guesses))}?", *guesses)
     level = _levels_up(key, above)
     return f"; it belongs {level} higher: indent it less" if level else ""
 

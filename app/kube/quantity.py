@@ -5,6 +5,7 @@ from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 
 from app.kube import field
+from app.kube.field import Hint, did_you_mean, with_hint
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})")
 _BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)}
@@ -25,7 +26,7 @@ def parse(text: str) -> Decimal:
     """Return the value in base units: rounded up to nano-units, at most 2^63-1. Raises :class:`QuantityError`."""
     match = _QUANTITY.fullmatch(text) if len(text) <= 64 else None
     if match is None:
-        raise QuantityError(f"must be a quantity, for example 500m or 16Gi{suggestion(text)}")
+        raise QuantityError(problem(text))
     number, suffix = Decimal(match[1]), match[2]
     if suffix in _BINARY:
         value = number * _BINARY[suffix]
@@ -37,20 +38,25 @@ def parse(text: str) -> Decimal:
     return value.quantize(_NANO, rounding=ROUND_CEILING) if value % _NANO else value
 
 
-def suggestion(text: str) -> str:
+def problem(text: str, example: str = "500m or 16Gi") -> Hint:
+    """Return the message for a string that is not a quantity."""
+    return with_hint(f"must be a quantity, for example {example}", suggestion(text))
+
+
+def suggestion(text: str) -> Hint:
     """Return ``; did you mean 4G or 4Gi?`` for ``4 GB`` and the like; empty without a suggestion."""
     written = _WRITTEN.fullmatch(text) if len(text) <= 64 else None
     if written is None:
-        return ""
+        return Hint()
     number, unit = written[1].replace(",", "."), written[2]
     if unit == "m":  # thousandths, apart from their number
-        return f"; did you mean {number}m?"
+        return did_you_mean(f"{number}m")
     scaled = _BYTES.fullmatch(unit)
     if scaled is None:
-        return f"; did you mean {number}?" if unit.lower() in _UNITLESS else ""
+        return did_you_mean(number) if unit.lower() in _UNITLESS else Hint()
     prefix = scaled[1].upper()
     decimal, binary = f"{number}{'k' if prefix == 'K' else prefix}", f"{number}{prefix}i"
-    return f"; did you mean {binary}?" if scaled[2] else f"; did you mean {decimal} or {binary}?"
+    return did_you_mean(binary) if scaled[2] else did_you_mean(decimal, binary)
 
 
 LEAST_MEMORY = 2**20
@@ -124,7 +130,7 @@ def quantity_errors(text: str, path: field.Path, *, positive: bool = False, exam
     try:
         value = parse(text)
     except QuantityError:
-        return [field.invalid(path, text, f"must be a quantity, for example {example}{suggestion(text)}")]
+        return [field.invalid(path, text, problem(text, example))]
     if value < 0 or (positive and value == 0):
         bound = "above 0" if positive else "0 or more"
         return [field.invalid(path, text, f"must be {bound}, for example {example}")]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from app.kube.field import with_hint
 from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal, without_port
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
@@ -116,7 +117,7 @@ def parse_uri(uri: str) -> Source:
     parsed = Address(uri)
     if uri.count("://") != 1:
         hint = address.slash_hint(uri, _is_usable)
-        raise SourceError(f"must be <protocol>://<address>, with exactly one ://{hint}")
+        raise SourceError(with_hint("must be <protocol>://<address>, with exactly one ://", hint))
     if parsed.scheme not in _FORMS:
         raise SourceError(f"unknown protocol; must be one of {', '.join(_FORMS)}")
     form, build = _FORMS[parsed.scheme]

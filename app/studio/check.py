@@ -8,7 +8,6 @@ import yaml
 from app.cli import offline
 from app.cli.files import nothing_served
 from app.cli.findings import Finding
-from app.cli.fixes import fixes
 from app.cli.validate import all_findings
 from app.kube.field import Path
 from app.studio.documents import read, world
@@ -42,7 +41,7 @@ def _finding(finding: Finding, lines: Sequence[str]) -> PlacedFinding:
         id=finding.id,
         path=finding.path,
         message=finding.message,
-        fixes=[Correction.model_validate(asdict(fix)) for fix in fixes(finding, lines)],
+        fixes=[Correction.model_validate(asdict(fix)) for fix in finding.fixes],
     )
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.kube.field import Hint, did_you_mean
 from app.kube.hosts import refusal, without_port
 from app.kube.names import is_dns1123_subdomain
 
@@ -127,15 +128,15 @@ _FEW_SLASHES = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/?([^/?\s][^?\s]*)")
 """An address with one slash or none after its scheme. A query is left out, because messages do not repeat it."""
 
 
-def slash_hint(text: str, is_valid: Callable[[str], object]) -> str:
+def slash_hint(text: str, is_valid: Callable[[str], object]) -> Hint:
     """Return ``; did you mean s3://bucket/path?`` for ``s3:/bucket/path``; empty unless that is a valid address."""
     match = _FEW_SLASHES.fullmatch(text)
     if match is None:
-        return ""
+        return Hint()
     scheme = match[1].lower()
     root = "/" if scheme in ("file", "host") else ""
     meant = f"{scheme}://{root}{match[2]}"
-    return f"; did you mean {meant}?" if is_valid(meant) else ""
+    return did_you_mean(meant) if is_valid(meant) else Hint()
 
 
 HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
-from app.kube.field import Advice, advice
+from app.kube.field import Advice, advice, did_you_mean, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.workload.fieldrules import Json
 
@@ -76,7 +76,9 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
             continue
         value, number, unit = parse(text), words[1], words[2]
         if name == "cpu" and value >= 2000:  # no node has as many
-            yield advice(path.member(name), f"{text} is {value:f} CPUs; did you mean {number}m?")
+            hint = did_you_mean(f"{number}m")
+            yield advice(path.member(name), with_hint(f"{text} is {value:f} CPUs", hint))
         elif name != "cpu" and 0 < value < LEAST_MEMORY:
-            guesses = f"{number}M or {number}Mi" if unit else f"{number}{missing_unit(number)}"
-            yield advice(path.member(name), f"{text} is {value.normalize():f} bytes; did you mean {guesses}?")
+            guesses = (f"{number}M", f"{number}Mi") if unit else (f"{number}{missing_unit(number)}",)
+            message = with_hint(f"{text} is {value.normalize():f} bytes", did_you_mean(*guesses))
+            yield advice(path.member(name), message)

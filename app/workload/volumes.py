@@ -29,7 +29,9 @@ def file_mode(value: int, path: field.Path) -> Errors:
     """Reject permissions that no file has; ``644`` without a leading 0 is not octal in YAML."""
     if not 0 <= value <= 0o777:
         octal = f"0{value}" if re.fullmatch("[0-7]{3}", str(value)) else "0644"
-        yield field.invalid(path, value, f"must be between 0 and 0777 in octal; write {octal} or {int(octal, 8)}")
+        forms = (octal, str(int(octal, 8)))
+        detail = f"must be between 0 and 0777 in octal; write {' or '.join(forms)}"
+        yield field.invalid(path, value, field.Hint(detail, *forms))
 
 
 def mount_path(value: str, path: field.Path) -> Errors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.cli.manifests import parse
 from tests.cli.files import Command, model, service
 
 TYPED = """\
@@ -62,3 +63,19 @@ def test_a_finding_about_a_missing_field_changes_no_other_field(command: Command
     result = command("validate", "--fix", str(path))
     assert "write kind: Model and apiVersion: inference.llmkube.dev/v1alpha1" in result.out
     assert path.read_text().startswith("kind: Modle\n")
+
+
+def test_a_long_correction_is_written_whole(command: Command) -> None:
+    """The message shows the beginning only."""
+    arguments = [f"--option-{number}" for number in range(50)]
+    path = Path(command.file("all.yaml", model(), service({"extraArgs": " ".join(arguments)})))
+    assert command("validate", "--fix", str(path)).status == 0
+    assert parse(path.read_text(), "all.yaml")[1].document["spec"]["extraArgs"] == arguments
+
+
+def test_a_field_of_a_merged_map_changes_no_other_field(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "merged.yaml"
+    path.write_text(TYPED.replace("  model_ref: m   # kept, too", "  <<: {model_ref: m}"))
+    result = command("validate", "--fix", str(path))
+    assert 'did you mean "modelRef"?' in result.out
+    assert "\nspec:\n" in path.read_text()

@@ -46,6 +46,22 @@ def test_a_correction(value: Any, wanted: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "wanted", "suggested"),
+    [
+        (" 2 ", "integer", "2"),
+        (True, "string", '"true"'),
+        (1.5, "memory", "1.5Gi"),
+        ({}, "array", "[]"),
+        ({"name": "m"}, "string", "m"),
+        ("4k", "integer", None),
+        ("text", "integer", None),
+    ],
+)
+def test_the_value_to_write_is_data(value: Any, wanted: str, suggested: str | None) -> None:
+    assert wrong_type(field.Path("x"), value, wanted).suggested == ((suggested,) if suggested else ())
+
+
+@pytest.mark.parametrize(
     ("value", "wanted", "words"),
     [
         ({"A": "1"}, "array", 'write each entry as an item with "- name: A" and "value:" below it'),

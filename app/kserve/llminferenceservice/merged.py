@@ -62,7 +62,7 @@ def _sourced(error: field.Error, effective: Effective) -> field.Error:
     if sources in ([], ["spec"]):
         return error
     named = " and ".join("the service" if source == "spec" else source for source in sources)
-    return replace(error, body=f"{error.body} (set by {named})")
+    return replace(error, body=f"{error.body} (set by {named})", suggested=())
 
 
 def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field.Error]:

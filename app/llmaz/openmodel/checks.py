@@ -48,7 +48,8 @@ def _source(spec: ModelSource) -> Iterator[field.Error]:
         try:
             source.parse_uri(spec.uri)
         except source.SourceError as error:
-            yield field.invalid(_SOURCE.child("uri"), without_user(spec.uri), str(error))
+            detail: str = error.args[0]  # of which str() would lose the suggestion
+            yield field.invalid(_SOURCE.child("uri"), without_user(spec.uri), detail)
 
 
 def _hub(hub: ModelHub) -> Iterator[field.Error]:

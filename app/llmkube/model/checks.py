@@ -178,7 +178,8 @@ def _source_advice(source: Source) -> Iterator[Advice]:
     on_hub = source.kind is SourceClass.HTTP and sources.host(source.text) in HUB_HOSTS
     if source.hub_page:
         written = f"hf://{source.repository}@{source.revision}" if source.revision else source.repository
-        yield advice(SOURCE, f"the address of a Hugging Face page is read as its repository; write {written}")
+        text = f"the address of a Hugging Face page is read as its repository; write {written}"
+        yield advice(SOURCE, field.Hint(text, written))
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
     elif sources.is_archive(source):

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from app.kube.base import DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
+from app.kube.field import Hint
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
 from app.kube.rules import Rule, Rules
@@ -19,10 +20,10 @@ from app.workload.address import slash_hint
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)
 
 
-def _source_hint(text: str) -> str:
+def _source_hint(text: str) -> Hint:
     """Return a hint for a repository written with the scheme of another API, or an address without ``//``."""
     written = _HUB_SCHEME.fullmatch(text)
-    return f"; write {written[1]}" if written else slash_hint(text, re.compile(SOURCE_PATTERN).match)
+    return Hint(f"; write {written[1]}", written[1]) if written else slash_hint(text, re.compile(SOURCE_PATTERN).match)
 
 
 SOURCE_FORM = (
