@@ -79,7 +79,7 @@ def command(
         explained = [from_cluster(on_cluster.LiveCluster(context), files, world)]
     else:
         reading = collect(files or ("-",), world.exclude)
-        options.warn("explain", reading.findings)
+        printing.warn("explain", reading.findings)
         explained = explain(reading.manifests, world, others.manifests)
     if not explained:
         raise CommandError(nothing_served(reading))

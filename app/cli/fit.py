@@ -48,7 +48,7 @@ def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: st
     memory = _memory_of(gpu, gpu_memory)
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     errors = errors_of(reading, others.manifests, world)
-    options.warn("fit", errors)
+    printing.warn("fit", errors)
     answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", [*reading.manifests, *others.manifests], world)
     if not answers:

@@ -32,7 +32,7 @@ from app.kube.base import Json
 def command(*, files: tuple[str, ...], output: str, world: World) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     errors = errors_of(reading, others.manifests, world)
-    options.warn("images", errors)
+    printing.warn("images", errors)
     if files and not reading.manifests and not errors:
         raise CommandError(nothing_served(reading))
     started = list(_started([*reading.manifests, *others.manifests], world)) if files else images.default_images()
@@ -42,7 +42,7 @@ def command(*, files: tuple[str, ...], output: str, world: World) -> int:
         click.echo(printing.as_json([{"image": name, "pinned": name not in loose} for name in names]), nl=False)
     else:
         printing.echo(names)
-    options.warn("images", [f"{name} is not pinned; write a version or a digest" for name in loose])
+    printing.warn("images", [f"{name} is not pinned; write a version or a digest" for name in loose])
     return 1 if loose or errors else 0
 
 

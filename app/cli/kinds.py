@@ -34,6 +34,7 @@ COMPONENTS = (
     *("inference-objectives", "keda", "workload-variant-autoscaler", "resource-claims"),
 )
 """Kustomize components of child kinds that not every cluster has."""
+DEFAULT_NAMESPACE = "default"
 INSTALLATION = "installation"
 """The objects that an installation brings, and those that every namespace has: taken as given unless left out."""
 _FOREIGN = {

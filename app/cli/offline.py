@@ -14,9 +14,9 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
-from app.cli import options
+from app.cli import printing
 from app.cli.catalogue import installed
-from app.cli.kinds import INSTALLATION, all_kinds, find
+from app.cli.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.references import missing
 from app.cli.simulate import Cluster, Send
@@ -68,7 +68,7 @@ class ProgressMeter:
 class World:
     """The cluster that manifests are for, and options for reading files."""
 
-    namespace: str = options.DEFAULT_NAMESPACE
+    namespace: str = DEFAULT_NAMESPACE
     """The namespace of objects without one."""
     without: tuple[str, ...] = ()
     """Components that are not installed."""
@@ -156,7 +156,7 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
 
 
 def tell_assumptions(command: str, manifests: Sequence[Manifest], world: World) -> None:
-    options.warn(command, list(assumptions(manifests, world)))
+    printing.warn(command, assumptions(manifests, world))
 
 
 def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:

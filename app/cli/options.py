@@ -1,15 +1,12 @@
 """The options that all offline commands share, each written once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
-from app.cli import printing
-from app.cli.kinds import COMPONENTS, INSTALLATION
-
-DEFAULT_NAMESPACE = "default"
+from app.cli.kinds import COMPONENTS, DEFAULT_NAMESPACE, INSTALLATION
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -67,8 +64,3 @@ def doc(text: str | None) -> str:
     return "\n\n".join(
         f"\b\n{part}" if part.startswith("  ") else part for part in (text or "").strip("\n").split("\n\n")
     )
-
-
-def warn(command: str, problems: Sequence[object]) -> None:
-    """Print problems of the input on standard error, beside an answer."""
-    printing.echo((f"modelhooks {command}: {problem}" for problem in problems), err=True)

@@ -48,3 +48,8 @@ def counted(count: int, noun: str) -> str:
 
 def echo(texts: Iterable[str], *, err: bool = False) -> None:
     click.echo(lines(texts), nl=False, err=err)
+
+
+def warn(command: str, problems: Iterable[object]) -> None:
+    """Print problems of the input on standard error, beside an answer."""
+    echo((f"modelhooks {command}: {problem}" for problem in problems), err=True)

@@ -37,13 +37,13 @@ def command(*, files: tuple[str, ...], output: str, world: World, status: bool) 
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
     errors = errors_of(reading, others.manifests, world)
-    options.warn("render", errors)
+    printing.warn("render", errors)
     if not selected:
         raise CommandError(nothing_served(reading))
     answers = answers_of([*reading.manifests, *others.manifests], selected, world)
     tell_assumptions("render", [*reading.manifests, *others.manifests], world)
     unmade = [] if errors else list(_without_children(answers))
-    options.warn("render", unmade)
+    printing.warn("render", unmade)
     click.echo(_printed(answers, output, status=status), nl=False)
     return 1 if errors or unmade else 0
 

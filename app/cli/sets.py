@@ -12,7 +12,6 @@ from app.cli.apply import canonical
 from app.cli.findings import Finding
 from app.cli.manifests import Manifest
 from app.cli.offline import identity
-from app.cli.options import DEFAULT_NAMESPACE
 from app.kube.field import Path
 
 Key = tuple[str, str]
@@ -26,7 +25,7 @@ class Split:
     findings: list[Finding]
 
 
-def split(manifests: list[Manifest], namespace: str = DEFAULT_NAMESPACE) -> Split:
+def split(manifests: list[Manifest], namespace: str) -> Split:
     """Return one set for each folder with its own version of an object, plus all objects that exist once.
 
     Within a folder two files that differ are two sets, and a warning: applying the folder gives one of them.

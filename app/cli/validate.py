@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from app.cli import CommandError, options
+from app.cli import CommandError, options, printing
 from app.cli.files import collect, listed, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.fixes import Fix, applied
@@ -94,7 +94,7 @@ def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> M
             edits = [edit for finding, fix in corrections.items() if finding.file == file for edit in fix.edits]
             path = Path(file)
             path.write_bytes(applied(path.read_bytes().decode("utf-8-sig"), edits).encode())
-        options.warn("validate", [f"{f.file}:{f.line}: {f.path}: {fix.title}" for f, fix in corrections.items()])
+        printing.warn("validate", [f"{f.file}:{f.line}: {f.path}: {fix.title}" for f, fix in corrections.items()])
         reading, previous = collect(files, world.exclude), corrections
     return reading
 
