@@ -58,7 +58,6 @@ class _Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve the command's name, with a suggestion for a misspelt one."""
         if args[0] not in (commands := self.list_commands(ctx)):
             from app.kube.correction import closest_name
 

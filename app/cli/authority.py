@@ -61,26 +61,19 @@ def new_ca(now: datetime) -> KeyPair:
     """A self-signed authority that can sign servers' certificates, not further authorities."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(f"modelhooks CA {now:%Y-%m-%d}")
-    builder = (
-        _builder(name, name, key.public_key(), now, CA_LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(sign_certificates=True), critical=True)
-    )
-    return _pair(builder.sign(key, hashes.SHA256()), key)
+    return _signed(_builder(name, name, key, now, CA_LIFETIME, is_ca=True), key, key)
 
 
 def new_leaf(ca: KeyPair, names: Sequence[str], now: datetime) -> KeyPair:
-    authority = x509.load_pem_x509_certificate(ca.certificate.encode())
+    authority, ca_key = x509.load_pem_x509_certificate(ca.certificate.encode()), _private_key(ca)
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
-        _builder(_name("modelhooks"), authority.subject, key.public_key(), now, LEAF_LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(sign_certificates=False), critical=True)
+        _builder(_name("modelhooks"), authority.subject, key, now, LEAF_LIFETIME, is_ca=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
-        .add_extension(_authority_identifier(authority, _private_key(ca).public_key()), critical=False)
+        .add_extension(_authority_identifier(authority, ca_key.public_key()), critical=False)
     )
-    return _pair(builder.sign(_private_key(ca), hashes.SHA256()), key)
+    return _signed(builder, key, ca_key)
 
 
 def _authority_identifier(authority: x509.Certificate, key: ec.EllipticCurvePublicKey) -> x509.AuthorityKeyIdentifier:
@@ -99,17 +92,28 @@ def first_certificate(bundle: str) -> str:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, lifetime: timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    lifetime: timedelta,
+    *,
+    is_ca: bool,
 ) -> x509.CertificateBuilder:
+    others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    unused = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
+    usage = x509.KeyUsage(digital_signature=not is_ca, key_cert_sign=is_ca, crl_sign=is_ca, **unused)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key)
+        .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(now + lifetime)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.BasicConstraints(ca=is_ca, path_length=0 if is_ca else None), critical=True)
+        .add_extension(usage, critical=True)
     )
 
 
@@ -163,7 +167,10 @@ def _private_key(pair: KeyPair) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+def _signed(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, ca_key: ec.EllipticCurvePrivateKey
+) -> KeyPair:
+    certificate = builder.sign(ca_key, hashes.SHA256())
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -179,17 +186,3 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
-
-
-def _key_usage(*, sign_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not sign_certificates,
-        key_cert_sign=sign_certificates,
-        crl_sign=sign_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )

@@ -104,13 +104,11 @@ def _apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: 
 
 
 def keep_in_directory(directory: Path, names: Sequence[str], now: datetime) -> int:
-    """Keep the certificates as files, renewed when they are due."""
     directory.mkdir(parents=True, exist_ok=True)
     files = {key: directory / key for key in trust.SECRET_KEYS}
     held = {key: file.read_text() for key, file in files.items() if file.exists()}
     current = trust.bundle_from_texts(held)
-    bundle = authority.ensure(current, names, now)
-    if bundle != current:
+    if (bundle := authority.ensure(current, names, now)) != current:
         for key, text in trust.texts(bundle).items():
             files[key].touch(mode=0o600 if key.endswith(".key") else 0o644)
             files[key].write_text(text)

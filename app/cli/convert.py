@@ -45,22 +45,18 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: World) -> in
 
 
 def _account(result: Translation) -> list[str]:
-    lines = [f"{_place(item)}: lost: {item.object} {item.path}{_shown(item)}: {item.reason}" for item in result.lost]
+    lines = []
+    for item in result.lost:
+        row = _row(item)
+        value = "" if isinstance(item.value, (dict, list)) else f" ({orjson.dumps(item.value).decode()})"
+        place = f"{row['file']}:{row['line']}:{row['column']}"
+        lines.append(f"{place}: lost: {item.object} {item.path}{value}: {item.reason}")
     lines += [f"added: {name} {path}: {orjson.dumps(value).decode()}" for name, path, value in result.added]
     counts = (
         f"{counted(len(result.documents), 'object')} made, {counted(len(result.carried), 'value')} carried over, "
         f"{len(result.lost)} lost"
     )
     return [*lines, counts]
-
-
-def _place(item: Entry) -> str:
-    line, column = item.manifest.position(item.path)
-    return f"{item.manifest.file}:{line}:{column}"
-
-
-def _shown(item: Entry) -> str:
-    return "" if isinstance(item.value, (dict, list)) else f" ({orjson.dumps(item.value).decode()})"
 
 
 def _json(result: Translation) -> Json:

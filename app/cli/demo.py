@@ -38,7 +38,6 @@ WIDTH = 100
 @click.command(help=options.doc(__doc__))
 @click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path())
 def command(directories: tuple[str, ...]) -> int:
-    """0 when everything became ready and every rejected example was refused."""
     manifests = [m for m in _manifests(directories) if m.kind != "Kustomization"]  # says what to apply
     wrong = [m for m in manifests if REJECTED in Path(m.file).parts]
     with serving() as send:

@@ -98,21 +98,18 @@ def differences(old: Children, new: Children) -> list[ChildDifference]:
     for kind, name in sorted({*old, *new}):
         before, after = old.get((kind, name)), new.get((kind, name))
         if after is None:
-            result.append(ChildDifference(kind, name, "delete", _effect_of_deletion(kind)))
+            data = kind == "PersistentVolumeClaim.v1"
+            effect = Effect.DATA if data else Effect.STOP if kind in _TEMPLATES else Effect.NONE
+            result.append(ChildDifference(kind, name, "delete", effect))
         elif before is None:
-            result.append(ChildDifference(kind, name, "create", Effect.START if _template(kind) else Effect.NONE))
+            effect = Effect.START if kind in _TEMPLATES else Effect.NONE
+            result.append(ChildDifference(kind, name, "create", effect))
         elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
             effect = effect_of(kind, fields)
             if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None:
                 effect = Effect.WAITS
             result.append(ChildDifference(kind, name, "change", effect, fields))
     return result
-
-
-def _effect_of_deletion(kind: str) -> Effect:
-    if kind == "PersistentVolumeClaim.v1":
-        return Effect.DATA
-    return Effect.STOP if _template(kind) else Effect.NONE
 
 
 _TEMPLATES = {
@@ -127,8 +124,8 @@ _CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.childr
 
 def _inputs(child: Json) -> str | None:
     """The digest of what a workload's template was made from: two releases agree on it."""
-    digest: str | None = (child["metadata"].get("annotations") or {}).get(INPUTS)
-    return digest
+    annotations: Mapping[str, str] = child["metadata"].get("annotations") or {}
+    return annotations.get(INPUTS)
 
 
 def _plain(child: Json) -> Json:
@@ -139,18 +136,14 @@ def _plain(child: Json) -> Json:
     return {**child, "metadata": {**rest, "annotations": annotations} if annotations else rest}
 
 
-def _template(kind: str) -> tuple[str, ...]:
-    return _TEMPLATES.get(kind, ())
-
-
 def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
     """Return the effect of changes to a child of this kind on its pods."""
     if kind in _CREATE_ONLY:
         return Effect.KEPT
-    paths = [str(change.path) for change in fields]
-    if any(path == part or path.startswith((f"{part}.", f"{part}[")) for path in paths for part in _template(kind)):
+    paths, template = [str(change.path) for change in fields], _TEMPLATES.get(kind, ())
+    if any(path == part or path.startswith((f"{part}.", f"{part}[")) for path in paths for part in template):
         return Effect.RESTART
-    return Effect.SCALE if _template(kind) and "spec.replicas" in paths else Effect.NONE
+    return Effect.SCALE if template and "spec.replicas" in paths else Effect.NONE
 
 
 def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:
@@ -190,8 +183,7 @@ def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest],
     for key, document in documents.items():
         before = cluster.objects.get(key)
         if before is not None:
-            unchanged = before.get("spec") == document.get("spec")
-            generation = before["metadata"]["generation"] + (0 if unchanged else 1)
+            generation = before["metadata"]["generation"] + (before.get("spec") != document.get("spec"))
             document["metadata"] |= {"generation": generation, "uid": before["metadata"]["uid"]}
             if "status" in before:
                 document.setdefault("status", before["status"])
@@ -233,18 +225,19 @@ def _text(result: list[ChildDifference]) -> str:
 def summary(result: list[ChildDifference]) -> str:
     if not result:
         return "Nothing changes."
-    restarts = [d.name for d in result if d.effect is Effect.RESTART]
     changed = "1 child changes" if len(result) == 1 else f"{len(result)} children change"
-    stops = [d.name for d in result if d.effect is Effect.STOP]
-    lost = [d.name for d in result if d.effect is Effect.DATA]
-    felt = [
-        f"the {what} of {', '.join(names)} {verb}"
-        for what, names, verb in (("pods", restarts, "restart"), ("pods", stops, "stop"), ("data", lost, "is deleted"))
-        if names
-    ]
-    if not restarts and not stops:
-        felt.insert(0, "no running pod restarts")
+    felt = [] if {Effect.RESTART, Effect.STOP} & {d.effect for d in result} else ["no running pod restarts"]
+    for effect, words in _FELT.items():
+        if names := [difference.name for difference in result if difference.effect is effect]:
+            felt.append(words.format(", ".join(names)))
     return f"{changed}; {' and '.join(felt)}."
+
+
+_FELT = {
+    Effect.RESTART: "the pods of {} restart",
+    Effect.STOP: "the pods of {} stop",
+    Effect.DATA: "the data of {} is deleted",
+}
 
 
 def _json(result: list[ChildDifference]) -> str:

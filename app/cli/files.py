@@ -79,26 +79,24 @@ def read(arguments: Iterable[str]) -> list[Manifest]:
     return reading.manifests
 
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-
-
 def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = False, named: bool = False) -> None:
-    content = stream.read(MAX_FILE_BYTES + 1)
+    content, line = stream.read(MAX_FILE_BYTES + 1), 1
     if len(content) > MAX_FILE_BYTES:
-        reading.findings.append(ManifestError(f"must not be larger than {MAX_FILE_BYTES >> 20} MiB").finding(file))
-    elif content.startswith(_UTF16):
+        problem = f"must not be larger than {MAX_FILE_BYTES >> 20} MiB"
+    elif content.startswith((b"\xff\xfe", b"\xfe\xff")):
         problem = "is UTF-16; save it as UTF-8 (PowerShell: Out-File -Encoding utf8)"
-        reading.findings.append(ManifestError(problem).finding(file))
     else:
         try:
             reading.add(content.decode("utf-8-sig"), file, whole=whole, named=named)
         except UnicodeDecodeError as error:
-            if whole or looks_like_manifest(content.decode("utf-8-sig", "replace")):
-                line = content[: error.start].count(b"\n") + 1
-                problem = f"is not UTF-8: byte 0x{content[error.start]:02x}; save the file as UTF-8"
-                reading.findings.append(ManifestError(problem, line=line).finding(file))
-            else:
+            if not whole and not looks_like_manifest(content.decode("utf-8-sig", "replace")):
                 reading.pass_over(file, NOT_AN_OBJECT)
+                return
+            line = content[: error.start].count(b"\n") + 1
+            problem = f"is not UTF-8: byte 0x{content[error.start]:02x}; save the file as UTF-8"
+        else:
+            return
+    reading.findings.append(ManifestError(problem, line=line).finding(file))
 
 
 def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Counter[str]) -> Iterator[Path]:
@@ -180,14 +178,11 @@ def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator
             yield from [place] if place.is_file() else []
             continue
         rules, entries = [*above, *_rules_of(place)], []
-        is_chart = (place / CHART).exists()
         for entry in sorted(os.scandir(place), key=lambda item: item.name, reverse=True):
-            path = Path(entry.path)
-            folder = entry.is_dir(follow_symlinks=False)
+            path, folder = Path(entry.path), entry.is_dir(follow_symlinks=False)
             if not folder and path.suffix not in SUFFIXES:
                 continue
-            reason = _left_out(path, folder, rules, is_chart)
-            if reason:
+            if reason := _left_out(path, folder, rules):
                 passed[reason] += _count_below(path) if folder else 1
             else:
                 entries.append((path, folder, rules))
@@ -195,7 +190,6 @@ def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator
 
 
 def _count_below(folder: Path) -> int:
-    """Return the number of files with manifests' suffixes below a folder."""
     pending, count = [str(folder)], 0
     while pending:
         for entry in os.scandir(pending.pop()):
@@ -205,12 +199,12 @@ def _count_below(folder: Path) -> int:
     return count
 
 
-def _left_out(path: Path, folder: bool, rules: list[_Rule], is_chart: bool) -> str:
+def _left_out(path: Path, folder: bool, rules: list[_Rule]) -> str:
     if folder and path.name.startswith("."):
         return HIDDEN
     if folder and path.name in VENDORED:
         return VENDORED_FILE
-    if folder and is_chart and path.name == TEMPLATES:
+    if folder and path.name == TEMPLATES and (path.parent / CHART).exists():
         return HELM_TEMPLATE
     return EXCLUDED if _is_excluded(path, folder, rules) else ""
 
@@ -248,13 +242,11 @@ class _Rule:
 
 def _regex(pattern: str) -> str:
     """``**`` is any folders, ``*`` and ``?`` stay within one name."""
-    parts = ["(?:.*/)?" if part == "**" else f"{_name_regex(part)}/" for part in pattern.split("/")]
+    parts = []
+    for part in pattern.split("/"):
+        name = fnmatch.translate(part).removesuffix(r"\Z").removesuffix(r"\z").replace(".*", "[^/]*")
+        parts.append("(?:.*/)?" if part == "**" else f"{name}/")
     return "".join(parts).removesuffix("/")
-
-
-def _name_regex(part: str) -> str:
-    """Of one name: fnmatch's, within which nothing crosses a folder."""
-    return fnmatch.translate(part).removesuffix(r"\Z").removesuffix(r"\z").replace(".*", "[^/]*")
 
 
 def _rules_of(directory: Path) -> list[_Rule]:
@@ -273,10 +265,9 @@ def _inherited(directory: Path) -> list[_Rule]:
     """Return the rules of the folders above, up to the root of the repository."""
     inherited: list[_Rule] = []
     absolute_path = directory.absolute()
-    if (absolute_path / ".git").exists():
-        return inherited
-    for folder in absolute_path.parents:
-        inherited = [*_rules_of(folder), *inherited]
+    for folder in [absolute_path, *absolute_path.parents]:
+        if folder != absolute_path:
+            inherited = [*_rules_of(folder), *inherited]
         if (folder / ".git").exists():
             return inherited
     return []

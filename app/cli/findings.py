@@ -1,8 +1,8 @@
 """Findings about files: values with a place, and the formats in which they are printed."""
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from xml.sax.saxutils import escape, quoteattr
 
 from app.cli import printing
@@ -74,22 +74,14 @@ def unmuted(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
     A comment ``# modelhooks: ignore ID``, on the line or alone on the one above, or the annotation of the object. What
     keeps an object from being read, such as a YAML error, has no object to carry an annotation.
     """
-    return [
-        f
-        for f in findings
-        if f.id not in f.ignored and not any(f.id in _ignored(line) for line in _about(f, lines.get(f.file, ())))
-    ]
+    return [f for f in findings if f.id not in [*f.ignored, *_ignored(f, lines.get(f.file, ()))]]
 
 
-def _about(finding: Finding, lines: Sequence[str]) -> list[str]:
-    selected = lines[finding.line - 1 : finding.line]
-    above = lines[finding.line - 2 : finding.line - 1] if finding.line > 1 else []
-    return [*selected, *(line for line in above if line.lstrip().startswith("#"))]
-
-
-def _ignored(line: str) -> list[str]:
-    _, mark, rest = line.partition("# modelhooks: ignore ")
-    return ids_in(rest) if mark else []
+def _ignored(finding: Finding, lines: Sequence[str]) -> Iterator[str]:
+    above = lines[max(finding.line - 2, 0) : finding.line - 1]
+    comments = [line for line in above if line.lstrip().startswith("#")]
+    for line in [*lines[finding.line - 1 : finding.line], *comments]:
+        yield from ids_in(line.partition("# modelhooks: ignore ")[2])
 
 
 def ids_in(text: str) -> list[str]:
@@ -97,7 +89,6 @@ def ids_in(text: str) -> list[str]:
 
 
 def as_text(findings: Sequence[Finding], _: Lines) -> str:
-    """One line each, for a pipe."""
     return "".join(f"{finding}\n" for finding in findings)
 
 
@@ -125,8 +116,8 @@ def as_screen(findings: Sequence[Finding], lines: Lines) -> str:
 
 def as_json(findings: Sequence[Finding], checked: int) -> str:
     """Return a summary and the findings; ``checked`` is the number of objects."""
-    unprinted = ("ignored", "entry", "fixes")
-    rows = [{key: value for key, value in vars(finding).items() if key not in unprinted} for finding in findings]
+    printed = [part.name for part in fields(Finding) if part.compare]
+    rows = [{name: getattr(finding, name) for name in printed} for finding in findings]
     errors = sum(finding.level == "error" for finding in findings)
     summary = {"objects": checked, "errors": errors, "warnings": len(findings) - errors}
     return printing.as_json({"summary": summary, "findings": rows})
@@ -134,48 +125,25 @@ def as_json(findings: Sequence[Finding], checked: int) -> str:
 
 def as_github(findings: Sequence[Finding], _: Lines) -> str:
     """Annotations of a pull request, in GitHub's own form."""
-    lines = [
-        f"::{f.level} file={_property(escaped(f.file))},line={f.line},col={f.column},title={f.id}::{_percent(f.text)}"
-        for f in findings
-    ]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _percent(text: str) -> str:
-    return text.replace("%", "%25")
-
-
-def _property(text: str) -> str:
-    return _percent(text).replace(":", "%3A").replace(",", "%2C")
+    lines = []
+    for finding in findings:
+        file = escaped(finding.file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+        place = f"file={file},line={finding.line},col={finding.column},title={finding.id}"
+        lines.append(f"::{finding.level} {place}::{finding.text.replace('%', '%25')}\n")
+    return "".join(lines)
 
 
 def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
     """For code scanning; the help of each rule names its section of the documentation."""
-    results = [
-        {
-            "ruleId": f.id,
-            "level": f.level,
-            "message": {"text": f.text},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": f.file},
-                        "region": {"startLine": f.line, "startColumn": f.column},
-                    }
-                }
-            ],
-        }
-        for f in findings
-    ]
-    rules = [
-        {
-            "id": id_,
-            "shortDescription": {"text": text},
-            "help": {"text": f"docs/findings.md#{id_}"},
-            "helpUri": f"{PAGE}#{id_}",
-        }
-        for id_, text in IDS.items()
-    ]
+    results = []
+    for f in findings:
+        region = {"startLine": f.line, "startColumn": f.column}
+        place = {"physicalLocation": {"artifactLocation": {"uri": f.file}, "region": region}}
+        results.append({"ruleId": f.id, "level": f.level, "message": {"text": f.text}, "locations": [place]})
+    rules = []
+    for id_, text in IDS.items():
+        help_ = {"help": {"text": f"docs/findings.md#{id_}"}, "helpUri": f"{PAGE}#{id_}"}
+        rules.append({"id": id_, "shortDescription": {"text": text}, **help_})
     run = {"tool": {"driver": {"name": "modelhooks", "rules": rules}}, "results": results}
     document = {"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run]}
     return printing.as_json(document)

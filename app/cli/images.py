@@ -54,7 +54,6 @@ def _started(manifests: list[Manifest], world: World) -> Iterator[str]:
 
 
 def images_of(part: Json) -> Iterator[str]:
-    """Yield the images of the containers and volumes in a part of a workload."""
     for key, value in part.items():
         items = value if isinstance(value, list) else [value]
         if key in ("containers", "initContainers"):
@@ -70,6 +69,5 @@ _TAG = re.compile(r":[\w][\w.-]*$")
 
 
 def is_pinned(image: str) -> bool:
-    """Return whether an image has a digest or a tag other than ``latest``."""
     tag = _TAG.search(image)
     return "@sha256:" in image or (tag is not None and tag[0] != ":latest")

@@ -28,15 +28,13 @@ CONTEXT = 8192
 NAME_MAX = 40
 _VLLM_SHARE = 0.9
 _SERVER_GIB = 1
-"""Host memory of llama.cpp besides the file, with a context of this length."""
+"""Host memory of llama.cpp besides the file, which is mapped into it, with a context of this length."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 @dataclass(frozen=True)
 class Request:
-    """A model and the GPUs to serve it on."""
-
     name: str
     model: str
     gpu: GPUModel | None
@@ -69,13 +67,6 @@ class Request:
             memory_from=self.gpu_name,
         )
 
-    @property
-    def memory(self) -> int:
-        """GiB of host memory for a file that is mapped into it; raises if the size is not known."""
-        most = weights(self.question).most
-        assert most is not None, "requests for models of unknown size are refused"
-        return ceil(most / 2**30) + _SERVER_GIB
-
 
 @click.command(help=options.doc(__doc__))
 @click.argument("family", type=click.Choice(["llmkube", "llmaz", "kserve"]))
@@ -87,7 +78,6 @@ class Request:
 )
 @click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
 def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> int:
-    """Print the manifest; 2 for a model or a GPU that cannot be used."""
     click.echo(_manifest(family, _request(family, model, gpu, gpus, parameters, name)), nl=False)
     return 0
 
@@ -117,7 +107,6 @@ def _request(family: str, model: str, gpu: str, gpus: int | None, parameters: fl
 
 
 def _sized(request: Request, gpus: int | None) -> Request:
-    """Choose the number of GPUs, and explain it."""
     fits = {count: judge(replace(request, gpus=count).question) for count in ([gpus] if gpus else GPU_COUNTS)}
     largest = max(fits)
     if fits[largest].answer is FitAnswer.DOES_NOT_FIT:
@@ -132,7 +121,6 @@ def _sized(request: Request, gpus: int | None) -> Request:
 
 
 def _name_of(model: str) -> str:
-    """Return a DNS label from the last part of a model's address."""
     last = model.rpartition("/")[2].removesuffix(".gguf").lower()
     label = re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:NAME_MAX].strip("-")
     return label if label[:1].isalpha() else f"m-{label}"
@@ -143,13 +131,15 @@ def _manifest(family: str, request: Request) -> str:
     form = "repository"
     if request.is_file:
         form = "file-gpu" if request.gpu else "file-cpu"
+    most = weights(request.question).most
+    assert most is not None, "requests for models of unknown size are refused"
     template = Template(_TEMPLATES.joinpath(f"{family}-{form}.template").read_text())
     return template.substitute(
         name=request.name,
         model=request.model,
         file=request.model.rpartition("/")[2],
         context=CONTEXT,
-        memory=request.memory,
+        memory=ceil(most / 2**30) + _SERVER_GIB,
         note=f"{request.note[:1].upper()}{request.note[1:]}.",
         gpu=request.gpu_name,
         gpus=request.gpus,

@@ -144,10 +144,8 @@ def _without_group(api_version: str, kind: str) -> tuple[str, str]:
     head = f'"{api_version}" has no such kind' if api_version else "Required value"
     if kind == intended:
         return "apiVersion", f"{head}: {kind} is served as {' and '.join(versions)}"
-    return (
-        "apiVersion",
-        f'{head}: "{kind}" is taken for {intended}; write kind: {intended} and apiVersion: {versions[0]}',
-    )
+    remedy = f"write kind: {intended} and apiVersion: {versions[0]}"
+    return "apiVersion", f'{head}: "{kind}" is taken for {intended}; {remedy}'
 
 
 def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:

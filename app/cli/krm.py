@@ -53,6 +53,5 @@ def _key(item: Json) -> bytes:
 
 
 def _result(finding: Finding) -> Json:
-    """As the specification of KRM functions has it."""
     result: Json = {"message": finding.message, "severity": finding.level, "tags": {"id": finding.id}}
     return {**result, "field": {"path": finding.path}} if finding.path else result

@@ -46,7 +46,6 @@ class Client:
 
     @classmethod
     def in_cluster(cls) -> "Client":
-        """The API server of the cluster that this pod runs in, as the pod's service account."""
         ca, token = SERVICE_ACCOUNT / "ca.crt", SERVICE_ACCOUNT / "token"
         host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
         if not host or not token.exists():
@@ -63,18 +62,15 @@ class Client:
         self._call("PATCH", path, patch, f"application/{merge}-patch+json")
 
     def _call(self, method: str, path: str, body: Json | None = None, content_type: str = "") -> Json | None:
-        address = self._address
-        connection = http.client.HTTPSConnection(
-            address.hostname or "", address.port, timeout=KUBE_API_SECONDS, context=self._tls
-        )
+        host, port = self._address.hostname or "", self._address.port
+        connection = http.client.HTTPSConnection(host, port, timeout=KUBE_API_SECONDS, context=self._tls)
         headers = {"Accept": "application/json", "Authorization": f"Bearer {self._token}"}
-        query = "?fieldManager=modelhooks-certs" if body is not None else ""
-        payload = None
+        payload, query = None, ""
         if body is not None:
             headers["Content-Type"] = content_type
-            payload = json.dumps(body).encode()
+            payload, query = json.dumps(body).encode(), "?fieldManager=modelhooks-certs"
         try:
-            connection.request(method, address.path + path + query, payload, headers)
+            connection.request(method, self._address.path + path + query, payload, headers)
             response = connection.getresponse()
             return _answer(method, path, response.status, response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -86,20 +82,18 @@ class Client:
 def _answer(method: str, path: str, status: int, body: bytes) -> Json | None:
     if status == http.HTTPStatus.NOT_FOUND and method == "GET":
         return None
-    if status == http.HTTPStatus.CONFLICT:
-        raise ConflictError(_problem(method, path, status, body))
     if status >= http.HTTPStatus.BAD_REQUEST:
-        raise ApiError(_problem(method, path, status, body))
+        refused = ConflictError if status == http.HTTPStatus.CONFLICT else ApiError
+        raise refused(f"{method} {path}: {status}: {_reason(body)}")
     document = json.loads(body)
     if not isinstance(document, dict):
         raise ApiError(f"{method} {path}: the answer is not an object")
     return document
 
 
-def _problem(method: str, path: str, status: int, body: bytes) -> str:
+def _reason(body: bytes) -> object:
     """The server's own message; never the body as a whole, which may be the Secret."""
     try:
-        message = json.loads(body)["message"]
+        return json.loads(body)["message"]
     except (ValueError, KeyError, TypeError):
-        message = "no reason given"
-    return f"{method} {path}: {status}: {message}"
+        return "no reason given"

@@ -22,7 +22,7 @@ from app.settings import Settings
 
 
 class Unreadable(CommandError):
-    """The cluster cannot be read; the message has the reason and a remedy."""
+    """The cluster cannot be read."""
 
 
 class ObjectSource(Protocol):
@@ -107,7 +107,6 @@ RETRY_SECONDS = 2.0
 
 
 def served() -> list[CustomResource]:
-    """The eight kinds, in the order of the registry."""
     return [kind.resource for kind in all_kinds()]
 
 
@@ -147,6 +146,5 @@ def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: st
 
 
 def ready(document: Json) -> Json:
-    """Return the object's Ready condition; empty if it has none."""
     conditions: Iterable[Json] = (document.get("status") or {}).get("conditions") or ()
     return next((c for c in conditions if c.get("type") == "Ready"), {})

@@ -67,12 +67,7 @@ def _command(name: str, subcommand: click.Command, context: click.Context) -> It
     for parameter in subcommand.params:
         record = parameter.get_help_record(context)
         if record is not None:
-            yield f".TP\n.B {_breakable(_text(record[0]))}\n{_text(record[1])}"
-
-
-def _breakable(choices: str) -> str:
-    """A line may end between two choices of an option."""
-    return choices.replace("|", "|\\:")
+            yield f".TP\n.B {_text(record[0])}\n{_text(record[1])}"
 
 
 def _text(line: str) -> str:

@@ -17,6 +17,7 @@ from app.cli.yamlproblems import explain
 from app.kube import field
 from app.kube.base import Json
 from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
+from app.kube.merge import find as value_at
 from app.kube.origin import KEYS
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
@@ -33,7 +34,6 @@ class ManifestError(CommandError):
         self._corrections = corrections
 
     def finding(self, file: str) -> Finding:
-        """The error as a finding about ``file``."""
         return Finding(file, *self.place[1:], "error", "", self.problem, "yaml", fixes=self._corrections)
 
 
@@ -74,9 +74,7 @@ class Manifest:
     @property
     def ignored(self) -> tuple[str, ...]:
         """The ids of findings that the object's annotation takes back."""
-        metadata = self.document.get("metadata")
-        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-        text = annotations.get(MUTING) if isinstance(annotations, dict) else None
+        text = value_at(self.document, ("metadata", "annotations", MUTING))
         return tuple(ids_in(text)) if isinstance(text, str) else ()
 
     def position(self, path: field.Path) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from app.cli.origins import TEMPLATES, Pods
 from app.hooks.reader import read
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
+from app.kube.merge import find as value_at
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
@@ -45,7 +46,7 @@ _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product,
 
 def pods_fit(document: Json, templates: Pods, gpu_memory: str = "") -> Fit | None:
     """Return the worst answer of an object's pod templates; ``None`` if none of them runs a known engine."""
-    model = ((document.get("spec") or {}).get("model") or {}).get("uri", "")
+    model = value_at(document, ("spec", "model", "uri")) or ""
     fits = [
         judge(question)
         for place, template in templates.items()
@@ -68,7 +69,9 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
         if not engine:
             continue
         options = _options(words)
-        names = _model_names(model, words, options)
+        after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
+        named = [model, *after_serve, *(options.get(option, "") for option in _MODEL_OPTIONS)]
+        names = tuple(dict.fromkeys(filter(None, named)))
         yield Question(
             names=names,
             formats=(*names, options.get("--dtype", "")),
@@ -87,8 +90,7 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
 
 def _node_labels(spec: Json) -> dict[str, str]:
     """Return the labels that nodes of the pods must have, by selector and by required affinity."""
-    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    terms = affinity.get("nodeSelectorTerms") or []
+    terms = value_at(spec, ("affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")) or []
     expressions = terms[0].get("matchExpressions") or [] if len(terms) == 1 else []
     single = {e["key"]: e["values"][0] for e in expressions if e.get("operator") == "In" and len(e["values"]) == 1}
     return {**single, **(spec.get("nodeSelector") or {})}
@@ -98,7 +100,6 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def _words(container: Json) -> Iterator[str]:
-    """Yield the words of a container's command line, those of a shell script too."""
     variables = {e.get("name"): e.get("value") for e in container.get("env") or ()}
     extra = variables.get(_EXTRA_ARGUMENTS) or ""
     for text in [*(container.get("command") or ()), *(container.get("args") or ()), extra]:
@@ -115,7 +116,6 @@ def _shell_words(script: str) -> Sequence[str]:
 
 
 def _engine(words: Sequence[str], image: str) -> str:
-    """Return the runtime whose engine a container starts; empty for another program."""
     programs = [word.rpartition("/")[2].partition(".")[0] for word in words if not word.startswith("-")]
     named = [ENGINES[program] for program in programs if program in ENGINES]
     named += [runtime for word, runtime in ENGINES.items() if word in image]
@@ -130,13 +130,6 @@ def _options(words: Sequence[str]) -> dict[str, str]:
         if name.startswith("-"):
             options[name] = value if assigned else "" if following.startswith("-") else following
     return options
-
-
-def _model_names(model: str, words: Sequence[str], options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the strings that may name the model: its address, and the arguments of the server."""
-    after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
-    names = [model, *after_serve, *(options.get(option, "") for option in _MODEL_OPTIONS)]
-    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _use(engine: str, options: Mapping[str, str]) -> Usage:
@@ -178,6 +171,6 @@ def _with(spec: Json, path: Sequence[str], value: object) -> Json:
 
 
 def _gpus(container: Json) -> int:
-    limits: Mapping[str, object] = (container.get("resources") or {}).get("limits") or {}
+    limits: Mapping[str, object] = value_at(container, ("resources", "limits")) or {}
     counts = [str(value) for name, value in limits.items() if name.endswith("/gpu") and is_quantity(str(value))]
     return int(sum(parse(count) for count in counts))

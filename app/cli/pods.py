@@ -29,12 +29,8 @@ def pods_of(objects: Store, workloads: list[Json]) -> list[Json]:
 def selected(objects: Store, workload: Json) -> list[Json]:
     labels, namespace = _labels(workload), workload["metadata"].get("namespace")
     groups = [objects.labelled("Pod.v1", label, value) for label, value in labels.items()]
-    return [
-        pod
-        for pod in min(groups, key=len, default={}).values()
-        if pod["metadata"].get("namespace") == namespace
-        and labels.items() <= (pod["metadata"].get("labels") or {}).items()
-    ]
+    pods = [pod for pod in min(groups, key=len, default={}).values() if pod["metadata"].get("namespace") == namespace]
+    return [pod for pod in pods if labels.items() <= (pod["metadata"].get("labels") or {}).items()]
 
 
 def _labels(workload: Json) -> dict[str, str]:
@@ -49,20 +45,16 @@ def _labels(workload: Json) -> dict[str, str]:
 
 
 def pod_line(pod: Json) -> str:
-    """Name, phase, and what its containers wait for."""
-    status = pod.get("status") or {}
+    phase = (pod.get("status") or {}).get("phase", "Pending")
     waits = [f"{name} {state['reason']}" for name, state in _troubled(pod) if state.get("reason")]
-    ready = "ready" if is_ready(pod) else "not ready"
-    return ", ".join([f"{pod['metadata']['name']}: {status.get('phase', 'Pending')}", ready, *waits])
+    return ", ".join([f"{pod['metadata']['name']}: {phase}", "ready" if is_ready(pod) else "not ready", *waits])
 
 
 def is_ready(pod: Json) -> bool:
-    """Report whether the pod is ready or has succeeded."""
     return (pod.get("status") or {}).get("phase") == "Succeeded" or ready(pod).get("status") == "True"
 
 
 def _troubled(pod: Json) -> Iterator[tuple[str, Json]]:
-    """The containers that wait or have failed, with their state."""
     status = pod.get("status") or {}
     for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         state: Json = container.get("state") or {}

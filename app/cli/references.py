@@ -1,7 +1,7 @@
 """References to objects, and keys of Secrets, that are not among the files, although others of their kind are."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.cli.kinds import find
@@ -23,8 +23,6 @@ EACH = "*"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A reference to an object that is not among the files."""
-
     kind: str
     name: str
     path: Path
@@ -79,9 +77,15 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings
         name, places, held = reference.name, reference.places, reference.held
         if all((outer_key(item), inner) in cluster.installed for inner, item in held.items()):
             held = {}
-        near = closest_name(name, [*_names_in(held, places), *reference.built_in])
-        if near or (held and reference.is_served and (_namespaces_of(name, held) or reference.certain)):
-            yield reference.path, _words(reference.kind, name, places, list(held), near)
+        names = [key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in places]
+        near = closest_name(name, [*names, *reference.built_in])
+        elsewhere = [key.rpartition("/")[0] for key in held if key.rpartition("/")[2] == name]
+        if not near and not (held and reference.is_served and (elsewhere or reference.certain)):
+            continue
+        hint = name_meant(near) or f", which have {', '.join(sorted(names)[:5])}"
+        if elsewhere:
+            hint = f" in namespace {places[0]}; there is one in {elsewhere[0]}"
+        yield reference.path, with_hint(f"{reference.kind} {go_quote(name)} is not among the files", hint)
 
 
 def absent_keys(spec: KubeModel, namespace: str, cluster: Cluster) -> Iterator[tuple[Path, str]]:
@@ -93,8 +97,7 @@ def absent_keys(spec: KubeModel, namespace: str, cluster: Cluster) -> Iterator[t
             parts = [part for part in (secret.get("data"), secret.get("stringData")) if isinstance(part, dict)]
             keys = sorted({str(name) for part in parts for name in part})
             if keys and isinstance(key, str) and key not in keys and not selector.get("optional"):
-                near = closest_name(key, keys)
-                hint = name_meant(near) or f", which has {', '.join(keys[:5])}"
+                hint = name_meant(closest_name(key, keys)) or f", which has {', '.join(keys[:5])}"
                 words = f"Secret {go_quote(selector['name'])} has no key {go_quote(key)}"
                 yield where.child("key"), with_hint(words, hint)
 
@@ -115,7 +118,6 @@ def _key_selectors(value: object, type_name: str, path: Path) -> Iterator[tuple[
 
 
 def _strings(value: object, field: Sequence[str], path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the strings at a field of :data:`_FIELDS`, with their paths."""
     if not field:
         yield from [(path, value)] if isinstance(value, str) else []
     elif field[0] == EACH:
@@ -128,26 +130,7 @@ def _strings(value: object, field: Sequence[str], path: Path) -> Iterator[tuple[
 def _named(document: Json, kind: str) -> Iterator[tuple[Path, str]]:
     """Yield the names of objects of a kind in the spec, with their paths."""
     for field in _FIELDS.get(kind, ()):
-        yield from _strings(document.get("spec"), field, Path("spec"))
-
-
-def _namespaces_of(name: str, held: Iterable[str]) -> list[str]:
-    return [key.rpartition("/")[0] for key in held if key.rpartition("/")[2] == name]
-
-
-def _names_in(held: Iterable[str], namespaces: Sequence[str]) -> tuple[str, ...]:
-    return tuple(key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in namespaces)
-
-
-def _words(kind: str, name: str, places: list[str], held: list[str], near: str) -> str:
-    """``held`` are the names that there are, with their namespaces."""
-    elsewhere = _namespaces_of(name, held)
-    words = f"{kind} {go_quote(name)} is not among the files"
-    if elsewhere:
-        return f"{words} in namespace {places[0]}; there is one in {elsewhere[0]}"
-    if near:
-        return with_hint(words, name_meant(near))
-    return f"{words}, which have {', '.join(sorted(_names_in(held, places))[:5])}"
+        yield from _strings(document.get("spec"), field, SPEC)
 
 
 _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {

@@ -67,20 +67,12 @@ def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World
         cluster = settled([m for m in members if identity(m, namespace) is not None or not served(m)], world)
         for manifest in present:
             waiting.remove(manifest)
-            key = identity(manifest, namespace)
-            if key is not None:
-                answers.append(_answer(cluster, manifest, cluster.objects[key]))
+            if (key := identity(manifest, namespace)) is not None:
+                head = {"parent": f"{manifest.kind}/{manifest.name}", "file": manifest.file}
+                parent = cluster.objects[key]
+                children = [desired(child) for child in _below(cluster, parent)]
+                answers.append({**head, "children": children, "status": parent["status"]})
     return answers
-
-
-def _answer(cluster: Cluster, manifest: Manifest, parent: Json) -> Json:
-    children = [desired(child) for child in _below(cluster, parent)]
-    return {
-        "parent": f"{manifest.kind}/{manifest.name}",
-        "file": manifest.file,
-        "children": children,
-        "status": parent["status"],
-    }
 
 
 def _below(cluster: Cluster, parent: Json) -> Iterator[Json]:
@@ -99,8 +91,6 @@ def _printed(answers: list[Json], output: str, *, status: bool) -> str:
         parent = escaped(answer["parent"])
         parts += [f"# child of {parent}\n{dump(child)}" for child in answer["children"]]
         if status:
-            status_text = dump({"status": answer["status"]}).splitlines()
-            parts.append(
-                printing.lines(f"# {line}" for line in [f"status of {parent} once everything runs", *status_text])
-            )
+            lines = [f"status of {parent} once everything runs", *dump({"status": answer["status"]}).splitlines()]
+            parts.append(printing.lines(f"# {line}" for line in lines))
     return "---\n".join(parts)

@@ -38,7 +38,6 @@ DIALECT = "http://json-schema.org/draft-07/schema#"
     help="With --all: GROUP/KIND_VERSION.json for kubeconform; KIND.GROUP.json, and all.json, for editors.",
 )
 def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
-    """Print the schema, or the list of kinds; 2 when there is no such kind, or more than one."""
     if write_all:
         if out_dir is None:
             raise CommandError("--all needs --out-dir")

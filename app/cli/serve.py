@@ -21,7 +21,6 @@ FLAGS = {
 
 @click.command(help=options.doc(__doc__))
 def command(**flags: str | None) -> int:
-    """Serve until SIGTERM or SIGINT; without a flag, the environment or the default holds."""
     from pydantic import ValidationError  # the command's help must not wait for it
 
     from app.settings import Settings

@@ -4,7 +4,7 @@ Two versions of one object, such as those of overlays dev and prod, belong to di
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -31,26 +31,26 @@ def split(manifests: list[Manifest], namespace: str) -> Split:
     Within a folder two files that differ are two sets, and a warning: applying the folder gives one of them.
     Twice in one file is an error. Copies that are the same are one object.
     """
-    versions: dict[Key, list[Manifest]] = defaultdict(list)
+    versions: dict[Key, dict[bytes, Manifest]] = defaultdict(dict)
     identities = {manifest: identity(manifest, namespace) for manifest in manifests}
     for manifest, key in identities.items():
-        if key is not None and not any(_same(manifest, other) for other in versions[key]):
-            versions[key].append(manifest)
-    several = {key: several_versions for key, several_versions in versions.items() if len(several_versions) > 1}
+        if key is not None:
+            versions[key].setdefault(canonical(manifest.document), manifest)
+    several = {key: [*different.values()] for key, different in versions.items() if len(different) > 1}
     if not several:
         return Split([manifests], [])
-    findings = [finding for several_versions in several.values() for finding in _findings(several_versions)]
-    ours = {m: _name(m, several_versions) for several_versions in several.values() for m in several_versions}
+    findings = [finding for group in several.values() for finding in _findings(group)]
+    ours = {manifest: _name(manifest, group) for group in several.values() for manifest in group}
     shared = [manifest for manifest, key in identities.items() if key not in several]
     names = dict.fromkeys(ours.values())
-    return Split([[*shared, *_of(name, several, ours)] for name in names], findings)
+    return Split([[*shared, *_of(name, several.values(), ours)] for name in names], findings)
 
 
-def _of(name: str, several: dict[Key, list[Manifest]], ours: dict[Manifest, str]) -> Iterator[Manifest]:
+def _of(name: str, several: Iterable[list[Manifest]], ours: dict[Manifest, str]) -> Iterator[Manifest]:
     """Yield the set's own version of each object, or the one from an enclosing folder."""
-    for several_versions in several.values():
-        members = [m for m in several_versions if ours[m] == name]
-        enclosing = [m for m in several_versions if PurePath(m.file).parent in PurePath(name).parents]
+    for group in several:
+        members = [m for m in group if ours[m] == name]
+        enclosing = [m for m in group if PurePath(m.file).parent in PurePath(name).parents]
         yield from (members or enclosing)[:1]
 
 
@@ -64,18 +64,13 @@ def _name(manifest: Manifest, versions: list[Manifest]) -> str:
     return f"{manifest.file}:{manifest.position(Path())[0]}"
 
 
-def _same(one: Manifest, other: Manifest) -> bool:
-    return canonical(one.document) == canonical(other.document)
-
-
 def _findings(versions: list[Manifest]) -> Iterator[Finding]:
     path = Path("metadata").child("name")
-    for position, manifest in enumerate(versions):
-        for earlier in versions[:position]:
-            if PurePath(earlier.file).parent != PurePath(manifest.file).parent:
-                continue
+    first: dict[PurePath, Manifest] = {}
+    for manifest in versions:
+        earlier = first.setdefault(PurePath(manifest.file).parent, manifest)
+        if earlier is not manifest:
             level = "error" if earlier.file == manifest.file else "warning"
             line = earlier.position(path)[0]
             words = f"{manifest.kind} {manifest.name} is described by {earlier.file}:{line} too; one replaces the other"
             yield manifest.finding(level, path, words, "duplicate-object")
-            break

@@ -23,23 +23,19 @@ EVERY_SECONDS = 2.0
 @click.option("--watch", "-w", is_flag=True, help="Go on, and print what changes, every two seconds.")
 @options.output("text", "json")
 def command(*, namespace: str | None, context: str | None, watch: bool, output: str) -> int:
-    """Print a row per object; 0 when all are ready, 1 when one is not, 2 when the cluster cannot be read."""
     source = LiveCluster(context)
     rows = list_rows(source, namespace)
     click.echo(printing.as_json(rows) if output == "json" else table(rows), nl=False)
     while watch:
         time.sleep(EVERY_SECONDS)
         before, rows = rows, list_rows(source, namespace)
-        changed = [row for row in rows if row not in before]
-        if changed:
+        if changed := [row for row in rows if row not in before]:
             click.echo(printing.as_json(changed) if output == "json" else table(changed, head=False), nl=False)
     return 0 if all(row.ready == "True" for row in rows) else 1
 
 
 @dataclass(frozen=True)
 class Row:
-    """One object: whether it is ready, and if not the first cause."""
-
     namespace: str
     object: str
     """``inferenceservice.inference.llmkube.dev/chat``, as kubectl takes it."""
@@ -68,9 +64,9 @@ def rows_with_objects(source: ObjectSource, namespace: str | None) -> list[tuple
 def row_with_cause(source: ObjectSource, resource: CustomResource, document: Json, objects: list[Json]) -> Row:
     """Return the row of an object. ``objects`` of its kind show whether the service answers, if it has no status."""
     row = row_of(resource, document)
-    if ready(document):
+    if ready(document) or any(map(ready, objects)):
         return row
-    return replace(row, cause=_unanswered(source, resource, anyone=any(map(ready, objects))))
+    return replace(row, cause=_unanswered(source, resource))
 
 
 def row_of(resource: CustomResource, document: Json) -> Row:
@@ -86,14 +82,11 @@ def row_of(resource: CustomResource, document: Json) -> Row:
 
 
 def first_cause(condition: Json) -> str:
-    """Return the first line of the message of Ready, or its reason."""
     lines = str(condition.get("message") or "").strip().splitlines()
     return lines[0] if lines else str(condition.get("reason", ""))
 
 
-def _unanswered(source: ObjectSource, resource: CustomResource, *, anyone: bool) -> str:
-    if anyone:
-        return "not answered yet"
+def _unanswered(source: ObjectSource, resource: CustomResource) -> str:
     controllers = source.objects(METACONTROLLER_API, "CompositeController", None)
     parents = [(controller.get("spec") or {}).get("parentResource") or {} for controller in controllers or ()]
     if controllers is not None and not any(parent.get("resource") == resource.plural for parent in parents):

@@ -44,8 +44,6 @@ class Entry:
 
 @dataclass
 class Translation:
-    """The objects of the other family, and the account."""
-
     documents: list[Json] = field(default_factory=list)
     carried: list[Entry] = field(default_factory=list)
     lost: list[Entry] = field(default_factory=list)
@@ -64,7 +62,8 @@ def translate(manifests: Iterable[Manifest], to: str, others: Iterable[Manifest]
     """Convert the objects of all other families to the family ``to``. ``others`` are models that services may name."""
     result, target = Translation(), FAMILIES[to]
     selected = [(m, FAMILIES[name]) for m in manifests if (name := family_of(m)) not in ("", to)]
-    models = {_identity(m, m.document["metadata"].get("namespace")): m for m in (*others, *(m for m, _ in selected))}
+    readable = (*others, *(m for m, _ in selected))
+    models = {(m.kind, m.document["metadata"].get("namespace") or "", m.name): m for m in readable}
     used: set[Manifest] = set()
     for manifest, source in selected:
         if manifest.kind == source.service[1]:
@@ -83,10 +82,6 @@ def translate(manifests: Iterable[Manifest], to: str, others: Iterable[Manifest]
     return result
 
 
-def _identity(manifest: Manifest, namespace: str | None) -> tuple[str, str, str]:
-    return manifest.kind, namespace or "", manifest.name
-
-
 def _model_of(manifest: Manifest, source: Family) -> tuple[str, str, str]:
     """Kind, namespace and name of the model that a service names."""
     if source.model is None:
@@ -103,7 +98,6 @@ class _Fact:
     """The fields that have the value; none for a default."""
 
     def at(self, part: str) -> tuple[Keys, ...]:
-        """Paths of its fields in one of the two objects."""
         return tuple(keys for where, keys in self.places if where == part)
 
 
@@ -160,7 +154,6 @@ class _Conversion:
         return facts
 
     def _value(self, name: str) -> str:
-        """Return the value of a fact as a string; empty without such a fact."""
         return str(self.facts[name].value) if name in self.facts else ""
 
     def _add(self, facts: dict[str, _Fact], name: str, value: object, place: Place) -> str:
@@ -195,8 +188,7 @@ class _Conversion:
             self._write(name, fact)
         if "address" not in self.placed:
             return self.refused["address"]
-        required = self.target.required(self._value("address"), self._value("runtime"))
-        for part, keys, value in required:
+        for part, keys, value in self.target.required(self._value("address"), self._value("runtime")):
             if part in self.made and not list(_values_at(self.made[part], keys)):
                 _put(self.made[part], keys, value)
                 self.added.append((part, keys, value))
@@ -275,7 +267,7 @@ class _Conversion:
     def _account(
         self, result: Translation, part: str, manifest: Manifest, names: Mapping[str, str], whole: str
     ) -> None:
-        document, lost = self.read[part], {}
+        lost: dict[Keys, str] = {}
         went: dict[Keys, list[str]] = {}
         for name, fact in self.facts.items():
             for place in fact.at(part) if name in self.placed else ():
@@ -285,7 +277,7 @@ class _Conversion:
         for name, why in self.refused.items():
             for place in self.facts[name].at(part):
                 reasons.setdefault(place, why)
-        for keys, value in leaves(document):
+        for keys, value in leaves(self.read[part]):
             enclosing = [keys[:end] for end in range(len(keys), 0, -1)]
             targets = next((went[k] for k in enclosing if k in went), None)
             if whole:
@@ -295,13 +287,13 @@ class _Conversion:
             elif keys not in (("apiVersion",), ("kind",)):
                 reason_given = next((reasons[k] for k in enclosing if k in reasons), "")
                 lost[keys] = reason_given or self._without(keys)
-        result.lost += [Entry(manifest, k, value, reason=why) for k, value, why in _collapsed(document, (), lost)]
+        collapsed = _collapsed(self.read[part], (), lost)
+        result.lost += [Entry(manifest, keys, value, reason=why) for keys, value, why in collapsed]
         if part == "service" and not whole and not self.facts["runtime"].places and "runtime" in self.refused:
             keys = next((field_.path for field_ in self.source.fields if field_.fact == "runtime"), ("spec",))
             result.lost.append(Entry(manifest, keys, self.facts["runtime"].value, reason=self.refused["runtime"]))
 
     def _without(self, keys: Keys) -> str:
-        """Return the reason why a value is not a fact."""
         if keys[0] == "status" or (keys[0] == "metadata" and keys[1] in _SERVER_FIELDS):
             return _BY_CLUSTER
         hint = next((text for path, text in self.source.hints.items() if keys[: len(path)] == path), "")

@@ -26,12 +26,11 @@ from app.installation import (
 from app.kube.base import Json
 
 SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+"""The files that a bundle is kept in."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """The Secret that holds the certificates, or an object that has to have the CA."""
-
     api_version: str
     kind: str
     name: str
@@ -58,17 +57,12 @@ def trusting_objects() -> list[ObjectName]:
 
 
 def texts(bundle: Bundle) -> dict[str, str]:
-    """The files that a bundle is kept in."""
-    return {
-        "ca.crt": bundle.trusted,
-        "ca.key": bundle.ca.key,
-        "tls.crt": bundle.leaf.certificate,
-        "tls.key": bundle.leaf.key,
-    }
+    contents = (bundle.trusted, bundle.ca.key, bundle.leaf.certificate, bundle.leaf.key)
+    return dict(zip(SECRET_KEYS, contents, strict=True))
 
 
 def bundle_from_texts(held: Mapping[str, str]) -> Bundle | None:
-    """The bundle in those files; None when none of them exists, which asks for a new one."""
+    """The bundle in those files; ``None`` when none of them exists, which asks for a new one."""
     if not held:
         return None
     trusted, ca_key, certificate, key = (held.get(name, "") for name in SECRET_KEYS)
@@ -81,12 +75,8 @@ def bundle_of(secret: Json) -> Bundle | None:
 
 
 def secret(name: ObjectName, bundle: Bundle) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name.name, "namespace": name.namespace},
-        "data": _data(bundle),
-    }
+    metadata = {"name": name.name, "namespace": name.namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": _data(bundle)}
 
 
 def secret_patch(held: Json, bundle: Bundle) -> Json:
@@ -146,13 +136,10 @@ def conversion_patch(definition: Json, trusted: str) -> Json | None:
     patch: Json = {}
     if client.get("caBundle") != _base64(trusted):
         patch["spec"] = {"conversion": {"webhook": {"clientConfig": {"caBundle": _base64(trusted)}}}}
-    injected = [key for key in definition["metadata"].get("annotations") or {} if key.startswith(_INJECTED)]
-    if injected:
+    annotations = definition["metadata"].get("annotations") or {}
+    if injected := [key for key in annotations if key.startswith("cert-manager.io/inject-")]:
         patch["metadata"] = {"annotations": dict.fromkeys(injected)}
     return patch or None
-
-
-_INJECTED = "cert-manager.io/inject-"
 
 
 def hooks_patch(controller: Json, trusted: str) -> Json | None:
@@ -179,15 +166,15 @@ _PATCHES: dict[str, tuple[Callable[[Json, str], Json | None], str]] = {
 """Functions that build the missing part of an object of each kind, and the way to merge it."""
 
 
-def _hosts(spec: Json) -> list[str]:
+def _hosts(spec: Json) -> dict[str, None]:
     """``host:port`` of each hook that speaks TLS and has no CA configured."""
-    hosts = []
+    hosts: dict[str, None] = {}
     for hook in spec.get("hooks", {}).values():
         webhook = (hook or {}).get("webhook") or {}
         address = _address(webhook)
         if address.scheme == "https" and "caBundle" not in webhook:
-            hosts.append(f"{address.hostname}:{address.port or 443}")
-    return list(dict.fromkeys(hosts))
+            hosts[f"{address.hostname}:{address.port or 443}"] = None
+    return hosts
 
 
 def _address(webhook: Json) -> SplitResult:

@@ -61,7 +61,6 @@ def command(
     allow_empty: bool,
     fix: bool,
 ) -> int:
-    """Print the findings; 1 when one of them is an error, 2 when there is nothing to check."""
     if fix and "-" in files:
         raise CommandError("--fix writes files, and cannot write standard input")
     others = collect(world.related, world.exclude)
@@ -104,7 +103,6 @@ MAX_ROUNDS = 10
 
 
 def print_findings(findings: list[Finding], lines: Lines, output: str, checked: int) -> None:
-    """Print findings on standard output, in colour where that is a terminal."""
     if output == "json":
         text = as_json(findings, checked)
     else:
@@ -226,7 +224,6 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 
 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
-    """Yield a warning about a model that does not fit into the GPUs that the pods select."""
     fit = pods_fit(document, pod_templates(cluster, kind, document))
     if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
         return
