@@ -43,7 +43,8 @@ def command(directories: tuple[str, ...]) -> int:
     with serving() as send:
         cluster = Cluster(send)
         problems = _refuse(cluster, wrong)
-        problems += _apply(cluster, [m for m in manifests if m not in wrong])
+        verdicts = [(m, cluster.apply(m.document, NAMESPACE)) for m in manifests if m not in wrong]
+        problems += [f"{m.file}: refused: {verdict.causes}" for m, verdict in verdicts if not verdict.allowed]
         _follow(cluster)
         problems += _show(cluster)
     for problem in problems:
@@ -110,11 +111,6 @@ def _refuse(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
         if verdict.allowed:
             problems.append(f"{manifest.file}: admitted, but it is an example of what is refused")
     return problems
-
-
-def _apply(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
-    verdicts = [(manifest, cluster.apply(manifest.document, NAMESPACE)) for manifest in manifests]
-    return [f"{manifest.file}: refused: {verdict.causes}" for manifest, verdict in verdicts if not verdict.allowed]
 
 
 def _follow(cluster: Cluster) -> None:

@@ -41,8 +41,8 @@ class Request:
     gpus: int
     parameters: float
     """In billions; 0 if the model's name tells its size."""
-    note: str
-    """The sum behind the number of GPUs, or an empty string."""
+    note: str = ""
+    """The sum behind the number of GPUs."""
 
     @property
     def gpu_name(self) -> str:
@@ -78,12 +78,6 @@ class Request:
 )
 @click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
 def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> int:
-    click.echo(_manifest(family, _request(family, model, gpu, gpus, parameters, name)), nl=False)
-    return 0
-
-
-def _request(family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> Request:
-    """Return the request. Raises :class:`CommandError` where there can be no manifest."""
     is_file = model.endswith(".gguf") and "://" in model
     if not is_file and not _REPOSITORY.fullmatch(model):
         raise CommandError(f"{go_quote(model)} is neither a repository (owner/name) nor the URL of a GGUF file")
@@ -96,23 +90,22 @@ def _request(family: str, model: str, gpu: str, gpus: int | None, parameters: fl
         raise CommandError(f"--gpu: unknown GPU {go_quote(gpu)}; known: {', '.join(g.name for g in GPU_MODELS)}")
     name = name or _name_of(model)
     if not is_dns1035_label(name):
-        raise CommandError(
-            f"--name: {go_quote(name)} must be lower case letters, digits and '-', and begin with a letter"
-        )
-    request = Request(name, model, hardware, gpus or 1, parameters or 0, "")
+        problem = "must be lower case letters, digits and '-', and begin with a letter"
+        raise CommandError(f"--name: {go_quote(name)} {problem}")
+    request = Request(name, model, hardware, gpus or 1, parameters or 0)
     if weights(request.question).most is None:
         problem = f"the name {go_quote(model)} does not tell the model's size; write it as --parameters BILLIONS"
         raise CommandError(problem)
-    return _sized(request, gpus) if hardware is not None else request
+    click.echo(_manifest(family, _sized(request, gpus) if hardware is not None else request), nl=False)
+    return 0
 
 
 def _sized(request: Request, gpus: int | None) -> Request:
     fits = {count: judge(replace(request, gpus=count).question) for count in ([gpus] if gpus else GPU_COUNTS)}
     largest = max(fits)
     if fits[largest].answer is FitAnswer.DOES_NOT_FIT:
-        enough = " or ".join(fits[largest].enough)
-        why = f"{fits[largest].why}{'; enough: ' if enough else ''}{enough}"
-        raise CommandError(f"the model does not fit into {largest} x {request.gpu_name}: {why}")
+        enough = f"; enough: {' or '.join(fits[largest].enough)}" if fits[largest].enough else ""
+        raise CommandError(f"the model does not fit into {largest} x {request.gpu_name}: {fits[largest].why}{enough}")
     possible = [count for count, fit in fits.items() if fit.answer is not FitAnswer.DOES_NOT_FIT]
     count = next((count for count in possible if fits[count].answer is FitAnswer.FITS), possible[0])
     fit = fits[count]

@@ -105,15 +105,11 @@ def _entry(node: yaml.Node, segment: str | int) -> Entry | None:
     if isinstance(node, yaml.MappingNode):
         return next(((key, value) for key, value in node.value if key.value == str(segment)), None)
     if isinstance(node, yaml.SequenceNode):
-        named = (item for position, item in enumerate(node.value) if segment == position or _is_named(item, segment))
-        return next(((None, item) for item in named), None)
+        for position, item in enumerate(node.value):
+            fields = item.value if isinstance(item, yaml.MappingNode) else ()
+            if segment == position or any(key.value in KEYS and value.value == segment for key, value in fields):
+                return None, item
     return None
-
-
-def _is_named(item: yaml.Node, name: str | int) -> bool:
-    """Report whether a field that identifies items of lists has this value."""
-    fields = item.value if isinstance(item, yaml.MappingNode) else ()
-    return any(key.value in KEYS and value.value == name for key, value in fields)
 
 
 @dataclass

@@ -97,9 +97,6 @@ class _Fact:
     places: tuple[Place, ...] = ()
     """The fields that have the value; none for a default."""
 
-    def at(self, part: str) -> tuple[Keys, ...]:
-        return tuple(keys for where, keys in self.places if where == part)
-
 
 class _Conversion:
     """A service and its model, or one of the two."""
@@ -119,13 +116,11 @@ class _Conversion:
 
     def run(self, result: Translation) -> None:
         """Make the objects, and account for every leaf of what was read."""
-        reason = self._make()
-        if reason:
+        if reason := self._make():
             self.made, self.placed, self.added = {}, {}, []
         names = {part: f"{document['kind']}/{document['metadata']['name']}" for part, document in self.made.items()}
-        result.documents += [
-            self.made[p] for p in ("model", "service") if self.made.get(p) not in (None, *result.documents)
-        ]
+        made = [self.made[part] for part in ("model", "service") if part in self.made]
+        result.documents += [document for document in made if document not in result.documents]
         result.added += [(names[part], path_of(keys), value) for part, keys, value in self.added]
         for part, manifest in self.parts.items():
             self._account(result, part, manifest, names, reason)
@@ -268,17 +263,17 @@ class _Conversion:
         self, result: Translation, part: str, manifest: Manifest, names: Mapping[str, str], whole: str
     ) -> None:
         lost: dict[Keys, str] = {}
-        went: dict[Keys, list[str]] = {}
+        went: dict[Place, list[str]] = {}
+        reasons = dict(self.unread)
         for name, fact in self.facts.items():
-            for place in fact.at(part) if name in self.placed else ():
-                where, keys = self.placed[name]
-                went.setdefault(place, []).append(f"{names[where]} {path_of(keys)}".rstrip())
-        reasons = {keys: why for (where, keys), why in self.unread.items() if where == part}
-        for name, why in self.refused.items():
-            for place in self.facts[name].at(part):
-                reasons.setdefault(place, why)
+            for place in fact.places:
+                if name in self.placed:
+                    where, keys = self.placed[name]
+                    went.setdefault(place, []).append(f"{names[where]} {path_of(keys)}".rstrip())
+                if name in self.refused:
+                    reasons.setdefault(place, self.refused[name])
         for keys, value in leaves(self.read[part]):
-            enclosing = [keys[:end] for end in range(len(keys), 0, -1)]
+            enclosing = [(part, keys[:end]) for end in range(len(keys), 0, -1)]
             targets = next((went[k] for k in enclosing if k in went), None)
             if whole:
                 lost[keys] = whole

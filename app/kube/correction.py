@@ -10,7 +10,6 @@ from app.kube.field import Hint, with_hint
 
 _LONG_NAME = 8
 """Minimum length of names in which two slips are a typing error."""
-_UNRENDERED = "this is an unrendered template"
 
 
 def closest_name(name: str, names: Iterable[str]) -> str:
@@ -38,15 +37,6 @@ def _distance(one: str, other: str) -> int:
     return rows[-1][-1]
 
 
-_WANTED = {
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "string": "a string",
-    "memory": "a string",
-    "array": "a list",
-    "object": "an object",
-}
 _TRUE = frozenset({"true", "yes", "on", "y", "t", "1", "enabled"})
 _FALSE = frozenset({"false", "no", "off", "n", "f", "0", "disabled"})
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
@@ -66,9 +56,10 @@ class Members(NamedTuple):
 def wrong_type(path: field.Path, value: object, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
     """Return the error for a value that is not of the type ``wanted``: a JSON type, or an amount of memory."""
     name = str(path.segments[-1]) if path.segments else "it"
-    advice = _UNRENDERED if isinstance(value, str) and "{{" in value else _ADVICE[wanted](value, name, members)
-    required = f"must be {_WANTED[wanted]}"
-    return field.type_invalid(path, value, with_hint(f"{required}; ", advice) if advice else required)
+    words, advise = _TYPES[wanted]
+    is_template = isinstance(value, str) and "{{" in value
+    advice = "this is an unrendered template" if is_template else advise(value, name, members)
+    return field.type_invalid(path, value, with_hint(f"must be {words}; ", advice) if advice else f"must be {words}")
 
 
 def _write(value: str, manner: str) -> Hint:
@@ -190,12 +181,12 @@ def _entry(key: str, value: str, name: str, members: Members) -> str:
     return f"write - {key}: {value}" if name.isdigit() else _write_field(name, f"{{{key}: {value}}}")
 
 
-_ADVICE = {
-    "integer": _number,
-    "number": _number,
-    "boolean": _boolean,
-    "string": _text,
-    "memory": _memory,
-    "array": _list,
-    "object": _object,
+_TYPES = {
+    "integer": ("a whole number", _number),
+    "number": ("a number", _number),
+    "boolean": ("true or false", _boolean),
+    "string": ("a string", _text),
+    "memory": ("a string", _memory),
+    "array": ("a list", _list),
+    "object": ("an object", _object),
 }

@@ -63,9 +63,7 @@ class Path:
 
     def __str__(self) -> str:
         before = "" if self._parent is None else str(self._parent)
-        segment = self._segment
-        if isinstance(segment, str) and len(segment) > MAX_VALUE_CHARACTERS:
-            segment = segment[:MAX_VALUE_CHARACTERS] + "…"
+        segment = _cut(self._segment) if isinstance(self._segment, str) else self._segment
         if self._style == ".":
             return f"{before}.{segment}" if before and segment != "" else f"{before}{segment}"
         return f"{before}[{segment}]"
@@ -222,17 +220,7 @@ def _error(type_: ErrorType, path: Path, head: str, detail: str) -> Error:
 
 
 _UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-}
+_ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 
 
 def go_quote(text: str) -> str:
@@ -250,7 +238,7 @@ def one_line(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     char = match.group()
     if char in _ESCAPES:
-        return _ESCAPES[char]
+        return f"\\{_ESCAPES[char]}"
     if char.isprintable():
         return char
     code = ord(char)
@@ -262,7 +250,7 @@ def _escape(match: re.Match[str]) -> str:
 def render(value: object) -> str:
     """Format a value as Kubernetes >= 1.34: ``%q`` for strings, ``%v`` for scalars, else compact JSON."""
     if isinstance(value, str):
-        return go_quote(value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS] + "…")
+        return go_quote(_cut(value))
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -271,7 +259,10 @@ def render(value: object) -> str:
         return str(value)
     if isinstance(value, float):
         return _go_float(value)
-    text = as_json(value)
+    return _cut(as_json(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"
 
 
