@@ -119,11 +119,6 @@ def _from_llmaz(text: str) -> str:
     return text.replace("gcs://", "gs://", 1) if text.startswith("gcs://") else text
 
 
-def _hub(name: str) -> None:
-    if name != "Huggingface":
-        raise NoCounterpart("no other family fetches from ModelScope")
-
-
 def _to_hub(address: str) -> str:
     if repository := _repository(address):
         return repository
@@ -155,18 +150,15 @@ def _served_by_repository(text: str) -> str:
     raise NoCounterpart("")
 
 
-def _known_runtime(*names: str) -> Callable[[str], str]:
-    def write(name: str) -> str:
+def _only(*names: str, reason: str = "nothing there starts {}") -> Callable[[str], str]:
+    """Return a function that accepts these names; ``reason`` is why there is no counterpart of another."""
+
+    def checked(name: str) -> str:
         if name not in names:
-            raise NoCounterpart(f"nothing there starts {name}")
+            raise NoCounterpart(reason.format(name))
         return name
 
-    return write
-
-
-def _always_vllm(name: str) -> None:
-    if name != "vllm":
-        raise NoCounterpart(f"KServe's presets start vLLM, not {name}")
+    return checked
 
 
 # Fields without effect, and values that are required beside the facts.
@@ -249,7 +241,7 @@ _LLMKUBE = Family(
         Field("model namespace", "model", ("metadata", "namespace")),
         Field("address", "model", ("spec", "source"), _from_llmkube, _to_llmkube),
         Field("served name", "model", ("spec", "source"), _served_by_repository, None),
-        Field("runtime", "service", ("spec", "runtime"), same, _known_runtime("llamacpp", "vllm", "tgi", "sglang")),
+        Field("runtime", "service", ("spec", "runtime"), same, _only("llamacpp", "vllm", "tgi", "sglang")),
         Field("replicas", "service", ("spec", "replicas")),
         Field("least replicas", "service", ("spec", "autoscaling", "minReplicas")),
         Field("maximum replicas", "service", ("spec", "autoscaling", "maxReplicas")),
@@ -277,6 +269,10 @@ _LLMKUBE = Family(
     ),
 )
 
+_HUB = ("spec", "source", "modelHub")
+_NOT_FROM_MODELSCOPE = "no other family fetches from ModelScope"
+_BACKEND = ("spec", "backendRuntimeConfig")
+_BACKENDS = ("llamacpp", "vllm", "tgi", "sglang", "ollama", "tensorrt-llm")
 _FLAVOR = ("spec", "inferenceConfig", "flavors", 0)
 _LLMAZ = Family(
     title="llmaz",
@@ -297,33 +293,20 @@ _LLMAZ = Family(
         *_METADATA,
         *_MODEL_METADATA,
         Field("served name", "model", ("metadata", "name"), same, None),
-        Field("hub", "model", ("spec", "source", "modelHub", "name"), _hub, None),
-        Field(
-            "address",
-            "model",
-            ("spec", "source", "modelHub", "modelID"),
-            lambda text: f"hf://{text}",
-            _to_hub,
-            _from_another_hub,
-        ),
+        Field("hub", "model", (*_HUB, "name"), _only("Huggingface", reason=_NOT_FROM_MODELSCOPE), None),
+        Field("address", "model", (*_HUB, "modelID"), lambda text: f"hf://{text}", _to_hub, _from_another_hub),
         Field("address", "model", ("spec", "source", "uri"), _from_llmaz, _to_uri),
-        Field("revision", "model", ("spec", "source", "modelHub", "revision")),
-        Field(
-            "runtime",
-            "service",
-            ("spec", "backendRuntimeConfig", "backendName"),
-            same,
-            _known_runtime("llamacpp", "vllm", "tgi", "sglang", "ollama", "tensorrt-llm"),
-        ),
+        Field("revision", "model", (*_HUB, "revision")),
+        Field("runtime", "service", (*_BACKEND, "backendName"), same, _only(*_BACKENDS)),
         Field("replicas", "service", ("spec", "replicas")),
         Field("least replicas", "service", ("spec", "elasticConfig", "minReplicas")),
         Field("maximum replicas", "service", ("spec", "elasticConfig", "maxReplicas")),
-        Field("arguments", "service", ("spec", "backendRuntimeConfig", "args")),
-        Field("environment", "service", ("spec", "backendRuntimeConfig", "envs")),
+        Field("arguments", "service", (*_BACKEND, "args")),
+        Field("environment", "service", (*_BACKEND, "envs")),
         Field("flavor name", "model", (*_FLAVOR, "name"), same, None, _several_flavors),
         Field("limits nvidia.com/gpu", "model", (*_FLAVOR, "limits", "nvidia.com/gpu"), str, same, _several_flavors),
-        Field("requests {}", "service", ("spec", "backendRuntimeConfig", "resources", "requests", EACH)),
-        Field("limits {}", "service", ("spec", "backendRuntimeConfig", "resources", "limits", EACH)),
+        Field("requests {}", "service", (*_BACKEND, "resources", "requests", EACH)),
+        Field("limits {}", "service", (*_BACKEND, "resources", "limits", EACH)),
         Field("node label {}", "model", (*_FLAVOR, "nodeSelector", EACH), same, same, _several_flavors),
     ),
 )
@@ -349,7 +332,7 @@ _KSERVE = Family(
         *_METADATA,
         Field("address", "service", ("spec", "model", "uri"), same, _to_kserve),
         Field("served name", "service", ("spec", "model", "name")),
-        Field("runtime", "service", (), same, _always_vllm),
+        Field("runtime", "service", (), same, _only("vllm", reason="KServe's presets start vLLM, not {}")),
         Field("replicas", "service", ("spec", "replicas")),
         Field("container", "service", (*_CONTAINER, "name"), same, None),
         Field("image", "service", (*_CONTAINER, "image")),

@@ -156,12 +156,8 @@ def _patches(kustomization: Path) -> list[Path]:
         for item in (document[key] if isinstance(document.get(key), list) else ())
     ]
     paths = [item.get("path") if isinstance(item, dict) else item for item in listed]
-    inline = ("\n", "\0")  # a patch may stand in the list itself
-    return [
-        (kustomization.parent / path).resolve()
-        for path in paths
-        if isinstance(path, str) and not any(mark in path for mark in inline)
-    ]
+    named = [path for path in paths if isinstance(path, str) and {"\n", "\0"}.isdisjoint(path)]  # others are inline
+    return [(kustomization.parent / path).resolve() for path in named]
 
 
 def _text(file: Path, limit: int) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from xml.sax.saxutils import escape, quoteattr
 
+import click
+
 from app.cli import printing
 from app.cli.fixes import Entry, Fix
 from app.cli.printing import escaped
@@ -94,8 +96,6 @@ def as_text(findings: Sequence[Finding], _: Lines) -> str:
 
 def as_screen(findings: Sequence[Finding], lines: Lines) -> str:
     """For people at a terminal: grouped by file, in colour, each with its line and a mark below it."""
-    import click
-
     parts, file = [], None
     for finding in sorted(findings, key=lambda one: (one.file, one.line, one.column)):
         if finding.file != file:

@@ -18,6 +18,7 @@ from app.hooks.reader import read
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
 from app.kube.merge import find as value_at
+from app.kube.merge import replaced
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
@@ -65,8 +66,7 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
         memory, memory_from = int(parse(gpu_memory)), "as requested"
     for container in spec.get("containers") or ():
         words = list(_words(container))
-        engine = _engine(words, container.get("image", ""))
-        if not engine:
+        if not (engine := _engine(words, container.get("image", ""))):
             continue
         options = _options(words)
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
@@ -139,7 +139,7 @@ def _use(engine: str, options: Mapping[str, str]) -> Usage:
         value = next((options[spelling] for spelling in flag.spellings if spelling in options), None)
         if value is None or not flag.memory:
             continue
-        document = _with(spec, path.split("."), yaml.safe_load(value) if value else True)
+        document = replaced(spec, path.split("."), yaml.safe_load(value) if value else True)
         reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
         spec = spec if reading.errors or reading.spec is None else document
     return RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
@@ -162,12 +162,6 @@ def _divided(use: Usage, options: Mapping[str, str]) -> Usage:
 def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
     """Return the value of the first of the options that is a number; 1 without one."""
     return next((int(options[name]) for name in names if options.get(name, "").isdecimal()), 1)
-
-
-def _with(spec: Json, path: Sequence[str], value: object) -> Json:
-    if len(path) == 1:
-        return {**spec, path[0]: value}
-    return {**spec, path[0]: _with(spec.get(path[0]) or {}, path[1:], value)}
 
 
 def _gpus(container: Json) -> int:

@@ -19,7 +19,7 @@ from app.families import KINDS, RESOURCES
 from app.kube.base import KubeModel
 from app.kube.correction import closest_name
 from app.kube.embedded_types import TYPES
-from app.kube.field import go_quote
+from app.kube.field import name_meant
 from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
 from app.kube.rules import Schema
@@ -46,14 +46,12 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
         click.echo("".join(f"{resource.qualified_name}\n" for resource in RESOURCES), nl=False)
         return 0
     matches = [resource for resource in RESOURCES if kind.lower() in resource.names]
-    if len(matches) != 1:
-        names = ", ".join(resource.qualified_name for resource in matches or RESOURCES)
+    names = ", ".join(resource.qualified_name for resource in matches or RESOURCES)
+    if not matches:
         near = closest_name(kind, sorted(name for resource in RESOURCES for name in resource.names))
-        if matches:
-            problem = f"several kinds have that name; add the group: {names}"
-        else:
-            problem = f"no such kind; did you mean {go_quote(near)}?" if near else f"no such kind: {names}"
-        raise CommandError(f"{kind}: {problem}")
+        raise CommandError(f"{kind}: no such kind{name_meant(near) or f': {names}'}")
+    if len(matches) > 1:
+        raise CommandError(f"{kind}: several kinds have that name; add the group: {names}")
     click.echo(_text(matches[0]), nl=False)
     return 0
 

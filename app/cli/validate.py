@@ -205,8 +205,7 @@ def _together(manifest: Manifest, kind: AnyKind, cluster: Cluster, world: World)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return
-    namespace = document["metadata"].get("namespace", "")
-    absent = absent_keys(resource.spec, namespace, cluster)
+    absent = absent_keys(resource.spec, document["metadata"].get("namespace", ""), cluster)
     for path, words in chain(dangling(kind, document, cluster, world.settings), absent):
         yield manifest.finding("warning", path, words, "dangling-reference")
     if findings_of(kind, document, world.settings)[0]:

@@ -51,11 +51,10 @@ def dump(document: object) -> str:
     text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, width=110, **_FORM)
     if is_plain(text):
         return text
-    return lines(yaml.dump(document, Dumper=_QuotingDumper, width=_UNFOLDED, **_FORM).splitlines())
+    return lines(yaml.dump(document, Dumper=_QuotingDumper, width=2**31 - 1, **_FORM).splitlines())
 
 
 _FORM: Any = {"sort_keys": False, "default_flow_style": False}
-_UNFOLDED = 2**31 - 1
 
 
 def dump_all(documents: Sequence[object]) -> str:
