@@ -294,16 +294,13 @@ class _Builder:
 
     def _map(self, node: yaml.MappingNode, depth: int) -> Json:
         merged: Json = {}
-        for key, value in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
-                for part in parts:
-                    inner = self.value(part, depth)
-                    for name, item in inner.items() if isinstance(inner, dict) else ():
-                        merged.setdefault(name, item)
         entries: Json = {}
         for key, value in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
+                for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    inner = self.value(part, depth)
+                    for name, item in inner.items() if isinstance(inner, dict) else ():
+                        merged.setdefault(name, item)
                 continue
             if not isinstance(key, yaml.ScalarNode):
                 raise _wrong(key, self._file, "a field name must be a string; {{ }} is an unrendered template")

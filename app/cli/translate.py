@@ -190,7 +190,7 @@ class _Conversion:
         return self._valid()
 
     def _begin(self) -> None:
-        """Return the objects with their types, names, and the link between the two."""
+        """Make the objects with their types and names, and the link between the two."""
         target = self.target
         if "service" in self.parts:
             self.made["service"] = _object(target.service)
