@@ -28,8 +28,8 @@ class Path:
 
     __slots__ = ("_parent", "_segment", "_style")
 
-    def __init__(self, name: str = "", parent: Path | None = None, style: str = ".") -> None:
-        self._segment: str | int = name
+    def __init__(self, segment: str | int = "", parent: Path | None = None, style: str = ".") -> None:
+        self._segment = segment
         self._parent = parent
         self._style = style
 
@@ -41,9 +41,7 @@ class Path:
         return path
 
     def index(self, position: int) -> Path:
-        path = Path("", self, "[")
-        path._segment = position
-        return path
+        return Path(position, self, "[")
 
     def each(self, items: Iterable[ItemT]) -> Iterator[tuple[Path, ItemT]]:
         return ((self.index(position), item) for position, item in enumerate(items))
