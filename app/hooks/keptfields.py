@@ -9,9 +9,9 @@ docs/security.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from app.hooks.sendable import is_sendable, merge_key
 from app.kube.base import Json
@@ -25,10 +25,10 @@ Allowed = Callable[[object, object], bool]
 class NamedContainers:
     """A list of planned containers, of which some or all may be absent; their ``fields`` may differ."""
 
-    fields: Mapping[str, Rule]
+    fields: dict[str, Rule]
 
 
-Rule = Allowed | Mapping[str, "Rule"] | NamedContainers
+Rule = Allowed | dict[str, "Rule"] | NamedContainers
 """A field without a rule must equal the plan."""
 
 
@@ -57,17 +57,18 @@ def _part(kept: object, planned: object) -> bool:
 
 def _variables(kept: object, planned: object) -> bool:
     """Allow literal values and fields of the pod; other sources, such as Secrets, only if the plan has them."""
-    variables = planned if isinstance(planned, list) else ()
-    sources = [item["valueFrom"] for item in variables if "valueFrom" in item]
-    return kept is None or (isinstance(kept, list) and all(_reads_no_more(item, sources) for item in kept))
-
-
-def _reads_no_more(variable: object, sources: Sequence[Json]) -> bool:
-    if not isinstance(variable, dict):
+    if kept is None:
+        return True
+    if not isinstance(kept, list) or not all(isinstance(item, dict) for item in kept):
         return False
-    source = variable.get("valueFrom") or {}
+    variables = planned if isinstance(planned, list) else ()
+    allowed = [item["valueFrom"] for item in variables if "valueFrom" in item]
+    return all(_reads_no_more(item["valueFrom"], allowed) for item in kept if item.get("valueFrom"))
+
+
+def _reads_no_more(source: object, allowed: Sequence[Json]) -> bool:
     is_pod_field = isinstance(source, dict) and source.keys() <= {"fieldRef", "resourceFieldRef"}
-    return is_pod_field or any(covers(planned, source) for planned in sources)
+    return is_pod_field or any(covers(planned, source) for planned in allowed)
 
 
 def _volumes(kept: object, planned: object) -> bool:
@@ -90,7 +91,7 @@ def _true(kept: object, _planned: object) -> bool:
     return kept is True
 
 
-_PROBE: Mapping[str, Rule] = {
+_PROBE: dict[str, Rule] = {
     **dict.fromkeys(("initialDelaySeconds", "periodSeconds", "timeoutSeconds"), _any),
     **dict.fromkeys(("successThreshold", "failureThreshold", "terminationGracePeriodSeconds"), _any),
     "exec": {"command": _any},
@@ -99,7 +100,7 @@ _PROBE: Mapping[str, Rule] = {
     "grpc": {"port": _any, "service": _any},
 }
 """Without ``host``: the kubelet would connect to any address, from the node's network."""
-_CONTAINER: Mapping[str, Rule] = {
+_CONTAINER: dict[str, Rule] = {
     **dict.fromkeys(("image", "command", "args", "terminationMessagePolicy"), _any),
     **dict.fromkeys(("startupProbe", "livenessProbe", "readinessProbe"), _PROBE),
     "env": _variables,
@@ -107,14 +108,14 @@ _CONTAINER: Mapping[str, Rule] = {
     **dict.fromkeys(("volumeMounts", "lifecycle"), _part),
     "securityContext": {"runAsNonRoot": _any, "readOnlyRootFilesystem": _true},
 }
-_POD: Mapping[str, Rule] = {
+_POD: dict[str, Rule] = {
     **dict.fromkeys(("containers", "initContainers"), NamedContainers(_CONTAINER)),
     **dict.fromkeys(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
     "volumes": _volumes,
     "terminationGracePeriodSeconds": _any,
 }
-_TEMPLATE: Mapping[str, Rule] = {"metadata": _part, "spec": _POD}
-_GROUP: Mapping[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}
+_TEMPLATE: dict[str, Rule] = {"metadata": _part, "spec": _POD}
+_GROUP: dict[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}
 
 TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
 """The field of a kind's spec whose changes replace pods. The core Service has no field of that name."""
@@ -145,7 +146,7 @@ def as_it_runs(recorded: object, running: object) -> object:
     return running
 
 
-FIELDS: Mapping[str, Mapping[str, Rule]] = {
+FIELDS: Mapping[str, dict[str, Rule]] = {
     "template": _TEMPLATE,
     "leaderWorkerTemplate": _GROUP,
     "workloadTemplate": _GROUP,
@@ -153,58 +154,57 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
 """The rules by the field of a workload's spec with the pod template (:mod:`app.hooks.template`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     path: str
     allowed: bool
 
 
-def differences(kept: object, planned: object, rule: Rule | None, path: str = "") -> Iterator[Difference]:
-    """Return every field that differs, as in ``spec.containers[main].image``."""
-    if kept == planned:
-        return
-    if isinstance(rule, Mapping) and _is_map(kept) and _is_map(planned):
-        for key in sorted({**(kept or {}), **(planned or {})}):
-            values = (kept or {}).get(key), (planned or {}).get(key)
-            yield from differences(*values, rule.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(rule, NamedContainers) and kept is not None and planned is not None:
-        containers, plans = _by_name(kept), _by_name(planned)
-        if not isinstance(kept, list) or not containers.keys() <= plans.keys() or not 0 < len(kept) == len(containers):
-            yield Difference(path, allowed=False)
-            return
-        for name, plan in plans.items():
-            place = f"{path}[{name}]"
-            if name in containers:
-                yield from differences(containers[name], plan, rule.fields, place)
-            else:
-                yield Difference(place, allowed=True)
-    else:
-        yield Difference(
-            path, kept is None if isinstance(rule, NamedContainers) else callable(rule) and rule(kept, planned)
-        )
+def differences(kept: object, planned: object, rule: Rule | None, path: str = "") -> list[Difference]:
+    """Return every field that differs, as in ``spec.containers[main].image``, of two values that differ."""
+    if isinstance(rule, dict) and _is_map(kept) and _is_map(planned):
+        old, new, found = kept or {}, planned or {}, []
+        for key in sorted({**old, **new}):
+            value, plan = old.get(key), new.get(key)
+            if value != plan:
+                found += differences(value, plan, rule.get(key), f"{path}.{key}" if path else key)
+        return found
+    if isinstance(rule, NamedContainers) and kept is not None and planned is not None:
+        return _container_differences(kept, planned, rule, path)
+    allowed = kept is None if isinstance(rule, NamedContainers) else callable(rule) and rule(kept, planned)
+    return [Difference(path, allowed)]
 
 
-def part_to_keep(running: object, planned: object, rule: Rule | None, *, sendable: bool) -> Any:
+def _container_differences(kept: object, planned: object, rule: NamedContainers, path: str) -> list[Difference]:
+    containers, plans, found = _by_name(kept), _by_name(planned), []
+    if not isinstance(kept, list) or not containers.keys() <= plans.keys() or not 0 < len(kept) == len(containers):
+        return [Difference(path, allowed=False)]
+    for name, plan in plans.items():
+        place = f"{path}[{name}]"
+        if name not in containers:
+            found.append(Difference(place, allowed=True))
+        else:
+            found += differences(containers[name], plan, rule.fields, place)
+    return found
+
+
+def part_to_keep(running: object, planned: object, rule: Rule | None) -> Any:
     """Return the part of a running template that may be sent: fields of the plan, and fields that may differ.
 
-    ``None`` for nothing. Other fields stay unchanged, because no record has them. ``sendable`` if all of the template
-    may be in an answer; otherwise each part is checked.
+    ``None`` for nothing. Other fields stay unchanged, because no record has them.
     """
-    if isinstance(rule, Mapping):
+    if isinstance(rule, dict):
         plan = planned if isinstance(planned, dict) else {}
         items = running.items() if isinstance(running, dict) else ()
-        parts = {key: part_to_keep(value, plan.get(key), rule.get(key), sendable=sendable) for key, value in items}
+        parts = {key: part_to_keep(value, plan.get(key), rule.get(key)) for key, value in items}
         return {key: part for key, part in parts.items() if part is not None} or None
     if isinstance(rule, NamedContainers):
         containers, plans = _by_name(running), _by_name(planned)
         fields = {"name": _part, **rule.fields}
-        names = [name for name in containers if name in plans]
-        same = [part_to_keep(containers[name], plans[name], fields, sendable=sendable) for name in names]
+        same = [part_to_keep(containers[name], plans[name], fields) for name in containers if name in plans]
         return same if containers and plans else None
     if rule is None:
         return planned if planned is not None and covers(running, planned) else None
-    may_stay = rule(running, planned) and (sendable or is_sendable({"": running}))
-    return running if may_stay else _common(running, planned)
+    return running if rule(running, planned) and is_sendable({"": running}) else _common(running, planned)
 
 
 def _common(running: object, planned: object) -> object:
@@ -232,12 +232,15 @@ def claim(running: object, planned: object) -> Any:
     if not (isinstance(running, list) and isinstance(planned, list)):
         return None
     key = merge_key([*running, *planned]) if running else None
-    planned_items = {str(item[key]): item for item in planned} if key else {}
+    if key is None:
+        return None
+    planned_items = {str(item[key]): item for item in planned}
     items: dict[str, Json] = {}
-    for item in running if key else ():
-        claimed = claim(item, planned_items[str(item[key])]) if str(item[key]) in planned_items else {}
+    for item in running:
+        name = str(item[key])
+        claimed = claim(item, planned_items[name]) if name in planned_items else {}
         if claimed is not None:
-            items[str(item[key])] = {**items.get(str(item[key]), {}), **claimed, str(key): item[key]}
+            items[name] = {**items.get(name, {}), **claimed, key: item[key]}
     return list(items.values()) or None
 
 

@@ -6,7 +6,7 @@ int64. In an answer these values are a bug, so those that users embed are checke
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,47 +52,52 @@ class Fault:
         return duplicate(path, self.value, detail)
 
 
+class Sendable(dict[str, Any]):
+    """A map without faults: as a field of another, it is not walked again."""
+
+
+_FAULTLESS = frozenset({str, bool, Sendable})
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 
 
-def faults(value: object, name: str = "", *, merged: bool = True) -> list[Fault]:
+def faults(value: object, *, merged: bool = True) -> list[Fault]:
     """Return nulls, floats in integer fields, numbers outside int64, and duplicate merge keys.
 
-    ``name`` is the field of the value. ``merged`` is false within a list that is replaced as a whole, where nothing is
-    merged by key.
+    ``merged`` is false for a value in which nothing is merged by key, as within a list that is replaced as a whole.
     """
-    parts: Iterable[tuple[str | int, object]]
-    found = []
+    return _faults(value, "", merged)
+
+
+def _faults(value: object, name: str, merged: bool) -> list[Fault]:
+    found: list[Fault] = []
     if isinstance(value, dict):
-        parts = value.items()
+        for key, item in value.items():
+            if type(item) not in _FAULTLESS and (inner := _faults(item, key, merged)):
+                found += _below(key, inner)
     elif isinstance(value, (list, tuple)):
-        parts = enumerate(value)
-        if merged and value:
-            key = merge_key(value)
-            if key is None:
-                merged = False
-            elif len(value) > 1 and (clash := _clash(value, key)):
-                found.append(clash)
-    else:
-        return [] if _is_storable(value, name) else [Fault("", value)]
-    for segment, item in parts:
-        if type(item) is not str and type(item) is not bool:
-            for fault in faults(item, segment if isinstance(segment, str) else name, merged=merged):
-                fault.segments.append(segment)
-                found.append(fault)
+        merge_by = merge_key(value) if merged and value else None
+        if merge_by and (clash := _clash(value, merge_by)):
+            found.append(clash)
+        for position, item in enumerate(value):
+            if type(item) not in _FAULTLESS and (inner := _faults(item, name, merge_by is not None)):
+                found += _below(position, inner)
+    elif not _is_storable(value, name):
+        found.append(Fault("", value))
     return found
+
+
+def _below(segment: str | int, inner: list[Fault]) -> list[Fault]:
+    for fault in inner:
+        fault.segments.append(segment)
+    return inner
 
 
 def _clash(items: Sequence[Any], key: str) -> Fault | None:
     """Return the first value of the merge key that a list has twice."""
-    texts = set()
-    for item in items:
-        value = item[key]
-        text = value if type(value) is str else str(value)
-        if text in texts:
-            return Fault(key, value)
-        texts.add(text)
-    return None
+    texts = [str(item[key]) for item in items]
+    if len(set(texts)) == len(texts):
+        return None
+    return next(Fault(key, item[key]) for n, item in enumerate(items) if texts[n] in texts[:n])
 
 
 def _is_storable(value: object, name: str) -> bool:
@@ -110,6 +115,11 @@ def is_int64(value: float) -> bool:
 def is_sendable(value: object) -> bool:
     """Report whether a part of a child may be in an answer."""
     return not faults(value)
+
+
+def sendable(value: Mapping[str, Any]) -> Sendable | None:
+    """Return the map as one that may be in an answer; ``None`` if it may not."""
+    return None if faults(value) else Sendable(value)
 
 
 def check(value: object, path: Path) -> list[Error]:

@@ -19,6 +19,7 @@ import orjson
 from app.hooks.keptfields import (
     FIELDS,
     TEMPLATES,
+    Difference,
     claim,
     covers,
     differences,
@@ -29,7 +30,7 @@ from app.hooks.keptfields import (
     without_rights,
 )
 from app.hooks.protocol import AnyRequest, Applied, Inputs, Kept, Parent
-from app.hooks.sendable import is_sendable
+from app.hooks.sendable import is_sendable, sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
@@ -71,7 +72,8 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], s
 
 def keep_templates(desired: Sequence[Json], request: AnyRequest) -> tuple[list[Json], list[str]]:
     """Return the desired children with the templates that are to stay, and the fields that wait for newer ones."""
-    parent_inputs, waiting = request.inputs, []
+    parent_inputs = request.inputs
+    waiting: list[str] = []
 
     def decide(child: Json) -> Json:
         if isinstance(child, Kept) or template_of(child) is None:
@@ -82,19 +84,11 @@ def keep_templates(desired: Sequence[Json], request: AnyRequest) -> tuple[list[J
             return Applied(stamped)
         if current is None:
             return stamped
-        result = _choose(stamped, current, parent_inputs)
-        if KEPT in result["metadata"]["annotations"]:
-            waiting.extend(_waiting(result, child))
+        result, differing = _choose(stamped, current, parent_inputs)
+        waiting.extend(f"{child['kind']} {child['metadata']['name']}: {field.path}" for field in differing)
         return result
 
     return list(map(decide, desired)), waiting
-
-
-def _waiting(kept: Json, desired: Json) -> list[str]:
-    """Return the fields in which a kept template differs, as in ``Deployment chat: spec.containers[main].image``."""
-    rule = FIELDS[TEMPLATES[desired["kind"]]]
-    paths = [difference.path for difference in differences(template_of(kept) or {}, template_of(desired), rule)]
-    return [f"{desired['kind']} {desired['metadata']['name']}: {path}" for path in paths]
 
 
 def noted(status: object, waiting: Sequence[str]) -> Json:
@@ -115,7 +109,7 @@ def stays(child: ObservedObject, desired: Json, parent_inputs: Inputs) -> bool:
     template, recorded = template_of(desired), _recorded(child)
     if template is None or not _is_unchanged(child, template, parent_inputs):
         return False
-    return recorded is None or _may_stay(recorded, desired)
+    return recorded is None or _may_stay(_differing(recorded, desired))
 
 
 def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) -> bool:
@@ -130,10 +124,13 @@ def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) 
     return unchanged or child.annotations.get(KEPT) == _digest(template)
 
 
-def _may_stay(template: Json, desired: Json) -> bool:
+def _differing(template: Json, desired: Json) -> list[Difference]:
+    return differences(template, template_of(desired), FIELDS[TEMPLATES[desired["kind"]]])
+
+
+def _may_stay(differing: Sequence[Difference]) -> bool:
     """Report whether a template differs from the desired one only in fields that a release may change."""
-    rule = FIELDS[TEMPLATES[desired["kind"]]]
-    return all(difference.allowed for difference in differences(template, template_of(desired), rule))
+    return all(difference.allowed for difference in differing)
 
 
 def without_template(desired: Json) -> Json:
@@ -152,43 +149,50 @@ def _annotated(workload: Json, annotations: Json) -> Json:
     return {**workload, "metadata": {**workload["metadata"], "annotations": annotations}}
 
 
-def _choose(desired: Json, child: ObservedObject, inputs_: Inputs) -> Json:
-    """Return the workload with the recorded or with the desired template."""
+def _choose(desired: Json, child: ObservedObject, inputs_: Inputs) -> tuple[Json, Sequence[Difference]]:
+    """Return the workload with the desired template, or with a kept one and the fields in which that differs."""
     if child.record is None and LAST_APPLIED in child.annotations:  # a record that cannot be decoded
-        return desired
-    recorded, template = _recorded(child), template_of(desired)
+        return desired, ()
+    recorded, template = _recorded(child), template_of(desired) or {}
     if recorded == template:
-        return desired
-    if recorded is not None and not is_sendable(recorded):  # a forged record
-        recorded = None
+        return desired, ()
+    if recorded is not None:
+        recorded = sendable(recorded)  # a forged record may not be
     if recorded is not None and TAKEN_OVER not in child.annotations:
-        return (
-            _with_template(desired, recorded, {KEPT: _digest(template)}) if stays(child, desired, inputs_) else desired
-        )
+        if not _is_unchanged(child, template, inputs_) or not _may_stay(differing := _differing(recorded, desired)):
+            return desired, ()
+        return _with_template(desired, recorded, {KEPT: _digest(template)}), differing
     running = running_template(child)
-    return desired if running is None else _taken_over(desired, child, recorded, running, inputs_)
+    return (desired, ()) if running is None else _taken_over(desired, child, recorded, running, inputs_)
 
 
-def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, running: Json, inputs_: Inputs) -> Json:
+def _taken_over(
+    desired: Json, child: ObservedObject, recorded: Json | None, running: Json, inputs_: Inputs
+) -> tuple[Json, Sequence[Difference]]:
     """Return a workload of another operator with the part of its template that equals the plan, or may differ.
 
     Before a change, or if the template differs too much, fields that the plan lacks are claimed, and the next answer
     removes them. If a running list has a duplicate key, no part can be sent without changing it.
     """
-    template, merges = template_of(desired) or {}, is_sendable(running)
-    rule = FIELDS[TEMPLATES[desired["kind"]]]
-    part = recorded or part_to_keep(running, template, rule, sendable=merges) or {}
-    may_stay = _may_stay(part, desired)
-    if may_stay and recorded is None and merges and (inputs_.latest or covers(running, template)):
-        return desired
-    if may_stay and _is_unchanged(child, template, inputs_):
-        notes = {KEPT: _digest(template), TAKEN_OVER: "true"}
-        return _with_template(desired, part if merges else None, notes)
+    template = template_of(desired) or {}
+    part = recorded or part_to_keep(running, template, FIELDS[TEMPLATES[desired["kind"]]]) or {}
+    differing = _differing(part, desired)
+    may_stay = _may_stay(differing)
+    if may_stay:
+        merges = is_sendable(running)
+        if recorded is None and merges and (inputs_.latest or covers(running, template)):
+            return desired, ()
+        if _is_unchanged(child, template, inputs_):
+            notes = {KEPT: _digest(template), TAKEN_OVER: "true"}
+            if merges:
+                return _with_template(desired, part, notes), differing
+            return _with_template(desired, None, notes), _differing({}, desired)
     claims = claim(running, template)
     if may_stay and claims is None:
-        return desired
+        return desired, ()
     claimed = union(part if may_stay else without_rights(template, running), claims)
-    return _with_template(desired, claimed, {INPUTS: ""}) if is_sendable(claimed) and claimed != template else desired
+    checked = None if claimed == template else sendable(claimed)
+    return (desired if checked is None else _with_template(desired, checked, {INPUTS: ""})), ()
 
 
 def _with_template(desired: Json, template: Json | None, notes: Mapping[str, str]) -> Json:
