@@ -79,7 +79,11 @@ def warnings(widget: Resource[WidgetSpec, WidgetStatus]) -> list[field.Advice]:
 
 
 def sync(
-    widget: Resource[WidgetSpec, WidgetStatus], request: SyncRequest[Any, Any], settings: Settings, now: datetime
+    widget: Resource[WidgetSpec, WidgetStatus],
+    request: SyncRequest[Any, Any],
+    settings: Settings,
+    now: datetime,
+    args: list[str] | None = None,
 ) -> SyncResponse:
     meta = widget.metadata
     labels, image = {"app": meta.name}, (meta.annotations or {}).get("image", "widget")
@@ -89,7 +93,8 @@ def sync(
             replicas=widget.spec.replicas,
             selector=LabelSelector(match_labels=labels),
             template=PodTemplateSpec(
-                metadata=TemplateMeta(labels=labels), spec=PodSpec(containers=[Container(name="main", image=image)])
+                metadata=TemplateMeta(labels=labels),
+                spec=PodSpec(containers=[Container(name="main", image=image, args=args)]),
             ),
         ),
     )

@@ -10,6 +10,7 @@ from app.hooks import response
 from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
 from app.hooks.protocol import AnyRequest, Applied, Kept, observed_children
 from app.hooks.sendable import is_sendable
+from app.hooks.template import keep_template
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, spec_replicas
 from app.limits import MAX_RECORDED_BYTES, MAX_RECORDED_VALUES
@@ -37,8 +38,13 @@ def check_recorded(children: msgspec.Struct) -> None:
 
 
 def as_json(children: Iterable[object], request: AnyRequest) -> list[Json]:
-    """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON; :class:`Kept` ones as they are."""
-    return [child if isinstance(child, Kept) else _as_json(child, request) for child in children]
+    """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON with the pod templates that stay.
+
+    :class:`Kept` ones are returned as they are.
+    """
+    return [
+        child if isinstance(child, Kept) else keep_template(_as_json(child, request), request) for child in children
+    ]
 
 
 def _as_json(built: object, request: AnyRequest) -> Json:

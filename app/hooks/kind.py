@@ -18,6 +18,7 @@ from app.hooks.memo import remembered
 from app.hooks.protocol import (
     AnyRequest,
     CustomizeRequest,
+    KeptTemplate,
     Parent,
     RelatedRule,
     SyncAnswer,
@@ -27,7 +28,7 @@ from app.hooks.protocol import (
     check_envelope,
 )
 from app.hooks.reader import ReadFault, SpecReading, read
-from app.hooks.template import inputs, keep_templates, noted
+from app.hooks.template import inputs, noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
@@ -154,7 +155,7 @@ def answer_sync_with_facts(kind: AnyKind, body: bytes, settings: Settings, now: 
     try:
         check_recorded(request.children)
         answer = sync(kind, request, settings, now)
-        answer.children, waiting = keep_templates(answer.children, request)
+        waiting = [field for child in answer.children if isinstance(child, KeptTemplate) for field in child.waiting]
         if waiting:
             answer.status = noted(answer.status, waiting)
         return _encoded(kind, request, answer, waiting, settings, now)

@@ -137,6 +137,17 @@ class Applied(dict[str, Any]):
     """A built child whose record is the same but for metadata: it was compared and checked when it was applied."""
 
 
+class KeptTemplate(dict[str, Any]):
+    """A built child with an earlier pod template than the one that was built."""
+
+    waiting: Sequence[str] = ()
+    """The fields of the newer one, as in ``Deployment chat: spec.containers[main].image``."""
+
+
+class InterimTemplate(dict[str, Any]):
+    """A built child with a pod template that prepares for the one that was built, which the next answer has."""
+
+
 class SyncResponse(msgspec.Struct):
     """A sync hook's answer. Built by the kinds; :func:`app.hooks.response.encode` is the only way out."""
 

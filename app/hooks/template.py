@@ -29,7 +29,7 @@ from app.hooks.keptfields import (
     union,
     without_rights,
 )
-from app.hooks.protocol import AnyRequest, Applied, Inputs, Kept, Parent
+from app.hooks.protocol import AnyRequest, Applied, Inputs, InterimTemplate, KeptTemplate, Parent
 from app.hooks.sendable import is_sendable, sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
@@ -70,25 +70,15 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], s
     )
 
 
-def keep_templates(desired: Sequence[Json], request: AnyRequest) -> tuple[list[Json], list[str]]:
-    """Return the desired children with the templates that are to stay, and the fields that wait for newer ones."""
-    parent_inputs = request.inputs
-    waiting: list[str] = []
-
-    def decide(child: Json) -> Json:
-        if isinstance(child, Kept) or template_of(child) is None:
-            return child
-        stamped = _stamped(child, parent_inputs)
-        current = request.observed.get((child["kind"], child["metadata"]["name"]))
-        if isinstance(child, Applied):
-            return Applied(stamped)
-        if current is None:
-            return stamped
-        result, differing = _choose(stamped, current, parent_inputs)
-        waiting.extend(f"{child['kind']} {child['metadata']['name']}: {field.path}" for field in differing)
-        return result
-
-    return list(map(decide, desired)), waiting
+def keep_template(child: Json, request: AnyRequest) -> Json:
+    """Return a desired child with the digest of its template's inputs, and with the recorded template if it stays."""
+    if template_of(child) is None:
+        return child
+    stamped = _stamped(child, request.inputs)
+    if isinstance(child, Applied):
+        return Applied(stamped)
+    current = request.observed.get((child["kind"], child["metadata"]["name"]))
+    return stamped if current is None else _choose(stamped, current, request.inputs)
 
 
 def noted(status: object, waiting: Sequence[str]) -> Json:
@@ -102,14 +92,6 @@ def noted(status: object, waiting: Sequence[str]) -> Json:
             message = message[: MESSAGE_MAX - len(note) - len("; ")]
             condition["message"] = "; ".join(filter(None, [message, note]))
     return result
-
-
-def stays(child: ObservedObject, desired: Json, parent_inputs: Inputs) -> bool:
-    """Report whether the recorded template of a child is kept if the desired one differs."""
-    template, recorded = template_of(desired), _recorded(child)
-    if template is None or not _is_unchanged(child, template, parent_inputs):
-        return False
-    return recorded is None or _may_stay(_differing(recorded, desired))
 
 
 def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) -> bool:
@@ -133,11 +115,6 @@ def _may_stay(differing: Sequence[Difference]) -> bool:
     return all(difference.allowed for difference in differing)
 
 
-def without_template(desired: Json) -> Json:
-    field_ = TEMPLATES[desired["kind"]]
-    return {**desired, "spec": {key: value for key, value in desired.get("spec", {}).items() if key != field_}}
-
-
 def _stamped(desired: Json, parent_inputs: Inputs) -> Json:
     annotations = {**(desired["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
     if parent_inputs.requested and desired["kind"] == "Service":
@@ -149,26 +126,24 @@ def _annotated(workload: Json, annotations: Json) -> Json:
     return {**workload, "metadata": {**workload["metadata"], "annotations": annotations}}
 
 
-def _choose(desired: Json, child: ObservedObject, inputs_: Inputs) -> tuple[Json, Sequence[Difference]]:
-    """Return the workload with the desired template, or with a kept one and the fields in which that differs."""
+def _choose(desired: Json, child: ObservedObject, inputs_: Inputs) -> Json:
+    """Return the workload with the recorded or with the desired template."""
     if child.record is None and LAST_APPLIED in child.annotations:  # a record that cannot be decoded
-        return desired, ()
+        return desired
     recorded, template = _recorded(child), template_of(desired) or {}
     if recorded == template:
-        return desired, ()
+        return desired
     if recorded is not None:
         recorded = sendable(recorded)  # a forged record may not be
     if recorded is not None and TAKEN_OVER not in child.annotations:
         if not _is_unchanged(child, template, inputs_) or not _may_stay(differing := _differing(recorded, desired)):
-            return desired, ()
-        return _with_template(desired, recorded, {KEPT: _digest(template)}), differing
+            return desired
+        return _kept(desired, recorded, differing, {})
     running = running_template(child)
-    return (desired, ()) if running is None else _taken_over(desired, child, recorded, running, inputs_)
+    return desired if running is None else _taken_over(desired, child, recorded, running, inputs_)
 
 
-def _taken_over(
-    desired: Json, child: ObservedObject, recorded: Json | None, running: Json, inputs_: Inputs
-) -> tuple[Json, Sequence[Difference]]:
+def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, running: Json, inputs_: Inputs) -> Json:
     """Return a workload of another operator with the part of its template that equals the plan, or may differ.
 
     Before a change, or if the template differs too much, fields that the plan lacks are claimed, and the next answer
@@ -181,26 +156,35 @@ def _taken_over(
     if may_stay:
         merges = is_sendable(running)
         if recorded is None and merges and (inputs_.latest or covers(running, template)):
-            return desired, ()
+            return desired
         if _is_unchanged(child, template, inputs_):
-            notes = {KEPT: _digest(template), TAKEN_OVER: "true"}
             if merges:
-                return _with_template(desired, part, notes), differing
-            return _with_template(desired, None, notes), _differing({}, desired)
+                return _kept(desired, part, differing, {TAKEN_OVER: "true"})
+            return _kept(desired, None, _differing({}, desired), {TAKEN_OVER: "true"})
     claims = claim(running, template)
     if may_stay and claims is None:
-        return desired, ()
+        return desired
     claimed = union(part if may_stay else without_rights(template, running), claims)
     checked = None if claimed == template else sendable(claimed)
-    return (desired if checked is None else _with_template(desired, checked, {INPUTS: ""})), ()
+    return desired if checked is None else InterimTemplate(_with_template(desired, checked, {INPUTS: ""}))
+
+
+def _kept(
+    desired: Json, template: Json | None, differing: Sequence[Difference], notes: Mapping[str, str]
+) -> KeptTemplate:
+    workload = f"{desired['kind']} {desired['metadata']['name']}"
+    kept = KeptTemplate(_with_template(desired, template, {KEPT: _digest(template_of(desired)), **notes}))
+    kept.waiting = [f"{workload}: {difference.path}" for difference in differing]
+    return kept
 
 
 def _with_template(desired: Json, template: Json | None, notes: Mapping[str, str]) -> Json:
     """Return the workload with another template; without one, which keeps the running one."""
-    result = without_template(desired)
+    field_ = TEMPLATES[desired["kind"]]
+    spec = {key: value for key, value in desired["spec"].items() if key != field_}
     if template is not None:
-        result["spec"][TEMPLATES[desired["kind"]]] = template
-    return _annotated(result, {**desired["metadata"]["annotations"], **notes})
+        spec[field_] = template
+    return _annotated({**desired, "spec": spec}, {**desired["metadata"]["annotations"], **notes})
 
 
 def _recorded(child: ObservedObject) -> Json | None:

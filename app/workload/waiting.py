@@ -9,11 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.hooks.protocol import AnyRequest, Applied, Inputs
-from app.hooks.template import stays, without_template
+from app.hooks.protocol import AnyRequest, Applied, InterimTemplate
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
-from app.kube.objects import ObservedObject
 from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.cause import Cause, Stage
 from app.workload.rollout import ROLLING_OUT
@@ -59,16 +57,9 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
             absent.append(" ".join(identity))
         elif isinstance(child, Applied) or (record := current.record) is None:
             continue
-        elif _differ(child, record, current, request.inputs):
+        elif isinstance(child, InterimTemplate) or _substance(child) != _substance(record):
             pending.append(" ".join(identity))
     return Outstanding(absent, pending) if absent or pending else NOTHING
-
-
-def _differ(desired: Json, record: Json, child: ObservedObject, inputs: Inputs) -> bool:
-    if _substance(desired) == _substance(record):
-        return False
-    is_kept = stays(child, desired, inputs)
-    return not is_kept or _substance(without_template(desired)) != _substance(without_template(record))
 
 
 def _substance(child: Json) -> Json:

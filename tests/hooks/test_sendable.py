@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hooks.sendable import Fault, check, clashes, faults, is_sendable, merge_key
+from app.hooks.sendable import Fault, check, clashes, faults, is_sendable, merge_key, sendable
 from app.kube.field import Path
 from app.kube.stored import without_nulls
 
@@ -68,3 +68,13 @@ def test_the_short_answer_agrees_with_the_long_one(value: Any) -> None:
     """The fast check runs often; the errors are only collected if it fails."""
     value = without_nulls(value)
     assert is_sendable(value) == (not check(value, SPEC))
+
+
+def test_a_map_that_was_found_sendable_is_not_walked_again() -> None:
+    template = {"containers": [{"name": "a"}, {"name": "b"}]}
+    found = sendable(template)
+    assert found == template
+    found["containers"].append({"name": "a"})
+    assert sendable(template) is None
+    assert faults({"template": template}) == [Fault("name", "a", ["containers", "template"])]
+    assert faults({"template": found}) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,14 +14,13 @@ import pytest
 from app.cli import apply
 from app.hooks.keptfields import without_rights
 from app.hooks.kind import Kind, answer_sync
-from app.hooks.protocol import SyncResponse
 from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, noted
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings
 from tests.hookcalls import NOW
-from tests.widgets import WIDGET, WidgetSpec, WidgetStatus, widget
+from tests.widgets import WIDGET, WidgetSpec, WidgetStatus, sync, widget
 
 Widgets = Kind[WidgetSpec, WidgetStatus]
 SETTINGS = Settings()
@@ -170,16 +169,8 @@ def test_a_template_that_the_merge_would_change_is_left_out() -> None:
 # A release with other templates.
 
 
-def _another(widget: Any, request: Any, settings: Settings, now: datetime) -> SyncResponse:
-    """Sync with a template that differs in a field that the user does not set."""
-    answer = WIDGET.hooks.sync(widget, request, settings, now)
-    (deployment,) = answer.children
-    deployment["spec"]["template"]["spec"]["containers"][0]["args"] = ["--new-default"]
-    answer.children = [dict(deployment)]  # not as its record any more
-    return answer
-
-
-NEXT = replace(WIDGET, hooks=replace(WIDGET.hooks, sync=_another))
+NEXT = replace(WIDGET, hooks=replace(WIDGET.hooks, sync=partial(sync, args=["--new-default"])))
+"""With a template that differs in a field that the user does not set."""
 
 
 def ready(answer: Json) -> str:

@@ -24,7 +24,7 @@ NEWCOMER = {
     "CRDs are generated": "def custom_resource_definition",
     "metric": "Counter(",
     "downloader's image": "DOWNLOADER",
-    "restarts pods": "def keep_templates",
+    "restarts pods": "def keep_template",
 }
 """A phrase of each question, and a word that one of the files in the answer must contain."""
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from app.hooks.kept import as_json
-from app.hooks.protocol import Applied, NoObjects, Parent, SyncRequest
+from app.hooks.protocol import Applied, InterimTemplate, NoObjects, Parent, SyncRequest
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedObject
@@ -109,6 +109,11 @@ def test_every_part_of_every_child_counts() -> None:
     there = {**role, "metadata": {"name": "epp", "annotations": {LAST_APPLIED: record}}}
     children = Children(roles={"epp": msgspec.json.decode(json.dumps(there), type=ObservedObject)})
     assert outstanding([role], request(children)).pending == ["Role epp"]
+
+
+def test_another_change_follows_an_interim_template() -> None:
+    """Its record is equal as soon as it was written."""
+    assert outstanding([InterimTemplate(child())], observed(child())).pending == ["Deployment chat"]
 
 
 def test_a_child_that_goes_is_not_asked_to_change() -> None:
