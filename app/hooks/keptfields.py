@@ -207,6 +207,17 @@ def part_to_keep(running: object, planned: object, rule: Rule | None) -> Any:
     return running if rule(running, planned) and is_sendable({"": running}) else _common(running, planned)
 
 
+def lacks(running: object, planned: object, rule: Rule | None) -> bool:
+    """Report whether a running template lacks a field of the plan that must equal it: then no part of it may stay."""
+    if isinstance(rule, dict):
+        values, plan = _map(running), _map(planned)
+        return any(lacks(values.get(key), value, rule.get(key)) for key, value in plan.items())
+    if isinstance(rule, NamedContainers):
+        containers, plans = _by_name(running), _by_name(planned)
+        return any(lacks(containers[name], plans[name], rule.fields) for name in containers if name in plans)
+    return rule is None and not covers(running, planned)
+
+
 def _common(running: object, planned: object) -> object:
     """Return the part of the second value that the first has, too."""
     if isinstance(running, dict) and isinstance(planned, dict):

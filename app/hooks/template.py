@@ -23,6 +23,7 @@ from app.hooks.keptfields import (
     claim,
     covers,
     differences,
+    lacks,
     part_to_keep,
     running_template,
     template_of,
@@ -149,10 +150,11 @@ def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, run
     Before a change, or if the template differs too much, fields that the plan lacks are claimed, and the next answer
     removes them. If a running list has a duplicate key, no part can be sent without changing it.
     """
-    template = template_of(desired) or {}
-    part = recorded or part_to_keep(running, template, FIELDS[TEMPLATES[desired["kind"]]]) or {}
-    differing = _differing(part, desired)
-    may_stay = _may_stay(differing)
+    template, rule = template_of(desired) or {}, FIELDS[TEMPLATES[desired["kind"]]]
+    part = recorded
+    if part is None and not lacks(running, template, rule):
+        part = part_to_keep(running, template, rule) or {}
+    may_stay = part is not None and _may_stay(differing := _differing(part, desired))
     if may_stay:
         merges = is_sendable(running)
         if recorded is None and merges and (inputs_.latest or covers(running, template)):
