@@ -116,10 +116,7 @@ def _is_zero(key: str, value: object) -> bool:
 
 def _items(key: str, items: list[object]) -> list[object]:
     present = [item for item in items if item is not None]
-    stored = [
-        normalised(item) if type(item) is dict else _items("", item) if type(item) is list else _integral(item)
-        for item in present
-    ]
+    stored = [_part(item) for item in present]
     if key in _WITH_VALUE:
         for before, after in zip(present, stored, strict=True):
             if isinstance(before, dict) and isinstance(after, dict) and before.get("value") == "":
@@ -145,8 +142,15 @@ def _default_source(source: object) -> None:
 
 
 def _map(key: str, item: Json) -> Json:
-    present = {name: value for name, value in item.items() if value is not None}
+    present = {name: _part(value) for name, value in item.items() if value is not None}
     return {name: canonical_value(value) for name, value in present.items()} if key in _QUANTITY_MAPS else present
+
+
+def _part(value: object) -> object:
+    """Return an item of a list or map. Below an unknown field, even the values of labels may be lists and maps."""
+    if type(value) is dict:
+        return normalised(value)
+    return _items("", value) if type(value) is list else _integral(value)
 
 
 def _integral(number: object) -> object:
