@@ -1,15 +1,15 @@
-"""Requests are answered in the right thread, and nothing blocks the loop; tested by order, never by duration."""
+"""The worker: in which thread and order requests are answered, and that none blocks the event loop.
+
+The tests control the order of events; they measure no durations.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
-from collections.abc import Callable
 
 import pytest
 
-from app.hooks.memo import Memo
 from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS
 from app.server.worker import Caller, Disconnected, Worker
 
@@ -31,7 +31,7 @@ def test_only_large_bodies_go_to_the_thread() -> None:
     assert (small, large) == (threading.current_thread().name.encode(), b"worker")
 
 
-def test_a_handler_may_always_need_the_thread() -> None:
+def test_handlers_that_are_not_inline_go_to_the_thread() -> None:
     """The size of the body does not matter."""
     assert asyncio.run(Worker().answer(where, b"{}", Caller(), inline=False)) == b"worker"
 
@@ -192,34 +192,3 @@ def test_a_thread_that_does_not_come_back_is_stuck(monkeypatch: pytest.MonkeyPat
         assert [*found, worker.stuck] == [False, True, False]
 
     asyncio.run(main())
-
-
-def test_memos_are_shared_by_two_threads() -> None:
-    """Both threads evict entries of the other: the count stays correct, and no exception is raised."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    memo = Memo(budget=50)
-    faults: list[BaseException] = []
-
-    def fill(offset: int) -> None:
-        try:
-            for n in range(20_000):
-                memo.put(offset + n, n, 1)
-                memo.get(offset + n - 10)
-        except BaseException as fault:  # noqa: BLE001 - reported by the assertion below
-            faults.append(fault)
-
-    try:
-        _together(lambda: fill(0), lambda: fill(1_000_000))
-    finally:
-        sys.setswitchinterval(usual)
-    assert (faults, memo._held, len(memo._entries)) == ([], 50, 50)
-
-
-def _together(*calls: Callable[[], None]) -> None:
-    threads = [threading.Thread(target=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in threads)
