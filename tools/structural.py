@@ -1,7 +1,7 @@
-"""The API server's checks of a CRD's schema, without an API server.
+"""Check the schema of a CRD as the API server does, without an API server.
 
-The rules are apiextensions' structural-schema validation, the limits of reliability 2.2 to 2.4, and two more: every
-field has a description, and a status has no defaults.
+The rules are the structural-schema validation of apiextensions, and this project's own: every field has a description,
+the status is a subresource without defaults, and a pattern means the same in Go and in Python.
 """
 
 from __future__ import annotations

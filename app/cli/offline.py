@@ -18,7 +18,7 @@ from app.cli import printing
 from app.cli.catalogue import installed
 from app.cli.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
-from app.cli.references import missing
+from app.cli.references import missing_references
 from app.cli.simulate import Cluster, Send
 from app.cli.world import key_of, outer_key, related, stored
 from app.errors import ProtocolError
@@ -169,7 +169,7 @@ def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:
         if kind is None:
             continue
         document = in_cluster(manifest, world.namespace)
-        references = missing(kind, document, cluster, world.settings)
+        references = missing_references(kind, document, cluster, world.settings)
         absent |= {(reference.kind, reference.name) for reference in references if reference.is_served}
         assumed |= {
             (item["kind"], item["metadata"]["name"])

@@ -1,4 +1,8 @@
-"""References to objects, and keys of Secrets, that are not among the files, although others of their kind are."""
+"""Find references of a spec, to objects and to keys of Secrets, that the files do not contain.
+
+:func:`missing_references` yields every reference to an absent object; :func:`dangling` yields those that are probably
+mistakes, because a similar name is known or the files have other objects of the kind.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,23 +26,25 @@ EACH = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingReference:
     kind: str
     name: str
     path: Path
-    places: list[str]
-    """Namespaces in which it may be; empty for a kind without namespaces."""
+    namespaces: list[str]
+    """Namespaces in which the object may be; an empty string for a cluster-scoped kind."""
     certain: bool
-    """True if only an object of this name will do."""
-    held: Mapping[str, Json]
-    """The objects of the kind among the files."""
+    """True if the customize hook asks for the object by this name."""
+    present: Mapping[str, Json]
+    """The objects of the kind that are among the files."""
     built_in: Collection[str]
     """Names of objects of the kind that no manifest describes."""
     is_served: bool
-    """True for a kind of ours; objects of other kinds, such as Gateways, are often in the cluster alone."""
+    """True for a kind of modelhooks; objects of other kinds, such as Gateways, are often only in the cluster."""
 
 
-def missing(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings) -> Iterator[Missing]:
+def missing_references(
+    kind: AnyKind, document: Json, cluster: Cluster, settings: Settings
+) -> Iterator[MissingReference]:
     """Yield the references of a spec to objects that the cluster does not have.
 
     A name that is not in the spec is a default, and a value that cannot be an object's name, such as a repository ID,
@@ -53,38 +59,38 @@ def missing(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings)
             namespaces[target, name].append(rule.get("namespace") or "")
             certain |= {(target, name)} if rule.get("names") else set()
     for (target, name), where in namespaces.items():
-        held = cluster.objects.of_kind(target)
+        present = cluster.objects.of_kind(target)
         name_of_kind, _, api_version = target.partition(".")
-        all_places = sorted({key.rpartition("/")[0] for key in held})
-        places = all_places if "" in where else where
-        path = place(document, name_of_kind, name) if is_dns1123_subdomain(name) else None
-        is_held = any((f"{place}/{name}" if place else name) in held for place in places)
+        everywhere = sorted({key.rpartition("/")[0] for key in present})
+        searched = everywhere if "" in where else where
+        path = referring_field(document, name_of_kind, name) if is_dns1123_subdomain(name) else None
+        is_present = any((f"{namespace}/{name}" if namespace else name) in present for namespace in searched)
         served = find(api_version, name_of_kind)
         built_in = served.offline.built_in(settings) if served is not None else ()
-        if path is not None and not is_held and name not in built_in:
+        if path is not None and not is_present and name not in built_in:
             is_certain, is_served = (target, name) in certain, served is not None
-            yield Missing(name_of_kind, name, path, places, is_certain, held, built_in, is_served)
+            yield MissingReference(name_of_kind, name, path, searched, is_certain, present, built_in, is_served)
 
 
 def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings) -> Iterator[tuple[Path, str]]:
-    """Yield references to missing objects of kinds of which the files have others, with a suggestion.
+    """Yield references to missing objects that are probably mistakes, each with a suggestion.
 
-    The customize hook asks for references by name, or for all objects of a namespace if they may be found by another
-    way, such as a preset: then only a name that is nearly there, or there elsewhere, is doubted. Of a kind that is not
-    served here, only a name that is nearly there is.
+    A name that resembles a known one is always reported. Any other name is reported only if modelhooks serves the kind,
+    the files have other objects of it, and either the customize hook asks for this very name or another namespace has
+    it: where the hook asks for all objects of a namespace, the name may be a preset's.
     """
-    for reference in missing(kind, document, cluster, settings):
-        name, places, held = reference.name, reference.places, reference.held
-        if all((outer_key(item), inner) in cluster.installed for inner, item in held.items()):
-            held = {}
-        names = [key.rpartition("/")[2] for key in held if key.rpartition("/")[0] in places]
+    for reference in missing_references(kind, document, cluster, settings):
+        name, namespaces, present = reference.name, reference.namespaces, reference.present
+        if all((outer_key(item), inner) in cluster.installed for inner, item in present.items()):
+            present = {}
+        names = [key.rpartition("/")[2] for key in present if key.rpartition("/")[0] in namespaces]
         near = closest_name(name, [*names, *reference.built_in])
-        elsewhere = [key.rpartition("/")[0] for key in held if key.rpartition("/")[2] == name]
-        if not near and not (held and reference.is_served and (elsewhere or reference.certain)):
+        elsewhere = [key.rpartition("/")[0] for key in present if key.rpartition("/")[2] == name]
+        if not near and not (present and reference.is_served and (elsewhere or reference.certain)):
             continue
         hint = name_meant(near) or f", which have {', '.join(sorted(names)[:5])}"
         if elsewhere:
-            hint = f" in namespace {places[0]}; there is one in {elsewhere[0]}"
+            hint = f" in namespace {namespaces[0]}; there is one in {elsewhere[0]}"
         yield reference.path, with_hint(f"{reference.kind} {go_quote(name)} is not among the files", hint)
 
 
@@ -149,6 +155,6 @@ _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
 """The fields of specs that name an object of each kind."""
 
 
-def place(document: Json, kind: str, name: str) -> Path | None:
+def referring_field(document: Json, kind: str, name: str) -> Path | None:
     """Return the field of the spec that names an object of a kind; ``None`` where no field does."""
     return next((path for path, named in _named(document, kind) if named == name), None)

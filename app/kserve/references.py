@@ -1,6 +1,6 @@
 """The objects that an LLMInferenceService refers to by name, collected from the fields of its spec.
 
-One structure serves the customize hook, the inputs of pod templates, and the warnings of `modelhooks validate`.
+The customize hook, the inputs of pod templates and the warnings of `modelhooks validate` share it.
 """
 
 from collections.abc import Iterable

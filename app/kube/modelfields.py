@@ -1,4 +1,4 @@
-"""The fields of pydantic models, to find unknown fields of a document and to check embedded Kubernetes types."""
+"""Walk documents by the fields of their pydantic models: unknown fields, defaults, and embedded Kubernetes types."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,14 +16,14 @@ from app.kube.field import Hint, nearest
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """The type of one field: a model, an embedded type, either in a list or map, or neither."""
+    """The type of one field: a model or an embedded type, perhaps in a list or map; or a plain value."""
 
     model: type[KubeModel] | None = None
     embedded: str = ""
     container: str = ""
     """``list``, ``map`` or empty."""
     optional: tuple[str, ...] = ()
-    """Fields of the embedded type that this place does not require."""
+    """Required fields of the embedded type that may be left out here."""
 
     @property
     def is_leaf(self) -> bool:

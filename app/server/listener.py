@@ -1,8 +1,8 @@
-"""Accept connections, bound their number, and set a deadline for TLS handshakes.
+"""Accept connections, limit their number, and set a deadline for TLS handshakes.
 
-The event loop's own server does neither: an idle connection costs memory from the moment it is accepted (80 KiB with
-TLS), and one client may open as many as there are ports. At the limit the address with the most connections loses one,
-so a client crowds out only itself.
+asyncio's server does not limit connections, and each costs memory from the moment it is accepted (80 KiB with TLS),
+even if it is idle. At the limit a connection of the address that has the most is closed, so a client displaces only its
+own connections.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from app.server.protocol import Activity, LimitedProtocol, Rank
 from app.server.worker import FairQueue, Worker
 
 PAUSE_SECONDS = 0.5
-"""Pause in accepting after the system ran out of file descriptors or memory."""
+"""Time without accepting after the system ran out of file descriptors or memory."""
 
 
 @dataclass(eq=False)
 class Handshake:
-    """A connection before its first byte of HTTP: with TLS, until both sides have keys."""
+    """A connection that is being opened; with TLS, until its handshake is complete."""
 
     task: asyncio.Task[None]
     address: str
@@ -52,8 +52,8 @@ class Handshake:
 class Listener:
     """A listening socket.
 
-    ``protocol`` makes the protocol of a new connection, and ``connections`` are the open ones. While the worker
-    is crowded no more are opened; those that wait have a line for each address.
+    ``protocol`` makes the protocol of a new connection, and ``connections`` are the open ones. While the worker is
+    crowded, accepted sockets wait in one queue per address.
     """
 
     listening: socket.socket

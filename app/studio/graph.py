@@ -13,7 +13,7 @@ from app.cli.live import ready
 from app.cli.manifests import Manifest
 from app.cli.offline import desired, in_cluster
 from app.cli.pods import is_ready, selected
-from app.cli.references import place
+from app.cli.references import referring_field
 from app.cli.simulate import Cluster
 from app.cli.store import Key, owner
 from app.cli.world import key_of
@@ -135,7 +135,7 @@ class _Drawing:
         for outer, group in world.related(kind, unnamed, self._objects).items():
             served = find(*_type(outer))
             for inner in group if served is not None and not served.resource.children else ():
-                if place(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
+                if referring_field(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
             outer = world.related_keys(kind).get((rule["resource"], rule["apiVersion"]), "")
@@ -145,7 +145,10 @@ class _Drawing:
                 held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
                 if held is not None:
                     yield held
-                elif self._looked_for((outer, inner)) and place(document, outer.partition(".")[0], name) is not None:
+                elif (
+                    self._looked_for((outer, inner))
+                    and referring_field(document, outer.partition(".")[0], name) is not None
+                ):
                     self._needed.add(_id((outer, inner)))
                     yield self._missing((outer, inner))
 

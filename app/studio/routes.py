@@ -1,4 +1,4 @@
-"""The FastAPI routes of the studio, the page itself, and the answers for errors."""
+"""The studio's FastAPI application: the API routes, the page, and the responses to errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -27,12 +27,12 @@ from app.studio.live import Live
 from app.studio.origins import origins
 
 STATIC = Path(__file__).with_name("static")
-"""The output of ``make studio``."""
+"""Where ``make studio`` writes the page."""
 NOT_BUILT = "The page is not built: run `make studio`, then load this again. The API below api/ answers without it.\n"
 
 
 def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
-    """Return the application, to be wrapped in :class:`app.studio.guard.Guard`; ``live`` is a cluster."""
+    """Return the application, to be wrapped in :class:`app.studio.guard.Guard`; ``live`` adds a cluster's routes."""
 
     def page() -> Response:
         index = static / "index.html"
@@ -87,7 +87,7 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
 
 
 class Turn:
-    """Runs such requests one after the other, and skips those that the page has given up.
+    """Runs expensive requests one at a time, and skips those whose client has disconnected.
 
     Typing sends a request with each change. A thousand objects take seconds, and a started one cannot be stopped.
     """

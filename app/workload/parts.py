@@ -1,7 +1,8 @@
-"""Parts of pods and autoscalers: GPUs, the numbers of probes (LK-3.8, LK-T-51), metrics, the account.
+"""Small parts of pods and autoscalers that the families share.
 
-Metacontroller replaces an autoscaler's list of metrics as a whole, so each one is complete and its quantities are
-canonical (MC-3.2).
+Of pods: GPU requests, the timing of startup probes (LK-3.8, LK-T-51), the policy for termination messages, and the
+service account. Of autoscalers: metrics. Metacontroller replaces their list as a whole, so each one is complete and has
+canonical quantities (MC-3.2).
 """
 
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ class GPURequest:
         return f"{self.resource}: {self.count}"
 
 
-def missing(message: str, resources: Iterable[str]) -> str:
+def insufficient_resource(message: str, resources: Iterable[str]) -> str:
     """Return the first resource that the scheduler reports as insufficient, or an empty string."""
     return next((resource for resource in resources if f"Insufficient {resource}" in message), "")
 
@@ -37,13 +38,13 @@ LOAD_ATTEMPTS = 900
 
 
 def pods_metric(name: str, average: str) -> Json:
-    """Build the metric of an adapter, with its target average per pod."""
+    """Build a metric of type Pods, with its target average per pod."""
     target = {"type": "AverageValue", "averageValue": canonical(average)}
     return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
 
 
 def resource_metric(name: str, utilization: int) -> Json:
-    """Build the metric of CPU or memory, with its target average in percent of the request."""
+    """Build a metric of CPU or memory, with its target average in percent of the request."""
     target = {"type": "Utilization", "averageUtilization": utilization}
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 

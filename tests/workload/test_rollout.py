@@ -10,7 +10,7 @@ from app.workload.parts import (
     LOAD_ATTEMPTS,
     STARTUP_PERIOD,
     GPURequest,
-    missing,
+    insufficient_resource,
     pods_metric,
     resource_metric,
 )
@@ -105,9 +105,10 @@ def test_gpu() -> None:
     request = GPURequest(2, "amd.com/gpu")
     assert str(request) == "amd.com/gpu: 2"
     assert (
-        missing("1 Insufficient cpu, 2 Insufficient amd.com/gpu.", ["nvidia.com/gpu", "amd.com/gpu"]) == "amd.com/gpu"
+        insufficient_resource("1 Insufficient cpu, 2 Insufficient amd.com/gpu.", ["nvidia.com/gpu", "amd.com/gpu"])
+        == "amd.com/gpu"
     )
-    assert missing("1 Insufficient cpu.", ["nvidia.com/gpu"]) == ""
+    assert insufficient_resource("1 Insufficient cpu.", ["nvidia.com/gpu"]) == ""
 
 
 def test_metrics_have_canonical_quantities() -> None:

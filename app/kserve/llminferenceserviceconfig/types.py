@@ -1,4 +1,4 @@
-"""``LLMInferenceServiceConfig``: the same spec, relaxed as upstream's where templates fit in. Source: KS-1.1."""
+"""``LLMInferenceServiceConfig``: the spec of a service, with looser rules where a value may be a template (KS-1.1)."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ class ConfigModelSpec(types.LLMModelSpec):
 
 
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
-    constraints = ()  # they are for what the template renders to
+    constraints = ()  # they apply to the rendered value
 
     value: str = Field("/", description="What to compare with, may be a template.")
 

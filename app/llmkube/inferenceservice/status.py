@@ -32,7 +32,7 @@ from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, runtime
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
-from app.workload.parts import GPURequest, missing
+from app.workload.parts import GPURequest, insufficient_resource
 from app.workload.ready import ready_message, ready_reason
 from app.workload.rollout import Rollout, rolling_out
 
@@ -316,7 +316,7 @@ def scan(pods: Iterable[ObservedPod], gpus: GPURequest, gpu_resources: tuple[str
         scheduled = find(pod.status.conditions, "PodScheduled") if pod.status.phase == "Pending" else None
         if scheduled is None or scheduled.status != "False":
             continue
-        resource = missing(scheduled.message, gpu_resources)
+        resource = insufficient_resource(scheduled.message, gpu_resources)
         if resource:
             waiting = str(GPURequest(gpus.count, resource))
             return Scheduling(SchedulingStatus.INSUFFICIENT_GPU, scheduled.message, waiting)

@@ -1,6 +1,7 @@
-"""Data of templates: a service's metadata, its spec, and facts of the installation. Source: KS-2.6.
+"""Look up the fields that a template reads: of the service's metadata and spec, and of the installation (KS-2.6).
 
-Paths use Go's field names (``.Spec.Parallelism.DataLocal``); the types define which exist, and which are optional.
+Paths use Go's field names (``.Spec.Parallelism.DataLocal``); the types define which exist, and which are optional. A
+lookup also notes whether the value may be different when the service is synced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ _ACRONYMS = {
     "keda": "KEDA",
     "kvCacheOffloading": "KVCacheOffloading",
 }
+"""Go names that are not the JSON name with a capital first letter."""
 _METADATA = {
     "Name": ("name", ""),
     "GenerateName": ("generate_name", ""),
@@ -39,6 +41,7 @@ _METADATA = {
     "Annotations": ("annotations", {}),
     "Finalizers": ("finalizers", []),
 }
+"""Attribute of the metadata and zero value of each field, by its Go name."""
 
 _GIVEN_LATER = frozenset({"Name", "Namespace", "UID", "Generation"})
 """Metadata that every stored object has, and a manifest may lack."""

@@ -23,18 +23,18 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """``if`` with what follows it: the first part whose condition holds is rendered."""
+    """An ``if`` with its ``else if`` and ``else``: the first part whose condition is true is rendered."""
 
     line: int
     parts: tuple[tuple[Expression | None, tuple[Node, ...]], ...]
 
 
 Node: TypeAlias = str | tuple[int, Expression] | Branch
-"""Text as it is, an action with its line, or a choice."""
+"""Literal text, an action with its line, or a branch."""
 
 
 class Template:
-    """A string that has been read once and can be rendered often. Raises :class:`TemplateError`."""
+    """A parsed string, which can be rendered many times. Raises :class:`TemplateError` if it is invalid."""
 
     __slots__ = ("_nodes", "actions")
 
