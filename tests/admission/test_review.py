@@ -1,4 +1,4 @@
-"""Admission: one verdict per review, with its uid, every mistake and its correction (HTTP-1, HTTP-6.3)."""
+"""Admission reviews: the response has the uid, all errors, and warnings with suggestions (HTTP-1, HTTP-6.3)."""
 
 from typing import Any
 
@@ -36,12 +36,12 @@ def causes(answer: dict[str, Any]) -> list[tuple[str, str]]:
     return [(cause["field"], cause["reason"]) for cause in answer["status"]["details"]["causes"]]
 
 
-def test_a_good_object_passes() -> None:
-    """The response has only the uid and the verdict."""
+def test_allows_a_valid_object() -> None:
+    """The response has only `uid` and `allowed`."""
     assert ask(body()) == {"uid": "r-1", "allowed": True}
 
 
-def test_every_mistake_is_named_at_once() -> None:
+def test_reports_all_errors_at_once() -> None:
     """They are in the causes and in the message, because kubectl prints only one of the two."""
     answer = ask(body({"size": "x", "replicas": 99, "ports": [{"number": 0}]}))
     assert not answer["allowed"]

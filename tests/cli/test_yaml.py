@@ -1,4 +1,4 @@
-"""YAML that all parsers read in the same way."""
+"""The YAML writer: all parsers read its output in the same way."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_what_is_written_is_read_back(document: Any) -> None:
+def test_round_trip(document: Any) -> None:
     assert yaml.safe_load(dump(document)) == document
 
 
@@ -33,11 +33,11 @@ def test_leaves_plain_strings_unquoted(text: str) -> None:
     assert dump({"key": text}) == f"key: {text}\n"
 
 
-def test_lines_stay_lines() -> None:
+def test_writes_multiline_strings_as_blocks() -> None:
     assert dump({"key": "one\ntwo\n"}) == "key: |\n  one\n  two\n"
 
 
-def test_order_is_kept_and_equal_parts_are_written_out() -> None:
+def test_keeps_order_and_writes_no_aliases() -> None:
     part = {"z": 1, "a": ()}
     assert dump([part, part]) == "- z: 1\n  a: []\n- z: 1\n  a: []\n"
 

@@ -1,4 +1,4 @@
-"""Recordings of the Go operators, KServe's conversion and Metacontroller: see ``recorded/README.md``."""
+"""Read the recordings of the Go operators, KServe's conversion and Metacontroller; see ``recorded/README.md``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cases(recording: str) -> list[Json]:
 
 
 def replayed(recording: str) -> list[Json]:
-    """Return the cases to replay: without skipped ones; llmaz' one-node services without LeaderWorkerSet."""
+    """Return the cases to replay: without skipped ones, and in the form of ``asDeployment`` where a case has it."""
     return [{**case, **case.get("asDeployment", {})} for case in cases(recording) if not case.get("designSkips")]
 
 

@@ -1,7 +1,8 @@
-"""HTTP-6.4: invalid values in a spec. Admission denies them at their field; sync freezes the children.
+"""Values in a spec of LLMKube's kinds (HTTP-6.4).
 
-Values that LLMKube's own API accepts are accepted here (the corpus' precedence), and remain data. Placeholders of the
-corpus without a field in this family (durations, cron expressions, hosts) are left out.
+Admission denies an invalid value at its field, and sync keeps the children as they are. Odd values that LLMKube's own
+API accepts are accepted, and passed on unchanged. Rules about durations and times are left out, because LLMKube has no
+such fields.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tests.service import Answer, Service
 
 @dataclass(frozen=True)
 class Case:
-    """``field`` and ``types`` are those of the denial. ``spec`` replaces fields of a valid one."""
+    """A valid spec with some fields replaced by those of ``spec``, and the field and error types of its denial."""
 
     id: str
     spec: Json
@@ -63,9 +64,9 @@ DENIED = [
     *(Case(f"S05 runtime {v!r}", {"runtime": v}, "spec.runtime", ("NotSupported",)) for v in ("VLLM", "vllm ", "")),
     Case("S05 priority", {"priority": "urgent"}, "spec.priority", ("NotSupported",)),
     Case("S05 nested", {"endpoint": {"type": "clusterip"}}, "spec.endpoint.type", ("NotSupported",)),
-    Case("S07 text for a number", {"replicas": "5"}, "spec.replicas", TYPE),
-    Case("S07 number for a text", {"modelRef": 5}, "spec.modelRef", TYPE),
-    Case("S07 text for a boolean", {"jinja": "true"}, "spec.jinja", TYPE),
+    Case("S07 string for a number", {"replicas": "5"}, "spec.replicas", TYPE),
+    Case("S07 number for a string", {"modelRef": 5}, "spec.modelRef", TYPE),
+    Case("S07 string for a boolean", {"jinja": "true"}, "spec.jinja", TYPE),
     Case("S07 number for a boolean", {"jinja": 1}, "spec.jinja", TYPE),
     Case("S07 boolean for a number", {"replicas": True}, "spec.replicas", TYPE),
     Case("S07 fraction for a number", {"replicas": 1.5}, "spec.replicas", TYPE),
@@ -93,7 +94,7 @@ DENIED = [
         for size in (0, -1)
     ),
     Case("S23 8 MiB of arguments", {"args": ["x" * 32 * 1024] * 210}, "spec.args", ("TooLong",)),
-    Case("S25 period 0", probe(periodSeconds=-1), "spec.probeOverrides.liveness.periodSeconds"),
+    Case("S25 negative period", probe(periodSeconds=-1), "spec.probeOverrides.liveness.periodSeconds"),
     Case("S25 overflow", probe(timeoutSeconds=2**31), "spec.probeOverrides.liveness.timeoutSeconds"),
     Case("S25 two actions", probe(exec={"command": ["x"]}), "spec.probeOverrides.liveness.httpGet", ("Forbidden",)),
     Case("S41 bidirectional", {"modelRef": "m\u202eodel"}, "spec.modelRef"),
@@ -230,7 +231,7 @@ def test_warns_of_unknown_fields(service: Service, spec: Json, warning: str) -> 
 
 ACCEPTED: dict[str, Json] = {
     "S10 duplicate variables": {"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]},
-    "S10 two mounts of one toleration": {"tolerations": [{"key": "a", "operator": "Exists"}] * 2},
+    "S10 equal tolerations": {"tolerations": [{"key": "a", "operator": "Exists"}] * 2},
     "S11 digit first": {"env": [{"name": "1A", "value": "x"}]},
     "S11 LD_PRELOAD": {"env": [{"name": "LD_PRELOAD", "value": "/x.so"}]},
     "S11 reserved": {"env": [{"name": "MODEL_PATH", "value": "/x"}]},
@@ -248,7 +249,7 @@ ACCEPTED: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=list(ACCEPTED))
-def test_what_this_family_accepts(service: Service, spec: Json) -> None:
+def test_accepts_odd_values(service: Service, spec: Json) -> None:
     """The children are created; their pods report what does not work."""
     document = inference_service(spec_with(**spec))
     assert is_allowed(service.post(REVIEW, review(document))) is not None

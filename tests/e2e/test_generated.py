@@ -1,7 +1,7 @@
-"""A real API server accepts all children and statuses of admitted objects, and nothing is written twice.
+"""A real API server accepts the children and statuses of generated objects, and a second sync changes nothing.
 
-Hundreds of objects are generated; those of each family together have every field. Only the test writes, because no
-controllers run.
+The objects of each family together have every field. No controllers run, so only the tests write. The last tests have
+pods that the API server rejects although admission accepts them: after a minute Ready reports it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ pytestmark = pytest.mark.e2e
 
 FAMILIES = {"llmkube": llmkube, "llmaz": llmaz, "kserve": kserve}
 COUNT = 100
-"""Number of cases of each family; each has one to five objects of our kinds."""
-DRAWN = 1300
-"""Number of cases in which every field is found."""
+"""Number of cases of each family; each has one to five of our custom resources."""
+CANDIDATES = 1300
+"""Number of admitted cases from which those are chosen; enough to have every field."""
 SAMPLE = 40
-"""Number of cases that are actually created and then changed."""
+"""Number of cases whose children are created, not only tried in a dry run, and then changed."""
 THREADS = 8
 
 CREATE_ONLY = frozenset(child.kind for r in RESOURCES for child in r.children if child.update == "OnDelete")
@@ -180,7 +180,7 @@ def numbers(family: str) -> list[int]:
     seen: set[str] = set()
     new: list[int] = []
     others: list[int] = []
-    for number, documents in admitted(FAMILIES[family].documents, DRAWN, "any"):
+    for number, documents in admitted(FAMILIES[family].documents, CANDIDATES, "any"):
         found = fields(family, documents)
         (others if found <= seen else new).append(number)
         seen |= found
@@ -275,13 +275,13 @@ def _missing_claim(namespace: str) -> list[Json]:
     return [service]
 
 
-JUDGED = pytest.mark.parametrize(
+REJECTED_PODS = pytest.mark.parametrize(
     ("make", "kind"),
     [(_privileged, "InferenceService"), (_uneven_request, "Service"), (_missing_claim, "LLMInferenceService")],
 )
 
 
-@JUDGED
+@REJECTED_PODS
 def test_what_only_the_api_server_can_judge(
     cluster: ControlPlane, make: Callable[[str], list[Json]], kind: str
 ) -> None:
@@ -303,7 +303,7 @@ def test_what_only_the_api_server_can_judge(
     assert {key(child) for child in later.children} == {key(child) for child in answer.children}
 
 
-@JUDGED
+@REJECTED_PODS
 def test_a_change_that_only_the_api_server_can_judge(
     cluster: ControlPlane, make: Callable[[str], list[Json]], kind: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""The example of KServe's documentation page about the kind, unchanged: every field has its documented effect."""
+"""The example on KServe's page about LLMInferenceService, unchanged: each field has its documented effect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def container(containers: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def test_the_pages_example(installation: Installation, namespace: str) -> None:
-    """It is ready with a URL, eight GPUs and the matching argument, and its initializer fetches from Google Storage."""
+    """The service is ready at its URL, its server has eight GPUs, and its initializer reads from Google Storage."""
     cluster = installation.cluster
     cluster.kubectl("apply", "-n", namespace, "-f", "-", input=EXAMPLE)
     wait_ready(cluster, namespace, "llama-3-70b")

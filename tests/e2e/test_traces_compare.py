@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.kube.base import Json
-from tests.e2e.traces.compare import Memory, Seen, differences
+from tests.e2e.traces.compare import Memory, ReplayedStep, differences
 
 REFUSED: Json = {"verb": "update", "resource": "services", "name": "ns/w", "code": 422}
 OTHER: Json = {**REFUSED, "resource": "deployments"}
@@ -16,8 +16,8 @@ def step(*writes: Json) -> Json:
     return {"requests": [], "writes": list(writes), "events": [], "objects": []}
 
 
-def seen(*writes: Json) -> Seen:
-    return Seen([], list(writes), {}, {}, {}, died=False)
+def seen(*writes: Json) -> ReplayedStep:
+    return ReplayedStep([], list(writes), {}, {}, {}, died=False)
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_a_call_of_the_previous_step_may_be_late(here: Json, found: int) -> None
     """It came before this step began, and only the parent's status is newer in it."""
     memory = Memory()
     created = {**step(), "requests": [call(0, None)]}
-    memory.remember(created, Seen(created["requests"], [], {}, {}, {}, died=False))
-    assert len(differences(step(), Seen([here], [], {}, {}, {}, died=False), memory)) == found
+    memory.remember(created, ReplayedStep(created["requests"], [], {}, {}, {}, died=False))
+    assert len(differences(step(), ReplayedStep([here], [], {}, {}, {}, died=False), memory)) == found

@@ -1,4 +1,4 @@
-"""One reader for parents, reviews and related objects, which reports what is wrong with any bytes."""
+"""The reader that parents, reviews and related objects share: it decodes a spec, or reports the errors of any bytes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def errors(raw: bytes) -> list[str]:
     return [str(error) for error in read(raw, WidgetSpec).errors]
 
 
-def test_a_sound_spec() -> None:
-    """The result has document and typed spec, and a warning for each unknown field."""
+def test_reads_a_valid_spec() -> None:
+    """The result has the document, the typed spec, and a warning for each unknown field."""
     found = read(b'{"size":"small","sise":1,"env":[{"name":"A","vlaue":"x"}]}', WidgetSpec)
     assert found.spec is not None
     assert isinstance(found.document, dict)
@@ -74,7 +74,7 @@ LIST = str(list)
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_STRING_BYTES + b'\\ud800"'])
-def test_what_no_json_has(value: bytes) -> None:
+def test_rejects_values_that_are_not_json(value: bytes) -> None:
     """The decoder skips such values in unknown fields, but the reader finds them."""
     found = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
     assert (found.fault, found.spec) == (ReadFault.JSON, None)
@@ -89,8 +89,8 @@ def test_what_no_json_has(value: bytes) -> None:
         (b"[" + b'"xxxxxxxxx",' * (MAX_SPEC_BYTES // 12) + b"1]", "spec.other: Too long"),
     ],
 )
-def test_too_much(other: bytes, words: str) -> None:
-    """The field that makes the document too large is named."""
+def test_names_the_field_that_is_too_large(other: bytes, words: str) -> None:
+    """It is the field that brings the document over a limit."""
     assert errors(b'{"size":"small","other":' + other + b"}")[0].startswith(words)
 
 
@@ -120,7 +120,7 @@ def test_reading_anything_ends_soon(raw: bytes) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 @pytest.mark.parametrize("bad", ["\x1b[31m", "a" * (MAX_STRING_BYTES + 1)], ids=["control", "long"])
-def test_everybody_finds_the_same(kind: Kind[Any, Any], bad: str) -> None:
+def test_admission_and_related_objects_have_the_same_errors(kind: Kind[Any, Any], bad: str) -> None:
     """A spec that admission refuses is also refused as a related object."""
     raw = orjson.dumps({**VALID[name_of(kind)], "other": bad})
     verdict = judge(kind, ObservedMeta(name="x"), ReviewedObject(spec=msgspec.Raw(raw)), None, SETTINGS)

@@ -1,4 +1,4 @@
-"""Lists that Metacontroller merges item by item, and values that this merge would mix up."""
+"""Duplicate merge keys, and other values that Metacontroller cannot apply (MC-3.2)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SPEC = Path("spec")
         (["a"], None),
     ],
 )
-def test_the_key_is_the_first_that_all_items_have(items: list[Any], key: str | None) -> None:
+def test_merge_key_is_the_first_that_all_items_have(items: list[Any], key: str | None) -> None:
     """Keys are tried in Metacontroller's order."""
     assert merge_key(items) == key
 
 
-def test_two_items_with_one_value_clash() -> None:
+def test_two_items_with_the_same_key_clash() -> None:
     """Metacontroller does not distinguish numbers from strings with the same digits."""
     assert faults([{"port": 1}, {"port": "1"}]) == [Fault("port", "1")]
     assert not faults([{"port": 1}, {"port": 2}])
@@ -64,8 +64,8 @@ values = st.recursive(
 
 
 @given(values)
-def test_the_short_answer_agrees_with_the_long_one(value: Any) -> None:
-    """The fast check runs often; the errors are only collected if it fails."""
+def test_sendable_values_have_no_errors(value: Any) -> None:
+    """Syncs only need the verdict; admission needs the errors."""
     value = without_nulls(value)
     assert is_sendable(value) == (not check(value, SPEC))
 

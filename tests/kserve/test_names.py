@@ -1,4 +1,4 @@
-"""Names of a service's children."""
+"""Names of the children of an LLMInferenceService."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GGUF files, valid or not, with only the header and the tensor descriptions."""
+"""Build GGUF files without weights: header, metadata and tensor descriptions, valid or corrupt."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _FORMATS = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", 
 
 
 def text(value: str | bytes) -> bytes:
+    """Encode a string; ``bytes`` may be invalid UTF-8."""
     data = value.encode() if isinstance(value, str) else value
     return struct.pack("<Q", len(data)) + data
 

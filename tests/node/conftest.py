@@ -59,7 +59,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     world = getattr(item, "funcargs", {}).get("world")
     if report.failed and isinstance(world, World):
-        report.sections.append(("pods and events", world.looks()))
+        report.sections.append(("pods and events", world.diagnostics()))
     return report
 
 
@@ -170,7 +170,7 @@ def installed(world: World, upgrade: Upgrade, readme: Reader) -> World:
     with step("quickstart rolled out"):
         if upgrade.pods:
             world.install(world.prepared.present.tree)
-            world.roll_out("restart")
+            world.rollout("restart")
         else:
             readme.read(1)
             world.wait_for_webhooks()

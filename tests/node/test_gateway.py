@@ -1,4 +1,4 @@
-"""A real Gateway API implementation on the node: requests to `status.url` of a service reach its pods.
+"""Traefik as the Gateway on the node: it routes `status.url` and canaries to the pods, and Ready has its refusals.
 
 Traefik does not support InferencePools, so the services here have no scheduler.
 """

@@ -48,7 +48,7 @@ def test_a_new_image_restarts_no_model(installed: World, namespace: str) -> None
     name = image_name(installed.prepared.present.tree)
     installed.node.tag(reference(name), reference("modelhooks:next"))
     installed.cluster.kubectl("-n", SYSTEM, "set", "image", "deployment/modelhooks", "server=modelhooks:next")
-    installed.roll_out()
+    installed.rollout()
     _ask_anew(installed, "next")
     assert _templates(installed, namespace) == templates
     assert installed.restarts(namespace) == pods

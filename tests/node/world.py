@@ -1,4 +1,4 @@
-"""The node with its servers, and the operations of the node tests."""
+"""The node and the servers beside it, with the operations that the node tests use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class World:
     metacontroller: Metacontroller
     prepared: Prepared
     host_model: Path
-    """The tiny model in a directory of the node."""
+    """Directory of the node that has the tiny model."""
 
     def install(self, tree: Path) -> None:
         """Install the release of a tree with the commands of its README, and wait until it is usable.
@@ -48,7 +48,7 @@ class World:
         """
         self.cluster.kubectl("apply", "--server-side", "-k", tree / _OVERLAY)
         self.cluster.kubectl("-n", SYSTEM, "wait", "--for=condition=Complete", "job/modelhooks-certs", TIMEOUT)
-        self.roll_out("status")
+        self.rollout("status")
         self.wait_for_webhooks()
 
     def wait_for_webhooks(self) -> None:
@@ -60,9 +60,9 @@ class World:
         asked = yaml.safe_dump(model("asked", "https://models.example.com/asked.gguf"))
         return self.cluster.kubectl("apply", "--dry-run=server", "-f", "-", input=asked, check=False).returncode == 0
 
-    def roll_out(self, what: str = "status") -> None:
-        """Run `kubectl rollout` for modelhooks' Deployment, and wait until the rollout is complete."""
-        for command in dict.fromkeys((what, "status")):
+    def rollout(self, subcommand: str = "status") -> None:
+        """Run `kubectl rollout` for modelhooks' Deployment, and wait until its rollout is complete."""
+        for command in dict.fromkeys((subcommand, "status")):
             self.cluster.kubectl("-n", SYSTEM, "rollout", command, "deployment/modelhooks")
 
     def apply(self, namespace: str, *documents: Mapping[str, Any]) -> None:
@@ -123,7 +123,7 @@ class World:
                     found.append(int(entry.name))
         return found
 
-    def looks(self) -> str:
+    def diagnostics(self) -> str:
         """Return all pods and the latest events, for the report of a failed test."""
         pods = self.cluster.kubectl("get", "pods", "-A", "-o", "wide", check=False).stdout
         events = self.cluster.kubectl("get", "events", "-A", "--sort-by=.lastTimestamp", check=False).stdout

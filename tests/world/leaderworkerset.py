@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet controller as a process beside the control plane, with its webhooks."""
+"""Start the LeaderWorkerSet controller, with its webhooks, as a process beside the control plane."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.e2e.processes import Process, free_ports, wait_until
 from tests.world import programs, webhooks
 
 _MODULE = "sigs.k8s.io/lws"
-_OURS = "leaderworkerset.sigs.k8s.io/name"
-"""Label that selects the pods for the pod webhooks; set by a patch in the module's own installation."""
+POD_LABEL = "leaderworkerset.sigs.k8s.io/name"
+"""Label of the controller's pods. Upstream's installation restricts the pod webhooks to them, by a patch."""
 
 
 def start(cluster: ControlPlane, workdir: Path) -> Process:
-    """Start the controller, and wait until its webhook defaults a LeaderWorkerSet."""
+    """Start the controller, and wait until its webhook sets the defaults of a LeaderWorkerSet."""
     webhooks.copy_certificate(cluster, workdir)
     port, health = free_ports(2)
     config = {
@@ -50,7 +50,7 @@ def _configurations(cluster: ControlPlane, port: int) -> list[dict[str, Any]]:
     configurations = webhooks.at_loopback(file, cluster, port)
     for webhook in (webhook for configuration in configurations for webhook in configuration["webhooks"]):
         if webhook["rules"][0]["resources"] == ["pods"]:
-            webhook["objectSelector"] = {"matchExpressions": [{"key": _OURS, "operator": "Exists"}]}
+            webhook["objectSelector"] = {"matchExpressions": [{"key": POD_LABEL, "operator": "Exists"}]}
     return configurations
 
 

@@ -103,7 +103,7 @@ def condition(item: Json, type_: str = "Ready") -> Json:
 
 def pods(cluster: ControlPlane, namespace: str) -> dict[str, Json]:
     """Return the pods of groups by name, without terminating ones."""
-    items = cluster.get("pods", "-n", namespace, "-l", "leaderworkerset.sigs.k8s.io/name")["items"]
+    items = cluster.get("pods", "-n", namespace, "-l", leaderworkerset.POD_LABEL)["items"]
     return {i["metadata"]["name"]: i for i in items if "deletionTimestamp" not in i["metadata"]}
 
 

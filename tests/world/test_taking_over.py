@@ -16,6 +16,7 @@ from tests.contract import recordings
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
+from tests.world.leaderworkerset import POD_LABEL
 from tests.world.test_leaderworkerset import KSERVE, LLMAZ, SETS, cluster
 
 __all__ = ["cluster"]
@@ -30,7 +31,6 @@ REFUSED = {
     "service-multi-node-leader-without-runner": "no container is named model-runner, which admission refuses",
 }
 """Recorded cases that cannot exist in a cluster with modelhooks, and the reason."""
-POD_LABEL = "leaderworkerset.sigs.k8s.io/name"
 _PARENTS = {"LLMInferenceService": KSERVE, "Service": LLMAZ}
 _SHARED = ("LLMInferenceServiceConfig", "ConfigMap")
 """Kinds in an operator's namespace that affect pods."""

@@ -1,4 +1,4 @@
-"""The command: `python -m tests.e2e.standin --kubeconfig PATH`."""
+"""Run the stand-in for Metacontroller: `python -m tests.e2e.standin --kubeconfig PATH`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from .selectors import selector_text
 
 
 def main() -> None:
-    """Parse the flags (named as Metacontroller's) and run until killed."""
+    """Parse the flags, which have Metacontroller's names, and run until killed."""
     parser = argparse.ArgumentParser(prog="standin", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
-    parser.add_argument("--workers", type=int, default=5, help="parents of one controller that run at a time")
-    parser.add_argument("--discovery-interval", type=_seconds, default=5.0, help="seconds, with or without an s")
-    parser.add_argument("--target-label-selector", default="", help="only controllers with these labels")
+    parser.add_argument(
+        "--workers", type=int, default=5, help="number of parents of one controller that are synced concurrently"
+    )
+    parser.add_argument("--discovery-interval", type=_seconds, default=5.0, help="interval in seconds, such as 5 or 5s")
+    parser.add_argument("--target-label-selector", default="", help="run only controllers with these labels")
     parser.add_argument("--verbose", action="store_true", help="log failed runs and lost watches")
     flags = parser.parse_args()
     logging.basicConfig(

@@ -1,4 +1,4 @@
-"""Discovery of the API server's kinds, read completely every few seconds (MC-2.6)."""
+"""The resources that the API server has, from discovery, which is read again every few seconds (MC-2.6)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 
 class UnknownKind(Exception):
-    """Discovery does not have the kind; users see the message."""
+    """The API server does not have the resource; users see the message."""
 
 
 class Discovery:
-    """The kinds of the last refresh, by resource name and by kind."""
+    """The resources as of the last refresh, by plural name and by kind."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -28,18 +28,18 @@ class Discovery:
         self._kinds: dict[tuple[str, str], Resource] = {}
 
     def find(self, api_version: str, name: str) -> Resource | None:
-        """Return the kind with this plural name, or None."""
+        """Return the resource with this plural name, or None."""
         return self._resources.get((api_version, name))
 
     def resource(self, api_version: str, name: str) -> Resource:
-        """Return the kind with this plural name, or raise `UnknownKind`."""
+        """Return the resource with this plural name, or raise `UnknownKind`."""
         found = self.find(api_version, name)
         if found is None:
             raise UnknownKind(f"discovery: can't find resource {name} in apiVersion {api_version}")
         return found
 
     def kind(self, api_version: str, kind: str) -> Resource:
-        """Return the kind of this name, or raise `UnknownKind`."""
+        """Return the resource of this kind, or raise `UnknownKind`."""
         found = self._kinds.get((api_version, kind))
         if found is None:
             raise UnknownKind(f"discovery: can't find kind {kind} in apiVersion {api_version}")

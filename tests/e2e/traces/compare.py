@@ -1,4 +1,7 @@
-"""The rules of the recordings' README: what must be equal, and what may differ."""
+"""Compare each step of a replayed scenario with its recording.
+
+Differences that come from timing, such as the number of retries, are accepted.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from app.kube.base import Json
 EventKey = tuple[str, str, str, str]
 
 BURST = 25
-"""Number of Events of an object before they are rate-limited."""
+"""Maximum number of Events of an object before the recorder drops some."""
 
 
 @dataclass
-class Seen:
-    """The results of one step here, in the terms of the recording; times are seconds since its start."""
+class ReplayedStep:
+    """The results of one replayed step, in the form of the recording; times are seconds since the start of the step."""
 
     requests: list[Json]
     writes: list[Json]
@@ -34,13 +37,13 @@ class Seen:
         return {_cut(key) for key, count in self.event_counts.items() if count > self.former_events.get(key, 0)}
 
     def events_on(self, name: str) -> int:
-        """Return how many Events an object has had so far."""
+        """Return the number of Events of an object in all steps so far."""
         return sum(count for key, count in self.event_counts.items() if key[0] == name)
 
 
 @dataclass
 class Memory:
-    """State that is passed from step to step."""
+    """Results of the previous steps, which explain late calls and retries in the next one."""
 
     state: dict[str, Json] = field(default_factory=dict)
     last: dict[tuple[str, str], Json] = field(default_factory=dict)
@@ -55,7 +58,7 @@ class Memory:
         state = {name: obj for name, obj in self.state.items() if name not in step.get("gone", [])}
         return {**state, **{_name(obj): obj for obj in step["objects"]}}
 
-    def remember(self, step: Json, seen: Seen) -> None:
+    def remember(self, step: Json, seen: ReplayedStep) -> None:
         """Update the state after a step."""
         for name, obj in self.state.items():
             self.versions[name].append(obj)
@@ -85,7 +88,7 @@ def blurred(value: Any, kinds: frozenset[str]) -> Any:
     return value
 
 
-def differences(step: Json, seen: Seen, memory: Memory, *, raced: bool = False) -> list[str]:
+def differences(step: Json, seen: ReplayedStep, memory: Memory, *, raced: bool = False) -> list[str]:
     """Return all differences between a step and its recording; with `raced`, only those that no race explains."""
     found: list[str] = []
     if bool(step.get("processDied")) != seen.died:
@@ -107,7 +110,7 @@ def _objects(expected: dict[str, Json], actual: dict[str, Json]) -> list[str]:
     ]
 
 
-def _calls_per_parent(step: Json, seen: Seen) -> list[str]:
+def _calls_per_parent(step: Json, seen: ReplayedStep) -> list[str]:
     """Only the numbers were recorded. Two calls for each parent may be two or three here, as for any create."""
     calls: dict[str, int] = defaultdict(int)
     for call in seen.requests:
@@ -118,7 +121,7 @@ def _calls_per_parent(step: Json, seen: Seen) -> list[str]:
     return []
 
 
-def _requests(step: Json, seen: Seen, memory: Memory, *, raced: bool) -> list[str]:
+def _requests(step: Json, seen: ReplayedStep, memory: Memory, *, raced: bool) -> list[str]:
     late = [call for call in seen.requests if call["at"] < 0]
     found = [found for call in late for found in _late(call, memory, step)]
     expected = _by_parent(step["requests"])
@@ -318,7 +321,7 @@ def _one_parent(writes: list[Json]) -> bool:
     return len({write["name"] for write in writes if write["resource"].endswith("/status")}) <= 1
 
 
-def _events(expected: list[Json], seen: Seen, memory: Memory, *, raced: bool) -> list[str]:
+def _events(expected: list[Json], seen: ReplayedStep, memory: Memory, *, raced: bool) -> list[str]:
     theirs = {_event_key(event) for event in expected}
     counts = dict(memory.event_counts)
     for event in expected:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import httpx
 
 from app.kube.base import Json
-from tests.e2e.traces.compare import EventKey, Memory, Seen, blurred, differences
+from tests.e2e.traces.compare import EventKey, Memory, ReplayedStep, blurred, differences
 from tests.e2e.traces.hookserver import Call, Script
 from tests.e2e.traces.observe import BUILT_IN, Audit, Observer
 from tests.e2e.traces.scenario import Scenario
@@ -132,12 +132,12 @@ class Replay:
                 before, since = now, time.monotonic()
             time.sleep(0.1)
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> ReplayedStep:
         calls = [self._call(call) for call in self._script.calls[self._calls :]]
         writes = self._observer.writes(self._writes)
         objects = self._observer.objects()
         events = self._observer.events()
-        return Seen(
+        return ReplayedStep(
             requests=self._blurred(calls),
             writes=self._blurred(writes),
             objects=self._blurred(objects),

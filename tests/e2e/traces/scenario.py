@@ -1,4 +1,4 @@
-"""A recorded scenario, moved into a separate API group so that many can run on one control plane."""
+"""Recorded scenarios of Metacontroller, each moved to its own API group so that many can run on one control plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDED_GROUP = "demo.dev"
 
 @dataclass(frozen=True)
 class Addresses:
-    """The addresses in place of `hook.example`, and the CA of the HTTPS one's certificate."""
+    """URLs of the hook server, HTTP and HTTPS, that replace `hook.example`, and the CA of its certificate."""
 
     plain: str
     tls: str
@@ -25,7 +25,7 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One recorded file: `data` is as recorded, everything else is how it runs here."""
+    """A recorded scenario: `data` is the recording, and the properties are its parts as they are replayed."""
 
     name: str
     data: Json
@@ -35,7 +35,7 @@ class Scenario:
 
     @property
     def id(self) -> str:
-        """The number, such as `t04`; also the main namespace and the hook's path."""
+        """The number, such as `t04`, which is also the main namespace and the path of the hook."""
         return self.name.partition("-")[0]
 
     @property

@@ -1,4 +1,4 @@
-"""The inference Service and the autoscaler of a Playground (LZ-3, LZ-4.1, LZ-4.5)."""
+"""The children of a Playground: its Service and autoscaler, or none if an input is unusable (LZ-3, LZ-4.1, LZ-4.5)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from tests.llmaz.world import (
 
 
 def template(answer: Json) -> Json:
+    """Return the pod template of the Service in the answer."""
     found: Json = child(answer, "Service")["spec"]["workloadTemplate"]["workerTemplate"]
     return found
 
 
-def test_the_service_says_only_what_is_decided() -> None:
-    """Everything else comes from the CRD's defaults; the hook sets no labels or owner references."""
+def test_leaves_defaults_out_of_the_service() -> None:
+    """The API server fills in the CRD's defaults; labels and owner references are not set either."""
     answer = sync(PLAYGROUND, playground(replicas=2), model(), runtime())
     made = child(answer, "Service")
     assert unnoted([made])[0]["metadata"] == {"name": "chat", "namespace": "team"}
@@ -165,7 +166,7 @@ def test_autoscaler() -> None:
 
 
 @pytest.mark.parametrize("behavior", [{}, {"scaleUp": {}, "scaleDown": {"stabilizationWindowSeconds": 60}}])
-def test_an_empty_behavior_is_one(behavior: Json) -> None:
+def test_passes_on_an_empty_behavior(behavior: Json) -> None:
     """An empty behavior is passed on; the API server's defaults apply with or without it."""
     trigger = {"hpa": {"metrics": [CPU], "behavior": {**behavior, "future": None}}}
     item = playground(elasticConfig={"maxReplicas": 2, "scaleTrigger": trigger})
@@ -196,7 +197,7 @@ def test_no_autoscaler(engine: Json) -> None:
     assert "elasticConfig has no effect" in condition(answer, "Ready")["message"]
 
 
-MISSING: dict[str, tuple[Json, list[Json], str]] = {
+UNUSABLE: dict[str, tuple[Json, list[Json], str]] = {
     "no model": (playground(), [runtime()], "ModelNotFound"),
     "no draft model": (
         playground(modelClaims={"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}),
@@ -221,8 +222,8 @@ MISSING: dict[str, tuple[Json, list[Json], str]] = {
 }
 
 
-@pytest.mark.parametrize(("item", "related", "reason"), MISSING.values(), ids=MISSING.keys())
-def test_reports_ambiguous_specs(item: Json, related: list[Json], reason: str) -> None:
+@pytest.mark.parametrize(("item", "related", "reason"), UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_creates_no_children_from_unusable_inputs(item: Json, related: list[Json], reason: str) -> None:
     """No child is created, and Progressing and Ready report it (LZ-T03, LZ-T10)."""
     answer = sync(PLAYGROUND, item, *related)
     assert answer["children"] == []

@@ -1,4 +1,7 @@
-"""A browser, a studio and a new page for each test; tests are skipped if these are not available."""
+"""Fixtures: one browser and one studio for the session, and a new page for each test.
+
+The tests are skipped if there is no browser.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests without a browser, unless `MODELHOOKS_BROWSER=required` makes that a failure."""
+    """Skip the tests if there is no browser; with `MODELHOOKS_BROWSER=required` they fail instead."""
     reason = None if os.environ.get("MODELHOOKS_BROWSER") == "required" else chromium.missing()
     for item in items:
         # The hook is called for the whole session, including tests in other directories.
