@@ -39,7 +39,7 @@ def table(resource: CustomResource) -> FieldTable:
 
 
 def _notes(resource: CustomResource, path: str, treatment: FieldClass) -> tuple[str, ...]:
-    return reading(resource, path), treatment.note, options(resource, path)
+    return reading(resource, path), treatment.note, treatment.hint, options(resource, path)
 
 
 @functools.cache

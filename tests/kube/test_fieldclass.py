@@ -25,7 +25,7 @@ from tools.fieldpages import classes, leaves, pages, table
 
 class Part(KubeModel):
     size: Annotated[Int32, no_effect("parts have no size", "here")] = Field(
-        default=1, ge=1, le=5, description="How big it is | in metres."
+        default=1, ge=1, le=5, description="Size | metres."
     )
     colour: str = Field(default="", description="Its colour.")
 
@@ -85,7 +85,7 @@ def test_a_row_says_values_use_and_meaning(whole: CustomResource) -> None:
     assert rows[:6] == [
         "| `name` | string | honoured | What it is called. |",
         "| `mode` | `a`, `b`; default `a` | defaulted | Text. |",
-        "| `parts[].size` | integer, 1 to 5; default `1` | no effect: here | How big it is \\| in metres. |",
+        "| `parts[].size` | integer, 1 to 5; default `1` | no effect: here; parts have no size | Size \\| metres. |",
         "| `parts[].colour` | string | honoured: in order | Its colour. |",
         "| `labels` | map of string | honoured | Labels. |",
         "| `probe` | object | passed through | A probe of Kubernetes. |",
