@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope
 
 from app.limits import BODY_BUDGET_BYTES, LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES
@@ -57,30 +58,20 @@ class Load:
             holder.give_way()
 
 
-class Refusal(Exception):
-    """An answer in place of the handler's, while some or all of the body is unread."""
-
-    def __init__(self, status: int, code: str, *headers: tuple[bytes, bytes]) -> None:
-        super().__init__(code)
-        self.status = status
-        self.code = code
-        self.headers = headers
-
-
 @dataclass(eq=False, slots=True)
 class Reader:
     """Reads the body of one request and holds its share of the budget until :meth:`release`."""
 
     load: Load
     max_bytes: int
-    retry_after: bytes
+    retry_after: int
     held: int = 0
     _lost: bool = False
     _parts: list[bytes] = field(default_factory=list)
     _since: float = 0.0
 
     async def read(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the whole body, or raise :class:`Refusal` or :class:`Disconnected`."""
+        """Return the whole body, or raise ``HTTPException``."""
         self._check_head(scope)
         if self.load.in_flight > MAX_IN_FLIGHT:
             raise self._overloaded()
@@ -95,7 +86,7 @@ class Reader:
         return body
 
     def hold(self, size: int) -> None:
-        """Count ``size`` bytes against the budget from now on, or raise :class:`Refusal` if they do not fit."""
+        """Count ``size`` bytes against the budget from now on, or raise ``HTTPException`` if they do not fit."""
         self.load.held += size - self.held
         self.held = size
         if not self.load.make_room(self):
@@ -150,17 +141,17 @@ class Reader:
             elif name == b"content-length":
                 length = int(value)
             elif name == b"content-encoding" and value.lower() != b"identity":
-                raise Refusal(415, "content-encoding is not supported")
+                raise HTTPException(415, "content-encoding is not supported")
         if media != b"application/json" and not _is_json(media):
-            raise Refusal(415, "content-type must be application/json")
+            raise HTTPException(415, "content-type must be application/json")
         if length > self.max_bytes:
             raise self._too_large()
 
-    def _too_large(self) -> Refusal:
-        return Refusal(413, f"the body is larger than {self.max_bytes} bytes")
+    def _too_large(self) -> HTTPException:
+        return HTTPException(413, f"the body is larger than {self.max_bytes} bytes")
 
-    def _overloaded(self) -> Refusal:
-        return Refusal(429, "overloaded", (b"retry-after", self.retry_after))
+    def _overloaded(self) -> HTTPException:
+        return HTTPException(429, "overloaded", {"retry-after": str(self.retry_after)})
 
 
 def _is_json(media: bytes) -> bool:

@@ -12,12 +12,13 @@ from typing import Generic, Protocol, TypeVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from app.errors import ProtocolError
 from app.limits import LINGER_SECONDS, WRITE_BUFFER_BYTES
-from app.server.body import Load, Reader, Refusal
-from app.server.worker import Caller, Disconnected, caller_of
+from app.server.body import Load, Reader
+from app.server.worker import Caller, caller_of
 
 Header = tuple[bytes, bytes]
 
@@ -136,11 +137,11 @@ class HookEndpoint(Generic[AnsweredT]):
         if load.draining:
             load.last = time.perf_counter()
         load.in_flight += 1
-        reader = Reader(load, self.max_bytes, b"%d" % self.retry_after)
+        reader = Reader(load, self.max_bytes, self.retry_after)
         try:
             body = await reader.read(request.scope, request.receive)
             answer = await load.worker.answer(self.handle, body, caller, inline=self.inline)
-        except (Refusal, ProtocolError, Disconnected):
+        except (HTTPException, ProtocolError):
             raise
         except Exception as fault:
             raise UnhandledError(body) from fault

@@ -10,13 +10,9 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
 from app.errors import ProtocolError, ResponseError
-from app.server.body import Load, Refusal
+from app.server.body import Load
 from app.server.endpoint import Answer, Header, UnhandledError
 from app.server.logs import Log
-from app.server.worker import Disconnected
-
-CLIENT_GONE = 499
-"""Not sent, as the client has left; metrics have it."""
 
 Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 
@@ -26,17 +22,11 @@ def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
         request.scope.setdefault("state", {})["error"] = text
         return Answer(load, orjson.dumps({"error": text[:400]}), status, headers, unread=unread)
 
-    async def refused(request: Request, refusal: Refusal) -> Response:
-        return problem(request, refusal.status, refusal.code, *refusal.headers, unread=True)
-
     async def malformed(request: Request, fault: ProtocolError) -> Response:
         return problem(request, fault.status, str(fault))
 
-    async def gone(request: Request, _: Disconnected) -> Response:
-        return problem(request, CLIENT_GONE, "the client left")
-
-    async def not_routed(request: Request, fault: HTTPException) -> Response:
-        """Answer a path or method that does not exist. The body is not read, so the connection ends."""
+    async def refused(request: Request, fault: HTTPException) -> Response:
+        """Answer a request whose body, if it has one, is not read to its end: then the connection ends."""
         headers = [(name.lower().encode(), value.encode()) for name, value in (fault.headers or {}).items()]
         unread = request.method in ("POST", "PUT", "PATCH")
         return problem(request, fault.status_code, fault.detail.lower(), *headers, unread=unread)
@@ -50,13 +40,7 @@ def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:
         request.scope.setdefault("state", {})["error"] = "internal"
         return Answer(load, orjson.dumps({"error": "internal", "id": identifier}), 500)
 
-    return {
-        Refusal: refused,
-        ProtocolError: malformed,
-        Disconnected: gone,
-        HTTPException: not_routed,
-        UnhandledError: internal,
-    }
+    return {ProtocolError: malformed, HTTPException: refused, UnhandledError: internal}
 
 
 class _ObjectName(msgspec.Struct):

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
+from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS, TURN_SECONDS
@@ -30,8 +31,11 @@ Outcome = tuple[object, BaseException | None]
 """An answer, or what was raised instead."""
 
 
-class Disconnected(Exception):
-    """The client left before it was answered."""
+class Disconnected(HTTPException):
+    """The client left before it was answered. The status is not sent; metrics have it."""
+
+    def __init__(self) -> None:
+        super().__init__(499, "the client left")
 
 
 @dataclass(slots=True)
