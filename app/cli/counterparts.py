@@ -151,7 +151,7 @@ def _served_by_repository(text: str) -> str:
 
 
 def _only(*names: str, reason: str = "nothing there starts {}") -> Callable[[str], str]:
-    """Return a function that accepts these names; ``reason`` is why there is no counterpart of another."""
+    """Return a function that accepts these names; ``reason`` is the message for any other."""
 
     def checked(name: str) -> str:
         if name not in names:

@@ -181,8 +181,8 @@ class _Tracer:
         self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }
-        made = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
-        others = {key: document for key, document in self.cluster.objects.items() if key not in made}
+        children = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
+        others = {key: document for key, document in self.cluster.objects.items() if key not in children}
         self.empty = replace(self.cluster, objects=Store(others))
 
     @cached_property

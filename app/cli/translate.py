@@ -119,8 +119,8 @@ class _Conversion:
         if reason := self._make():
             self.made, self.placed, self.added = {}, {}, []
         names = {part: f"{document['kind']}/{document['metadata']['name']}" for part, document in self.made.items()}
-        made = [self.made[part] for part in ("model", "service") if part in self.made]
-        result.documents += [document for document in made if document not in result.documents]
+        documents = [self.made[part] for part in ("model", "service") if part in self.made]
+        result.documents += [document for document in documents if document not in result.documents]
         result.added += [(names[part], path_of(keys), value) for part, keys, value in self.added]
         for part, manifest in self.parts.items():
             self._account(result, part, manifest, names, reason)

@@ -85,8 +85,8 @@ def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> M
     reading = collect(files, world.exclude)
     previous: dict[Finding, Fix] = {}
     for _ in range(MAX_ROUNDS):
-        found = all_findings(reading, related, world)
-        corrections = {f: f.fixes[0] for f in found if f.level == "error" and len(f.fixes) == 1}
+        findings = all_findings(reading, related, world)
+        corrections = {f: f.fixes[0] for f in findings if f.level == "error" and len(f.fixes) == 1}
         if not corrections or corrections == previous:
             break
         for file in dict.fromkeys(finding.file for finding in corrections):

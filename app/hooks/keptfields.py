@@ -162,12 +162,12 @@ class Difference(NamedTuple):
 def differences(kept: object, planned: object, rule: Rule | None, path: str = "") -> list[Difference]:
     """Return every field that differs, as in ``spec.containers[main].image``, of two values that differ."""
     if isinstance(rule, dict) and _is_map(kept) and _is_map(planned):
-        old, new, found = kept or {}, planned or {}, []
+        old, new, result = kept or {}, planned or {}, []
         for key in sorted({**old, **new}):
             value, plan = old.get(key), new.get(key)
             if value != plan:
-                found += differences(value, plan, rule.get(key), f"{path}.{key}" if path else key)
-        return found
+                result += differences(value, plan, rule.get(key), f"{path}.{key}" if path else key)
+        return result
     if isinstance(rule, NamedContainers) and kept is not None and planned is not None:
         return _container_differences(kept, planned, rule, path)
     allowed = kept is None if isinstance(rule, NamedContainers) else callable(rule) and rule(kept, planned)
@@ -175,16 +175,16 @@ def differences(kept: object, planned: object, rule: Rule | None, path: str = ""
 
 
 def _container_differences(kept: object, planned: object, rule: NamedContainers, path: str) -> list[Difference]:
-    containers, plans, found = _by_name(kept), _by_name(planned), []
+    containers, plans, result = _by_name(kept), _by_name(planned), []
     if not isinstance(kept, list) or not containers.keys() <= plans.keys() or not 0 < len(kept) == len(containers):
         return [Difference(path, allowed=False)]
     for name, plan in plans.items():
         place = f"{path}[{name}]"
         if name not in containers:
-            found.append(Difference(place, allowed=True))
+            result.append(Difference(place, allowed=True))
         else:
-            found += differences(containers[name], plan, rule.fields, place)
-    return found
+            result += differences(containers[name], plan, rule.fields, place)
+    return result
 
 
 def part_to_keep(running: object, planned: object, rule: Rule | None) -> Any:

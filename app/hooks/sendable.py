@@ -69,21 +69,21 @@ def faults(value: object, *, merged: bool = True) -> list[Fault]:
 
 
 def _faults(value: object, name: str, merged: bool) -> list[Fault]:
-    found: list[Fault] = []
+    result: list[Fault] = []
     if isinstance(value, dict):
         for key, item in value.items():
             if type(item) not in _FAULTLESS and (inner := _faults(item, key, merged)):
-                found += _below(key, inner)
+                result += _below(key, inner)
     elif isinstance(value, (list, tuple)):
         merge_by = merge_key(value) if merged and value else None
         if merge_by and (clash := _clash(value, merge_by)):
-            found.append(clash)
+            result.append(clash)
         for position, item in enumerate(value):
             if type(item) not in _FAULTLESS and (inner := _faults(item, name, merge_by is not None)):
-                found += _below(position, inner)
+                result += _below(position, inner)
     elif not _is_storable(value, name):
-        found.append(Fault("", value))
-    return found
+        result.append(Fault("", value))
+    return result
 
 
 def _below(segment: str | int, inner: list[Fault]) -> list[Fault]:

@@ -139,7 +139,7 @@ def _choose(desired: Json, child: ObservedObject, inputs_: Inputs) -> Json:
     if recorded is not None and TAKEN_OVER not in child.annotations:
         if not _is_unchanged(child, template, inputs_) or not _may_stay(differing := _differing(recorded, desired)):
             return desired
-        return _kept(desired, recorded, differing, {})
+        return _with_kept_template(desired, recorded, differing, {})
     running = running_template(child)
     return desired if running is None else _taken_over(desired, child, recorded, running, inputs_)
 
@@ -161,8 +161,8 @@ def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, run
             return desired
         if _is_unchanged(child, template, inputs_):
             if merges:
-                return _kept(desired, part, differing, {TAKEN_OVER: "true"})
-            return _kept(desired, None, _differing({}, desired), {TAKEN_OVER: "true"})
+                return _with_kept_template(desired, part, differing, {TAKEN_OVER: "true"})
+            return _with_kept_template(desired, None, _differing({}, desired), {TAKEN_OVER: "true"})
     claims = claim(running, template)
     if may_stay and claims is None:
         return desired
@@ -171,13 +171,13 @@ def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, run
     return desired if checked is None else InterimTemplate(_with_template(desired, checked, {INPUTS: ""}))
 
 
-def _kept(
+def _with_kept_template(
     desired: Json, template: Json | None, differing: Sequence[Difference], notes: Mapping[str, str]
 ) -> KeptTemplate:
     workload = f"{desired['kind']} {desired['metadata']['name']}"
-    kept = KeptTemplate(_with_template(desired, template, {KEPT: _digest(template_of(desired)), **notes}))
-    kept.waiting = [f"{workload}: {difference.path}" for difference in differing]
-    return kept
+    child = KeptTemplate(_with_template(desired, template, {KEPT: _digest(template_of(desired)), **notes}))
+    child.waiting = [f"{workload}: {difference.path}" for difference in differing]
+    return child
 
 
 def _with_template(desired: Json, template: Json | None, notes: Mapping[str, str]) -> Json:

@@ -152,7 +152,7 @@ class IntFormat:
 
 @dataclass(frozen=True, slots=True)
 class MemoryType:
-    """Marks a string with an amount of memory: where a number stands there, the error names the unit to write."""
+    """Marks a string with an amount of memory; for a number instead, the error names the unit to write."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         message = "must be an amount of memory"

@@ -136,7 +136,7 @@ _JSON_TYPES = {
 
 
 def _json_type(kind: str) -> str:
-    """Return the JSON type that a ``*_type`` or ``*_parsing`` error requires; ``memory`` is a string of its own."""
+    """Return the JSON type that a ``*_type`` or ``*_parsing`` error requires; ``memory`` is a quantity."""
     for suffix in ("_type", "_parsing", "_from_float", "_parsing_size"):
         if kind.endswith(suffix):
             return _JSON_TYPES.get(kind.removesuffix(suffix), "")

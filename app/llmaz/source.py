@@ -184,7 +184,7 @@ def _image(uri: Address) -> Image:
 _mountable = address.matching(
     lambda uri: uri.rest.strip("/") and ":" not in uri.rest, "the path must not be / or contain a colon"
 )
-"""What Kubernetes can mount: the node's root would hide the container's own."""
+"""The node's root would hide the container's."""
 
 
 _BUCKET_CHECKS = (address.head("bucket"), address.path)

@@ -140,7 +140,7 @@ def _labels(document: Json) -> Json:
 
 def _resource(name: str) -> CustomResource:
     served = clusters.served()
-    matching = [found for found in served if name in (found.qualified_name, found.kind.lower(), found.plural)]
+    matching = [item for item in served if name in (item.qualified_name, item.kind.lower(), item.plural)]
     if len(matching) != 1:
         names = ", ".join(resource.qualified_name for resource in served)
         raise Unknown(f"{name} is not supported; must be one of {names}")

@@ -70,7 +70,7 @@ class Playback:
         }
 
     def finish(self) -> Iterable[str]:
-        """Advance until no pod changes, as if everything took half a minute; there are no steps."""
+        """Advance until no pod changes, as if everything took half a minute."""
         self.fast_forward = True
         self.clock.seconds += STEP_SECONDS
         for _ in range(MAX_STEPS):

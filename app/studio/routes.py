@@ -27,7 +27,7 @@ from app.studio.live import Live
 from app.studio.origins import origins
 
 STATIC = Path(__file__).with_name("static")
-"""Where ``make studio`` writes the page."""
+"""The directory of the page, which ``make studio`` builds."""
 NOT_BUILT = "The page is not built: run `make studio`, then load this again. The API below api/ answers without it.\n"
 
 

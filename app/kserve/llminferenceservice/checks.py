@@ -269,8 +269,8 @@ def _criticality_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceS
     """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
     for path, word in _criticalities(metadata, spec):
         if word not in get_args(v1alpha1.Criticality):
-            known = ", ".join(get_args(v1alpha1.Criticality))
-            yield advice(path, f"must be {known}, or nothing comes of it", "no-effect")
+            supported = ", ".join(get_args(v1alpha1.Criticality))
+            yield advice(path, f"must be {supported}, or nothing comes of it", "no-effect")
         elif spec.scheduler is None and not spec.base_refs:
             yield field.no_effect(path, "without router.scheduler no endpoint picker sees the requests")
         elif spec.http is not None and spec.http.refs:

@@ -177,8 +177,8 @@ def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra:
     config_map = values.get(CA_BUNDLE_CONFIG_MAP) or extra.ca_bundle
     if not config_map:
         return container, pod
-    own = values.get(CA_BUNDLE)
-    path = posixpath.dirname(own) if own else operator.storage_initializer.ca_bundle_volume_mount_path
+    bundle = values.get(CA_BUNDLE)
+    path = posixpath.dirname(bundle) if bundle else operator.storage_initializer.ca_bundle_volume_mount_path
     path = path or CA_BUNDLE_PATH
     added = {"CA_BUNDLE_CONFIGMAP_NAME": config_map, "CA_BUNDLE_VOLUME_MOUNT_POINT": path}
     env = [*container.get("env", ()), *({"name": n, "value": v} for n, v in added.items() if n not in values)]

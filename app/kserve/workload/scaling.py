@@ -44,7 +44,7 @@ _NO_AUTOSCALERS = (
 class ScalingPlan:
     condition: str
     variant: str
-    """Name of the VariantAutoscaling; ``scaler`` is that of the HorizontalPodAutoscaler or ScaledObject."""
+    """Name of the VariantAutoscaling; ``scaler`` names the HorizontalPodAutoscaler or ScaledObject."""
     scaler: str
     target: Json
     """The workload, as a ``scaleTargetRef``."""

@@ -66,7 +66,7 @@ def _workload(template: types.WorkloadTemplate, *, created: bool, loads: bool) -
 
 
 def _templates(template: types.WorkloadTemplate) -> list[tuple[Json, field.Path]]:
-    """Return the pod templates; the last is that of the pods that serve requests."""
+    """Return the pod templates; the pods of the last one serve requests."""
     workers = [(template.worker_template, WORKER)]
     return workers if template.leader_template is None else [*workers, (template.leader_template, LEADER)]
 

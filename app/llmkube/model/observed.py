@@ -139,8 +139,8 @@ def _number(job: DownloadJob) -> int:
 def kept_keys(job: DownloadJob) -> str | None:
     """Return the cache keys that an observed Job keeps; ``None`` if it keeps all files."""
     pod = value_at(job.spec, ("template", "spec"))
-    kept = value_at(pod, ("containers", ("name", names.DOWNLOADER), "env", ("name", names.KEEP_KEYS)))
-    return None if kept is None else kept.get("value") or ""
+    variable = value_at(pod, ("containers", ("name", names.DOWNLOADER), "env", ("name", names.KEEP_KEYS)))
+    return None if variable is None else variable.get("value") or ""
 
 
 class Header(GGUF, rename="camel"):

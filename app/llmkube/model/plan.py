@@ -42,9 +42,9 @@ def plan(model: Model, settings: Settings, operator_claim: str = "", *, taken: b
     by_pods = not fetched.cached or is_by_pods(metadata, source)  # without a cache, or on request (LK-2.9)
     model_download = fetched if source.is_file and not spec.on_metal and not by_pods else None
     second = names.claim_name(metadata.name, metadata.uid) if taken else ""
-    own = second or names.claim_name(metadata.name)
-    claim = operator_claim or own if model_download else ""
-    makes_claim = claim in (own, names.claim_name(metadata.name))
+    model_claim = second or names.claim_name(metadata.name)
+    claim = operator_claim or model_claim if model_download else ""
+    makes_claim = claim in (model_claim, names.claim_name(metadata.name))
     return ModelPlan(
         model=model,
         source=source,
