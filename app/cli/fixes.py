@@ -56,17 +56,23 @@ def of_value(document: str, entry: Entry, path: field.Path, suggested: Iterable[
                 yield _replacement(document, entry[1], text, text)
 
 
-def of_key(document: str, entry: Entry, path: field.Path, suggested: tuple[str, ...]) -> Iterator[Fix]:
-    """Yield the field's right name; ``limits.memory`` is one that has to stand a level deeper."""
+def of_key(
+    document: str, entry: Entry, around: yaml.Node, path: field.Path, suggested: tuple[str, ...]
+) -> Iterator[Fix]:
+    """Yield the field's right name in the map ``around``; ``limits.memory`` is one that has to stand a level deeper."""
     key, value = entry
     if key is None or len(suggested) != 1 or not _is_named(entry, path):
         return
     outer, _, inner = suggested[0].rpartition(".")
     if not outer:
         yield _replacement(document, key, inner, inner)
-    elif isinstance(value, yaml.ScalarNode) and "." not in outer:
+    elif isinstance(value, yaml.ScalarNode) and outer.isalnum() and not _is_in_flow(around):
         indented = f"{outer}:\n{' ' * (key.start_mark.column + 2)}{inner}"
         yield _replacement(document, key, suggested[0], indented)
+
+
+def _is_in_flow(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.MappingNode) and bool(node.flow_style)
 
 
 def _is_named(entry: Entry, path: field.Path) -> bool:

@@ -79,26 +79,30 @@ class Manifest:
 
     def position(self, path: field.Path) -> tuple[int, int]:
         """Line and column, from 1, of the value at ``path``, or of the nearest one above it."""
-        key, value = self._nearest(path)
+        key, value = self._entries(path)[-1]
         mark = (key or value).start_mark
         return mark.line + 1, mark.column + 1
 
     def finding(self, level: str, path: field.Path, message: str, id_: str) -> Finding:
         """Return a finding about the value at ``path``; ``message`` may be a :class:`~app.kube.field.Hint`."""
         line, column = self.position(path)
-        entry = self._nearest(path)
-        fixes_of = fixes.of_key if id_ == "unknown-field" else fixes.of_value
-        corrections = tuple(fixes_of(self.file, entry, path, field.suggested(message)))
+        around, entry = ((None, self.node), *self._entries(path))[-2:]
+        suggested = field.suggested(message)
+        if id_ == "unknown-field":
+            corrections = tuple(fixes.of_key(self.file, entry, around[1], path, suggested))
+        else:
+            corrections = tuple(fixes.of_value(self.file, entry, path, suggested))
         return Finding(self.file, line, column, level, str(path), str(message), id_, self.ignored, entry, corrections)
 
-    def _nearest(self, path: field.Path) -> Entry:
-        entry: Entry = (None, self.node)
+    def _entries(self, path: field.Path) -> list[Entry]:
+        """Return the entries on the way to a path, as far as there are any."""
+        entries: list[Entry] = [(None, self.node)]
         for segment in path.segments:
-            below = _entry(entry[1], segment)
+            below = _entry(entries[-1][1], segment)
             if below is None:
                 break
-            entry = below
-        return entry
+            entries.append(below)
+        return entries
 
 
 def _entry(node: yaml.Node, segment: str | int) -> Entry | None:

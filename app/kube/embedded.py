@@ -4,13 +4,14 @@ The CRD leaves such values open, so that fields newer than this service are kept
 required field is an error, and an unknown field is a warning with the nearest name.
 """
 
-from collections.abc import Callable, Collection
-from functools import cache
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, partial
+from itertools import islice
 
-from app.kube import field, quantity
+from app.kube import field, quantity, unknown
+from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.embedded_types import TYPES, EmbeddedField
-from app.kube.field import name_meant, nearest
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 _NO_MEMBERS = Members()
@@ -22,12 +23,31 @@ def members(type_name: str) -> Members:
     return Members(tuple(declared), tuple(key for key, part in declared.items() if part.required))
 
 
-class TypeCheck:
-    __slots__ = ("errors", "warnings")
+def fields_of_pod(key: str) -> list[str]:
+    """Return the field of that name in a pod spec; its containers' come first."""
+    return [f"containers[].{key}"] if key in TYPES["Container"] else [key] if key in TYPES["PodSpec"] else []
 
-    def __init__(self) -> None:
+
+def _fields_below(type_name: str, key: str) -> list[str]:
+    """Return the fields of that name one level down."""
+    if type_name == "PodSpec":
+        return [name for name in fields_of_pod(key) if name != key]
+    objects = {name: part.type for name, part in TYPES[type_name].items() if not part.container and part.type in TYPES}
+    inner = {
+        name: fields_of_pod(key) if of == "PodSpec" else [key] * (key in TYPES[of]) for name, of in objects.items()
+    }
+    matches = [f"{name}.{below}" for name in inner for below in inner[name]]
+    return matches if len(matches) <= 2 else []
+
+
+class TypeCheck:
+    __slots__ = ("_above", "errors", "warnings")
+
+    def __init__(self, above: Callable[[field.Path], Iterable[Collection[str]]] = lambda _: ()) -> None:
+        """``above`` returns the fields of each object around a place, the nearest first."""
         self.errors: list[field.Error] = []
         self.warnings: list[field.Advice] = []
+        self._above = above
 
     @property
     def full(self) -> bool:
@@ -39,12 +59,15 @@ class TypeCheck:
         if not isinstance(value, dict):
             self._wrong_type(value, "object", path, members(type_name))
             return
+        unknown_keys = []
         for key, item in value.items():
             declared = type_.get(key)
             if declared is None:
-                self._unknown(key, item, members(type_name).fields, path)
+                unknown_keys.append(key)
             elif item is not None and not (type(item) is str and declared.type == "string" and not declared.container):
                 self._field(item, declared, path.child(key))
+        if unknown_keys:
+            self._unknown(unknown_keys, value, type_name, path)
         if "image" in type_ and type_["image"].type == "string":
             self.warnings += image_warnings(value.get("image"), path.child("image"))
         for key in members(type_name).required:
@@ -82,18 +105,10 @@ class TypeCheck:
         if not self.full:
             self.errors.append(wrong_type(path, value, wanted, inner))
 
-    def _unknown(self, key: str, value: object, names: tuple[str, ...], path: field.Path) -> None:
-        if len(self.warnings) >= MAX_WARNINGS:
-            return
-        hint: str = name_meant(nearest(key, names), ",")
-        if isinstance(value, dict) and value and value.keys() <= set(names):
-            hint = f"; remove this level: {', '.join(value)} must be directly below {path}"
-        self.warnings.append(unknown_field(path.member(key), hint))
-
-
-def unknown_field(path: field.Path, hint: str = "") -> field.Advice:
-    message = field.with_hint(f"unknown field {field.go_quote(str(path))}", hint)
-    return field.Advice(message, path, "unknown-field")
+    def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
+        known = unknown.Known(members(type_name), partial(_fields_below, type_name), partial(self._above, path))
+        found = unknown.warnings(keys, value, path, known)
+        self.warnings += islice(found, max(MAX_WARNINGS - len(self.warnings), 0))
 
 
 def image_warnings(name: object, path: field.Path) -> list[field.Advice]:

@@ -1,17 +1,17 @@
 """Walk documents by the fields of their pydantic models: unknown fields, defaults, and embedded Kubernetes types."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
-from app.kube import embedded, field
-from app.kube.base import EmbeddedType, Json, KubeModel
+from app.kube import embedded, field, unknown
+from app.kube.base import EmbeddedType, KubeModel
 from app.kube.correction import Members
-from app.kube.field import Hint, nearest
+from app.kube.embedded_types import TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,19 @@ def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
 
 def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error], list[field.Advice]]:
     """Return the errors, up to :data:`MAX_ERRORS`, and warnings of everything embedded anywhere in ``value``."""
-    findings = embedded.TypeCheck()
+    findings = embedded.TypeCheck(lambda place: _fields_above(place.segments[len(path.segments) :], type(value)))
     for where, item, shape in embedded_values(value, path):
         findings.check(item, shape.embedded, where, shape.optional)
         if findings.full:
             break
     return findings.errors, findings.warnings
+
+
+def _fields_above(place: tuple[str | int, ...], model: type[KubeModel]) -> Iterator[Collection[str]]:
+    """Yield the fields of each object around a place below a model, the nearest first."""
+    for end in range(len(place) - 1, -1, -1):
+        if isinstance(place[end], str):  # what is around an item is a list
+            yield members_at(model, place[:end]).fields
 
 
 def embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, FieldType]]:
@@ -138,56 +145,25 @@ def unknown_fields(
     if not isinstance(document, dict):
         return
     shapes = fields(model)
+    if unknown_keys := [key for key in document if key not in shapes]:
+        above_it = partial(map, fields, reversed(above))
+        known = unknown.Known(_members(model), partial(_below, model), above_it, model.habits)
+        yield from unknown.warnings(unknown_keys, document, path, known)
     for key, item in document.items():
-        if key not in shapes:
-            yield embedded.unknown_field(path.member(key), _hint(key, model, document, above))
-            continue
-        shape = shapes[key][1]
+        shape = shapes[key][1] if key in shapes else FieldType()
         if shape.model is None or not isinstance(item, list if shape.container == "list" else dict):
             continue
         for where, part in _items(item, shape, path.child(key)):
             yield from unknown_fields(part, shape.model, where, (*above, model))
 
 
-def _hint(key: str, model: type[KubeModel], document: Json, above: tuple[type[KubeModel], ...]) -> str:
-    """Suggest the field that was meant: by habit from other APIs, a typing error, or another level."""
-    if key in model.habits:
-        return f"; {model.habits[key]}"
-    names = tuple(fields(model))
-    near = nearest(key, names)
-    exact = near.lower() == key.replace("_", "").lower()
-    absent = _absent(key, model, document)
-    below = [] if exact or absent else _below(key, model)
-    near = absent or near
-    last = key.rpartition("/")[2]  # ``gpu`` of ``nvidia.com/gpu``
-    guesses = below or [near or (last if last in names else "")]
-    if guesses[0] and not (near and not (exact or below or absent) and _levels_up(key, above)):
-        return Hint(f", did you mean {' or '.join(map(field.go_quote, guesses))}?", *guesses)
-    level = _levels_up(key, above)
-    return f"; it belongs {level} higher: indent it less" if level else ""
-
-
-def _absent(key: str, model: type[KubeModel], document: Json) -> str:
-    """Return the required field that is absent and begins with the key: ``modelRef`` for ``model``."""
-    required = _members(model).required
-    return next((name for name in required if name not in document and name.startswith(key) and len(key) > 3), "")
-
-
-def _below(key: str, model: type[KubeModel]) -> list[str]:
+def _below(model: type[KubeModel], key: str) -> list[str]:
     """Return the fields of that name one level down: ``modelClaim.modelName``; of a pod, its containers' come first."""
     objects = {name: shape for name, (_, shape) in fields(model).items() if not shape.container}
     matches = [f"{name}.{key}" for name, shape in objects.items() if shape.model and key in fields(shape.model)]
     pods = [name for name, shape in objects.items() if shape.embedded == "PodSpec"]
-    inner = "containers[]." if key in embedded.members("Container").fields else ""
-    matches += [f"{name}.{inner}{key}" for name in pods[:1] if inner or key in embedded.members("PodSpec").fields]
+    matches += [f"{name}.{inner}" for name in pods[:1] for inner in embedded.fields_of_pod(key)]
     return matches if len(matches) <= 2 else []
-
-
-def _levels_up(key: str, above: tuple[type[KubeModel], ...]) -> str:
-    for distance, model in enumerate(reversed(above), 1):
-        if key in fields(model):
-            return "one level" if distance == 1 else f"{distance} levels"
-    return ""
 
 
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
@@ -197,12 +173,16 @@ def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Membe
         if place.model is not None and segment in fields(place.model):
             place = fields(place.model)[str(segment)][1]
         elif place.embedded and isinstance(segment, str):
-            return Members()
+            declared = TYPES[place.embedded].get(segment)
+            if declared is None or declared.type not in TYPES:
+                return Members()
+            place = FieldType(embedded=declared.type)
     if place.embedded:
         return embedded.members(place.embedded)
     return Members() if place.model is None else _members(place.model)
 
 
+@cache
 def _members(model: type[KubeModel]) -> Members:
     required = (info.alias or name for name, info in model.model_fields.items() if info.is_required())
     return Members(tuple(fields(model)), tuple(required))

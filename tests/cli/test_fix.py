@@ -79,3 +79,32 @@ def test_a_field_of_a_merged_map_changes_no_other_field(command: Command, tmp_pa
     result = command("validate", "--fix", str(path))
     assert 'did you mean "modelRef"?' in result.out
     assert "\nspec:\n" in path.read_text()
+
+
+MISPLACED = """\
+apiVersion: inference.llmaz.io/v1alpha1
+kind: Playground
+metadata: {name: opt}
+spec:
+  minReplicas: 1
+  maxReplicas: 3
+  replica: 1
+  replicas: 1
+  modelClaim: {modelName: opt}
+"""
+
+
+def test_no_correction_repeats_a_key(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "misplaced.yaml"
+    path.write_text(MISPLACED)
+    result = command("validate", "--fix", str(path))
+    assert path.read_text() == MISPLACED.replace("  minReplicas", "  elasticConfig:\n    minReplicas")
+    assert 'unknown field "spec.maxReplicas", did you mean "elasticConfig.maxReplicas"?' in result.out
+
+
+def test_a_field_of_a_flow_map_is_not_indented(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "flow.yaml"
+    path.write_text(MISPLACED.partition("spec:")[0] + "spec: {modelName: opt}\n")
+    before = path.read_text()
+    assert 'did you mean "modelClaim.modelName"?' in command("validate", "--fix", str(path)).out
+    assert path.read_text() == before

@@ -1,0 +1,89 @@
+"""The field that was meant by an unknown one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.families import RESOURCES
+from app.kube import field
+from app.kube.base import Json
+from app.kube.field import Advice
+from app.kube.modelfields import check_embedded, unknown_fields
+
+SPEC = field.Path("spec")
+MODEL: Json = {"uri": "hf://a/b"}
+
+
+def warnings(kind: str, spec: Any) -> list[Advice]:
+    resource = next(one for one in RESOURCES if one.kind == kind)
+    typed = resource.spec.model_validate(spec)
+    return [*unknown_fields(spec, resource.spec, SPEC), *check_embedded(typed, SPEC)[1]]
+
+
+def pod(spec: Json) -> Json:
+    return {"model": MODEL, "template": spec}
+
+
+def container(fields: Json) -> Json:
+    return pod({"containers": [{"name": "main", **fields}]})
+
+
+HIGHER = "; it belongs {} higher: indent it less"
+MEANT: dict[str, tuple[str, Json, str]] = {
+    "resource": ("LLMInferenceService", container({"resources": {"memory": "4Gi"}}), "limits.memory"),
+    "GPU": ("LLMInferenceService", container({"resources": {"nvidia.com/gpu": 1}}), "limits.nvidia.com/gpu"),
+    "field of a container": ("LLMInferenceService", pod({"env": []}), "containers[].env"),
+    "field of a context": ("LLMInferenceService", container({"runAsUser": 1}), "securityContext.runAsUser"),
+    "source of a variable": (
+        "LLMInferenceService",
+        container({"env": [{"name": "A", "secretKeyRef": {"name": "s", "key": "k"}}]}),
+        "valueFrom.secretKeyRef",
+    ),
+    "first word": ("LLMInferenceService", {"model": MODEL, "parallelism": {"tensorParallelSize": 2}}, "tensor"),
+    "whole word": ("InferenceService", {"modelRef": "m", "autoscaling": {"maxReplicas": 2, "min": 1}}, "minReplicas"),
+    "last word": ("LLMInferenceService", {"model": {**MODEL, "modelName": "q"}}, "name"),
+}
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_suggests_a_field(case: str) -> None:
+    kind, spec, meant = MEANT[case]
+    [warning] = warnings(kind, spec)
+    assert warning.endswith(f', did you mean "{meant}"?')
+    assert warning.suggested == (meant,)
+
+
+UNMEANT: dict[str, tuple[str, Json, str]] = {
+    "pod in a container": ("LLMInferenceService", container({"nodeSelector": {}}), HIGHER.format("one level")),
+    "spec in a pod": ("LLMInferenceService", pod({"replicas": 2}), HIGHER.format("one level")),
+    "spec in a container": ("LLMInferenceService", container({"parallelism": {}}), HIGHER.format("2 levels")),
+    "several of a word": ("InferenceService", {"modelRef": "m", "pod": {}}, '"spec.pod"'),
+    "no such word": ("LLMInferenceService", {"model": MODEL, "router": {"gateway": {"x": 1}}}, 'gateway.x"'),
+}
+
+
+@pytest.mark.parametrize("case", UNMEANT)
+def test_suggests_no_field(case: str) -> None:
+    kind, spec, end = UNMEANT[case]
+    [warning] = warnings(kind, spec)
+    assert warning.endswith(end)
+    assert warning.suggested == ()
+
+
+def test_pod_fields_of_a_template() -> None:
+    spec = {"modelClaims": {"models": [{"name": "m"}]}, "workloadTemplate": {"workerTemplate": {"containers": []}}}
+    [warning] = warnings("Service", spec)
+    assert warning.endswith(', did you mean "spec.containers"?')
+
+
+def test_a_field_that_is_set_is_suggested_in_words_alone() -> None:
+    """Written as data, it would become a duplicate key."""
+    [warning] = warnings("InferenceService", {"modelRef": "m", "replicas": 1, "replica": 2})
+    assert (warning.endswith('did you mean "replicas"?'), warning.suggested) == (True, ())
+
+
+def test_of_several_fields_for_one_object_only_the_first_is_data() -> None:
+    spec = {"modelClaim": {"modelName": "m"}, "minReplicas": 1, "maxReplicas": 2}
+    assert [one.suggested for one in warnings("Playground", spec)] == [("elasticConfig.minReplicas",), ()]
