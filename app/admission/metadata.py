@@ -10,11 +10,11 @@ from msgspec import Raw
 from app.errors import ProtocolError
 from app.kube import field
 from app.kube.base import Json
-from app.kube.correction import wrong_type
+from app.kube.correction import Members, wrong_type
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import METADATA, SMALL, MetadataParts, excessive
-from app.limits import MAX_ERRORS
+from app.limits import MAX_ERRORS, MAX_NAME_BYTES
 
 
 def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[ObservedMeta, list[field.Error]]:
@@ -72,8 +72,7 @@ def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
     try:
         parts = msgspec.json.decode(text, type=MetadataParts)
     except msgspec.DecodeError:
-        kinds: dict[bytes, object] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
-        return ObservedMeta(), [wrong_type(METADATA, kinds.get(text.lstrip()[:1], 0), "object")]
+        return ObservedMeta(), [_not_an_object(text.strip())]
     members = msgspec.structs.fields(MetadataParts)
     try:
         document = {info.encode_name: orjson.loads(bytes(getattr(parts, info.name))) for info in members}
@@ -85,6 +84,15 @@ def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
         name=name if isinstance(name, str) else "", namespace=namespace if isinstance(namespace, str) else ""
     )
     return metadata, errors or [wrong_type(METADATA, document, "object")]
+
+
+def _not_an_object(text: bytes) -> field.Error:
+    """Return the error for metadata of another type; only a short value is decoded to be shown."""
+    if text == b"null":
+        return field.required(METADATA)
+    kinds: dict[bytes, object] = {b"[": [], b'"': "", b"t": True, b"f": False}
+    value = orjson.loads(text) if text[:1] == b'"' and len(text) <= MAX_NAME_BYTES else kinds.get(text[:1], 0)
+    return wrong_type(METADATA, value, "object", Members(("name",), ("name",)))
 
 
 def _wrong_types(document: Json) -> Iterator[field.Error]:

@@ -33,11 +33,12 @@ from app.cli.references import absent_keys, dangling
 from app.cli.sets import split
 from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
-from app.kube import field
+from app.kube import field, modelfields
 from app.kube.base import Json
 from app.kube.correction import closest_name
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
+from app.kube.objects import ObservedMeta
 from app.settings import Settings
 
 
@@ -159,10 +160,11 @@ _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 
 
 def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
-    """Return the finding about a field beside the spec: a misspelt one, or one of the spec that is not indented."""
+    """Return the finding about a field beside the spec: a misspelt one, or one that is not indented."""
     hint = field.name_meant(closest_name(key, _TOP), ",")
-    if any(key == (info.alias or name) for name, info in kind.resource.spec.model_fields.items()):
-        hint = field.Hint("; it is a field of spec: indent it below spec")
+    inner = {"spec": modelfields.fields(kind.resource.spec), "metadata": ObservedMeta.__struct_encode_fields__}
+    for outer in (outer for outer, names in inner.items() if key in names):
+        hint = field.Hint(f"; it is a field of {outer}: indent it below {outer}")
     message = field.with_hint(f"unknown field {field.go_quote(key)}", hint)
     return manifest.finding("error", field.Path(key), message, "unknown-field")
 

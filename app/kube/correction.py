@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from app.kube import field, quantity
@@ -40,6 +40,7 @@ def _distance(one: str, other: str) -> int:
 _TRUE = frozenset({"true", "yes", "on", "y", "t", "1", "enabled"})
 _FALSE = frozenset({"false", "no", "off", "n", "f", "0", "disabled"})
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
+_GROUPED = re.compile(r"[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*")
 _COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmM])")
 _THOUSANDS = {"k": 1, "m": 2}
 _SHOWN_FIELDS = 6
@@ -51,6 +52,15 @@ class Members(NamedTuple):
 
     fields: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    enumerated: tuple[str, ...] = ()
+    """Those that take a few values only."""
+
+    @property
+    def key(self) -> str:
+        """The field that a string in place of the object is meant for; empty if that is not certain."""
+        if len(self.required) == 1:
+            return self.required[0]
+        return "name" if "name" in self.fields and "name" not in self.enumerated else ""
 
 
 def wrong_type(path: field.Path, value: object, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
@@ -78,6 +88,9 @@ def _number(value: object, name: str, _: Members) -> str:
     text = value.strip()
     if _NUMBER.fullmatch(text):
         return _write(text, "without quotes")
+    if _GROUPED.fullmatch(text):
+        digits = re.sub("[,_]", "", text)
+        return Hint(f"write {digits}", digits)
     counted = _COUNTED.fullmatch(text)
     if counted is None:
         return ""
@@ -99,9 +112,12 @@ def _text(value: object, name: str, _: Members) -> str:
         return _write_field(name, value["name"], ", the name alone")
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return _write_field(name, value[0], ", without a list")
-    if isinstance(value, dict) and len(value) == 1 and name.isdigit():
-        return _of_colon(next(iter(value)))
-    return ""
+    if not isinstance(value, dict) or len(value) != 1:
+        return ""
+    [(key, only)] = value.items()
+    if name.isdigit():
+        return _of_colon(key)
+    return _write_field(name, only, f", without {key}") if isinstance(only, str) else ""
 
 
 def _of_colon(key: str) -> str:
@@ -149,17 +165,29 @@ def _list_of(value: dict[str, object], members: Members) -> str:
 
 
 def _object(value: object, name: str, members: Members) -> str:
-    if isinstance(value, list):
+    if isinstance(value, list) and _has_only(value, members.fields):
         names = "names and values" if not members.fields else "its fields"
         return f'write {names} directly below {name}, without "- "'
-    key = members.required[0] if len(members.required) == 1 else "name" if "name" in members.fields else ""
-    if key and isinstance(value, str):
-        return _of_two(value, members) or _entry(key, value, name, members)
+    if members.key and isinstance(value, str) and value:
+        return _of_two(value, members) or _entry(members.key, value, name, members)
+    if members.required == (members.key,) and type(value) in (int, float):
+        return _entry(members.key, field.render(value), name, members)
     if not members.fields:
         return ""
+    if value is True and not members.required:
+        return f"write {name}: {{}} for the defaults, or its fields: {_shown(members)}"
+    return f"its fields are {_shown(members)}"
+
+
+def _has_only(items: list[object], names: Collection[str]) -> bool:
+    """Return whether the items of a list are objects with these fields alone, or any if there are no names."""
+    return not names or all(isinstance(item, dict) and item.keys() <= set(names) for item in items)
+
+
+def _shown(members: Members) -> str:
     shown = [*members.required, *(field_ for field_ in members.fields if field_ not in members.required)]
     more = ", …" if len(shown) > _SHOWN_FIELDS else ""
-    return f"its fields are {', '.join(shown[:_SHOWN_FIELDS])}{more}"
+    return f"{', '.join(shown[:_SHOWN_FIELDS])}{more}"
 
 
 _WITH_NAME = ("key", "uri")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
@@ -184,5 +184,8 @@ def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Membe
 
 @cache
 def _members(model: type[KubeModel]) -> Members:
-    required = (info.alias or name for name, info in model.model_fields.items() if info.is_required())
-    return Members(tuple(fields(model)), tuple(required))
+    infos = {info.alias or name: info for name, info in model.model_fields.items()}
+    required = tuple(name for name, info in infos.items() if info.is_required())
+    return Members(
+        tuple(infos), required, tuple(n for n, info in infos.items() if get_origin(info.annotation) is Literal)
+    )

@@ -194,6 +194,19 @@ def test_metadata(metadata: Any, path: str) -> None:
     assert path in [where for where, _ in causes(answer)]
 
 
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        (None, "metadata: Required value"),
+        ("w", 'metadata: Invalid value: "w": must be an object; write metadata: {name: w}'),
+        ("x" * 100_000, 'metadata: Invalid value: "": must be an object'),
+    ],
+)
+def test_metadata_that_is_not_an_object(metadata: Any, words: str) -> None:
+    answer = ask(body(object={**widget(), "metadata": metadata}, name="", namespace=""))
+    assert words in answer["status"]["message"]
+
+
 def test_many_errors_are_counted() -> None:
     """There are at most twenty causes, and the number of further ones."""
     spec = {"size": "small", "env": [{"name": 1}] * 250}

@@ -444,9 +444,10 @@ def test_reports_a_template_error_at_its_config(command: Command) -> None:
     [
         ("sepc:\n  source: m.gguf\n", 'unknown field "sepc", did you mean "spec"?'),
         ("spec:\nsource: m.gguf\n", 'unknown field "source"; it is a field of spec: indent it below spec'),
+        ("spec:\nlabels: {}\n", 'unknown field "labels"; it is a field of metadata: indent it below metadata'),
         ("spec: {source: m.gguf}\nreplicas: 1\n", 'unknown field "replicas"'),
     ],
-    ids=["misspelt", "not indented", "another"],
+    ids=["misspelt", "not indented", "of metadata", "another"],
 )
 def test_a_field_beside_the_spec_is_an_error(command: Command, tmp_path: Path, text: str, words: str) -> None:
     """An API server would drop it silently."""

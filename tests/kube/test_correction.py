@@ -23,6 +23,8 @@ ENV = Members(("name", "value", "valueFrom"), ("name",))
     [
         ("4k", "integer", "write 4000 or write 4096"),
         (" 2 ", "integer", "write 2 without quotes"),
+        ("8,192", "integer", "write 8192"),
+        ("1_000_000", "integer", "write 1000000"),
         ("{{ .Values.replicas }}", "integer", "this is an unrendered template"),
         ([3], "integer", "write x: 3, without a list"),
         ("off", "boolean", "write false without quotes"),
@@ -34,6 +36,7 @@ ENV = Members(("name", "value", "valueFrom"), ("name",))
         (-1, "memory", 'write "-1" in quotes'),
         (True, "memory", 'write "true" in quotes'),
         ({"name": "m"}, "string", "write x: m, the name alone"),
+        ({"url": "https://a"}, "string", "write x: https://a, without url"),
         ("--a 'b c'", "array", 'write x: ["--a","b c"]'),
         (8080, "array", "write x: [8080]"),
     ],
@@ -53,6 +56,8 @@ def test_a_correction(value: Any, wanted: str, words: str) -> None:
         (1.5, "memory", "1.5Gi"),
         ({}, "array", "[]"),
         ({"name": "m"}, "string", "m"),
+        ("8,192", "integer", "8192"),
+        ("8,1", "integer", None),
         ("4k", "integer", None),
         ("text", "integer", None),
     ],
@@ -68,11 +73,27 @@ def test_the_value_to_write_is_data(value: Any, wanted: str, suggested: str | No
         ({"name": "A"}, "array", 'begin each item with "- ", as in "- name: A"'),
         ("A", "array", 'write it as an item: "- name: A"'),
         ("A", "object", "write x: {name: A}"),
-        (3, "object", "its fields are name, value, valueFrom"),
+        (3, "object", "write x: {name: 3}"),
+        ([{"name": "A"}], "object", 'write its fields directly below x, without "- "'),
+        ([{"models": []}], "object", "must be an object; its fields are name, value, valueFrom"),
+        (True, "object", "its fields are name, value, valueFrom"),
     ],
 )
 def test_a_correction_names_the_fields(value: Any, wanted: str, words: str) -> None:
     assert words in wrong_type(field.Path("x"), value, wanted, ENV).body
+
+
+@pytest.mark.parametrize(
+    ("value", "members", "words"),
+    [
+        (True, Members(("refs",)), "write x: {} for the defaults, or its fields: refs"),
+        (False, Members(("refs",)), "its fields are refs"),
+        ("a/b", Members(("name", "modelID"), (), ("name",)), "its fields are name, modelID"),
+        (8080, Members(("hostPort", "containerPort"), ("containerPort",)), "write x: {containerPort: 8080}"),
+    ],
+)
+def test_an_object_that_a_scalar_stands_for(value: Any, members: Members, words: str) -> None:
+    assert wrong_type(field.Path("x"), value, "object", members).body.endswith(words)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +158,7 @@ def test_every_pattern_has_words() -> None:
         ("LLMInferenceService", {"model": "hf://x/y"}, "write model: {uri: hf://x/y}"),
         ("LLMInferenceService", {"containers": []}, 'did you mean "template.containers"?'),
         ("Playground", {"modelName": "opt"}, 'did you mean "modelClaim.modelName"?'),
+        ("OpenModel", {"familyName": "f", "source": {"modelHub": "a/b"}}, "its fields are name, modelID, "),
     ],
 )
 def test_the_fields_of_what_belongs_there_are_known(kind: str, spec: dict[str, Any], words: str) -> None:
