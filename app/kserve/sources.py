@@ -101,7 +101,7 @@ def problem(uri: Address, *, enabled: bool) -> str:
     ``enabled``: the storage initializer fetches the model, not the container itself.
     """
     if not uri.scheme:
-        hint = address.slash_hint(uri.text, lambda text: not problem_of(text, enabled=True))
+        hint = address.scheme_hint(uri.text, SCHEMES, lambda text: not problem_of(text, enabled=True))
         return with_hint("the address must begin with <scheme>://, as in hf://organisation/model", hint)
     if not enabled:
         return host_problem(uri)
@@ -126,14 +126,6 @@ def host_problem(uri: Address) -> str:
 
 
 _ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")
-_OTHER_NAMES = {
-    "gcs": "gs",
-    "s3a": "s3",
-    "s3n": "s3",
-    "huggingface": "hf",
-    "docker": "oci",
-    "image": "oci",
-}
 
 
 def _corrected(uri: Address) -> str:
@@ -142,8 +134,8 @@ def _corrected(uri: Address) -> str:
         match = _ABFS.fullmatch(uri.rest)
         parts = match.groupdict() if match else {"account": "<account>", "container": "<container>", "path": "<path>"}
         return "https://{account}.blob.core.windows.net/{container}/{path}".format(**parts)
-    if uri.scheme in _OTHER_NAMES:
-        return f"{_OTHER_NAMES[uri.scheme]}://{uri.rest}"
+    if scheme := address.scheme_meant(uri.scheme, SCHEMES):
+        return f"{scheme}://{uri.rest}"
     if uri.scheme == "file":
         return f"{_FORMS[Provider.CLAIM].example}, or bring the files in a volume of template"
     return _FORMS[Provider.GIT].example if uri.scheme in ("git", "ssh", "git+https", "git+ssh") else ""

@@ -116,14 +116,21 @@ def parse_uri(uri: str) -> Source:
     """Parse an address with exactly one ``://``; its scheme may be in upper case. Raises :class:`SourceError`."""
     parsed = Address(uri)
     if uri.count("://") != 1:
-        hint = address.slash_hint(uri, _is_usable)
+        hint = address.scheme_hint(uri, _FORMS, _is_usable)
         raise SourceError(with_hint("must be <protocol>://<address>, with exactly one ://", hint))
     if parsed.scheme not in _FORMS:
-        raise SourceError(f"unknown protocol; must be one of {', '.join(_FORMS)}")
+        raise SourceError(with_hint(f"unknown protocol; must be one of {', '.join(_FORMS)}", _meant(parsed)))
     form, build = _FORMS[parsed.scheme]
     if problem := form.problem(parsed):
         raise SourceError(problem)
     return build(parsed)
+
+
+def _meant(uri: Address) -> str:
+    """Suggest another address, or the hub's own field for one of its repositories."""
+    if hub := address.hub_repository(uri):
+        return f"; did you mean modelHub: {{modelID: {hub.name}}} in place of uri?"
+    return address.scheme_hint(uri.text, _FORMS, _is_usable)
 
 
 def _is_usable(uri: str) -> bool:

@@ -120,6 +120,12 @@ def host(text: str) -> str:
         return ""
 
 
+def lacks_scheme(source: Source) -> bool:
+    """Return whether a repository begins with a host, as in ``huggingface.co/owner/name``."""
+    first, _, rest = source.repository.partition("/")
+    return source.text == source.repository and "." in first and "/" in rest
+
+
 _ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 

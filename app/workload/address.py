@@ -1,9 +1,10 @@
 """Addresses of models, and the checks in each family's table of forms. Source: KS-3.7, LK-2.1 and LZ-2.2."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from app.kube.correction import closest_name
 from app.kube.field import Hint, did_you_mean
 from app.kube.hosts import refusal, without_port
 from app.kube.names import is_dns1123_subdomain
@@ -124,19 +125,42 @@ def bucket_form(scheme: str, *checks: Check) -> Form:
     return Form(f"{scheme}://<bucket>/<path>", (*checks, no_parent_directory))
 
 
-_FEW_SLASHES = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/?([^/?\s][^?\s]*)")
-"""An address with one slash or none after its scheme. A query is left out, because messages do not repeat it."""
+_OTHER_NAMES = {
+    "docker": "oci",
+    "file": "host",
+    "gcs": "gs",
+    "huggingface": "hf",
+    "image": "oci",
+    "s3a": "s3",
+    "s3n": "s3",
+}
+"""Schemes by what other software calls them."""
+_LEAST_SCHEME = 3
+"""Minimum length of schemes in which a slip is a typing error."""
+_WRITTEN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/*([^/?\s][^?\s]*)")
+"""An address with any number of slashes. A query is left out, because messages do not repeat it."""
 
 
-def slash_hint(text: str, is_valid: Callable[[str], object]) -> Hint:
-    """Return ``; did you mean s3://bucket/path?`` for ``s3:/bucket/path``; empty unless that is a valid address."""
-    match = _FEW_SLASHES.fullmatch(text)
-    if match is None:
+def scheme_hint(text: str, schemes: Collection[str], is_valid: Callable[[str], object]) -> Hint:
+    """Return ``; did you mean s3://bucket/path?`` for ``s3:/bucket/path``, ``S3://…`` or ``s3a://…``.
+
+    Empty unless that is a valid address.
+    """
+    match = _WRITTEN.fullmatch(text)
+    scheme = scheme_meant(match[1].lower(), schemes) if match else ""
+    if match is None or not scheme:
         return Hint()
-    scheme = match[1].lower()
     root = "/" if scheme in ("file", "host") else ""
     meant = f"{scheme}://{root}{match[2]}"
-    return did_you_mean(meant) if is_valid(meant) else Hint()
+    return did_you_mean(meant) if meant != text and is_valid(meant) else Hint()
+
+
+def scheme_meant(scheme: str, schemes: Collection[str]) -> str:
+    """Return the scheme itself, or the one that is meant by another name or a typing error; empty if there is none."""
+    name = scheme if scheme in schemes else _OTHER_NAMES.get(scheme, "")
+    if name not in schemes and len(scheme) >= _LEAST_SCHEME:
+        name = closest_name(scheme, schemes)
+    return name if name in schemes else ""
 
 
 HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")

@@ -50,6 +50,26 @@ def test_the_slashes_of_every_scheme_are_suggested(family: str, address: str) ->
         assert REFUSED[family](f"{scheme}{slashes}{rest.lstrip('/')}").endswith(f"; did you mean {address}?")
 
 
+@pytest.mark.parametrize(
+    ("family", "written", "meant"),
+    [
+        ("LLMKube", "htps://h/f", "https://h/f"),
+        ("LLMKube", "HTTPS://h/f", "https://h/f"),
+        ("LLMKube", "s3a:/b/k", "s3://b/k"),
+        ("llmaz", "olama://qwen2:0.5b", "ollama://qwen2:0.5b"),
+        ("llmaz", "file:///models/a", "host:///models/a"),
+        ("llmaz", "hf://a/b", "modelHub: {modelID: a/b} in place of uri"),
+        ("llmaz", "https://huggingface.co/a/b/tree/main", "modelHub: {modelID: a/b} in place of uri"),
+    ],
+)
+def test_other_schemes_are_suggested(family: str, written: str, meant: str) -> None:
+    assert REFUSED[family](written).endswith(f"; did you mean {meant}?")
+
+
+def test_a_misspelt_scheme_is_corrected() -> None:
+    assert REFUSED["KServe"]("pcv://c/p").startswith("pcv:// is not supported, write pvc://c/p;")
+
+
 @pytest.mark.parametrize("address", ["C:/models/a", "localhost:8080/a", "ftp:/host/a", "https:/host/f?token=x"])
 @pytest.mark.parametrize("family", REFUSED)
 def test_no_other_address_is_suggested(family: str, address: str) -> None:

@@ -182,6 +182,11 @@ def _source_advice(source: Source) -> Iterator[Advice]:
         yield advice(SOURCE, field.Hint(text, written))
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
+    elif sources.lacks_scheme(source):
+        written = f"https://{source.text}"
+        yield advice(
+            SOURCE, field.Hint(f"read as a repository of the Hugging Face Hub; did you mean {written}?", written)
+        )
     elif sources.is_archive(source):
         yield advice(SOURCE, "an archive, and nothing unpacks it; write the address of the model's own file")
 

@@ -15,15 +15,19 @@ from app.kube.field import Hint
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
 from app.kube.rules import Rule, Rules
-from app.workload.address import slash_hint
+from app.workload.address import scheme_hint
 
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)
 
+_SCHEMES = ("https", "http", "file", "pvc", "hf", "s3")
+
 
 def _source_hint(text: str) -> Hint:
-    """Return a hint for a repository written with the scheme of another API, or an address without ``//``."""
+    """Return a hint for a repository written with the scheme of another API, or an address with a misspelt one."""
     written = _HUB_SCHEME.fullmatch(text)
-    return Hint(f"; write {written[1]}", written[1]) if written else slash_hint(text, re.compile(SOURCE_PATTERN).match)
+    if written:
+        return Hint(f"; write {written[1]}", written[1])
+    return scheme_hint(text, _SCHEMES, re.compile(SOURCE_PATTERN).match)
 
 
 SOURCE_FORM = (
