@@ -13,7 +13,7 @@ from app.cli import CommandError, fixes
 from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.fixes import Entry, Fix
 from app.cli.printing import escaped
-from app.cli.yamlproblems import explain
+from app.cli.yamlproblems import UNRENDERED, explain
 from app.kube import field
 from app.kube.base import Json
 from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
@@ -307,10 +307,16 @@ class _Builder:
                         merged.setdefault(name, item)
                 continue
             if not isinstance(key, yaml.ScalarNode):
-                raise _wrong(key, self._file, "a field name must be a string; {{ }} is an unrendered template")
+                in_braces = isinstance(key, yaml.MappingNode) and key.flow_style
+                raise _wrong(key, self._file, UNRENDERED if in_braces else "a field name must be a string")
             name = str(key.value)
             if name in entries:
-                problem = f"duplicate key {field.go_quote(name)}: it is set above; keep one of them"
+                remedy = (
+                    'begin another object with "---"'
+                    if name in ("apiVersion", "kind") and depth == 1
+                    else "keep one of them"
+                )
+                problem = f"duplicate key {field.go_quote(name)}: it is set above; {remedy}"
                 raise _wrong(key, self._file, problem)
             entries[name] = self.value(value, depth)
         return {**merged, **entries}

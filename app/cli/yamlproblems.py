@@ -7,6 +7,7 @@ import yaml
 
 from app.cli.fixes import Edit, Fix
 
+_NO_BLANK = re.compile(r"(\s*-)(?=[A-Za-z]\w*:)")
 _CONFLICT = re.compile("<{7}( |$)")
 MAX_LINE = 80
 
@@ -25,6 +26,8 @@ def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple
     line, column = min(mark.line, max(len(lines) - 1, 0)), mark.column
     if "mapping values" in problem and line and not re.search(r":(\s|$)", lines[line - 1]) and lines[line - 1].strip():
         return line, 1, f"{_NO_COLON}: {_shown(lines[line - 1])}", ()
+    if "mapping values" in problem and line and _NO_BLANK.match(lines[line - 1]):
+        line, column = line - 1, 0
     text = lines[line] if lines else ""
     words, remedy = _words(problem, text, column, lines[:line])
     corrected = remedy(text) if remedy is not None else ()
@@ -53,16 +56,22 @@ def _use_blanks(line: str) -> Iterator[tuple[str, str]]:
     yield "Write blanks for tabs", line.replace("\t", "  ")
 
 
+def _add_blank(line: str) -> Iterator[tuple[str, str]]:
+    yield "Write a blank after the dash", _NO_BLANK.sub(r"\1 ", line, count=1)
+
+
 _BEGUN_EARLIER = ("end of stream", "could not find expected ':'", "expected ',' or")
 """Complaints that come late: what they are about began where the context is."""
 
 
 def _words(problem: str, text: str, column: int, before: Sequence[str]) -> tuple[str, _Remedy | None]:
     if "{{" in text or text.lstrip().startswith("{%"):
-        return "an unrendered template; render it first, or leave the file out with --exclude", None
+        return UNRENDERED, None
     if "tab" in problem or text[: len(text) - len(text.lstrip())].count("\t"):
         return "a tab where spaces belong; YAML is indented with spaces only", _use_blanks
     if "mapping values are not allowed" in problem:
+        if _NO_BLANK.match(text):
+            return "a dash begins an item only with a blank after it", _add_blank
         if ": " in text[:column].lstrip():
             return 'two ": " in one line; put the value in quotes', _quote
         above = next((line for line in reversed(before) if line.strip() and not line.lstrip().startswith("#")), "")
@@ -72,6 +81,7 @@ def _words(problem: str, text: str, column: int, before: Sequence[str]) -> tuple
     return _TABLE.get(part, "cannot be read as YAML"), _REMEDIES.get(part)
 
 
+UNRENDERED = "an unrendered template; render it first, or leave the file out with --exclude"
 _NO_COLON = 'neither a field nor an item; write "name: value", with a blank after the colon'
 _TABLE = {
     "could not find expected ':'": _NO_COLON,

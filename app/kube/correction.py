@@ -67,8 +67,7 @@ def wrong_type(path: field.Path, value: object, wanted: str, members: Members = 
     """Return the error for a value that is not of the type ``wanted``: a JSON type, or an amount of memory."""
     name = str(path.segments[-1]) if path.segments else "it"
     words, advise = _TYPES[wanted]
-    is_template = isinstance(value, str) and "{{" in value
-    advice = "this is an unrendered template" if is_template else advise(value, name, members)
+    advice = field.UNRENDERED if field.is_template(value) else advise(value, name, members)
     return field.type_invalid(path, value, with_hint(f"must be {words}; ", advice) if advice else f"must be {words}")
 
 
@@ -157,6 +156,8 @@ def _list_of(value: dict[str, object], members: Members) -> str:
     if not value:
         return _write("[]", "for none")
     first = next(iter(value))
+    if first.startswith("-"):
+        return f'write a blank after the dash, as in "- {first[1:]}:"'
     if "name" not in members.fields or any(key in members.fields for key in value):
         example = f"{first}: {value[first]}" if isinstance(value.get(first), (str, int, float)) else f"{first}:"
         return f'begin each item with "- ", as in "- {example}"'

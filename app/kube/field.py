@@ -165,8 +165,16 @@ def required(path: Path, detail: str = "") -> Error:
     return _error(ErrorType.REQUIRED, path, "Required value", detail)
 
 
+UNRENDERED = "this is an unrendered template"
+
+
+def is_template(value: object) -> bool:
+    return isinstance(value, str) and "{{" in value
+
+
 def invalid(path: Path, value: object, detail: str) -> Error:
-    return _error(ErrorType.INVALID, path, f"Invalid value: {render(value)}", detail)
+    words = UNRENDERED if is_template(value) else detail
+    return _error(ErrorType.INVALID, path, f"Invalid value: {render(value)}", words)
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Error:
@@ -183,7 +191,9 @@ def not_supported(
     """
     values = tuple(supported)
     head = f"Unsupported value: {render(value)}: supported values: {', '.join(map(go_quote, values))}"
-    if suggestion is None:
+    if is_template(value):
+        detail, suggestion = UNRENDERED, ""
+    elif suggestion is None:
         suggestion = nearest(value, values) if isinstance(value, str) else ""
     body = f"{head}: {detail}" if detail else head
     hint = name_meant(suggestion)

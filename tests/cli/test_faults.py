@@ -369,7 +369,12 @@ YAML = {
     "a: @b\n": "cannot begin with this character",
     "a: *b\n": "an alias (*name) without its anchor",
     'a: "\\q"\n': "a backslash that YAML does not know",
-    "a: 1\na: 2\n": 'duplicate key "a"',
+    "a: 1\na: 2\n": 'duplicate key "a": it is set above; keep one of them',
+    "kind: Model\nkind: Model\n": 'it is set above; begin another object with "---"',
+    "a: {kind: b, kind: c}\n": 'duplicate key "kind": it is set above; keep one of them',
+    "a: {{ .X }}\nb: 1\n": "an unrendered template; render it first",
+    "? [a]\n: b\n": "a field name must be a string",
+    "a:\n  -name: b\n    c: d\n": "a dash begins an item only with a blank after it: `-name: b`",
     "a:\n  - b\n c: d\n": "the indentation fits none of the lines above",
     "a:b\nc: d\n": "neither a field nor an item",
 }

@@ -81,6 +81,13 @@ def test_a_field_of_a_merged_map_changes_no_other_field(command: Command, tmp_pa
     assert "\nspec:\n" in path.read_text()
 
 
+def test_a_blank_after_a_dash(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "dash.yaml"
+    path.write_text(TYPED.replace("- operator: exists", "-operator: exists\n      key: a"))
+    command("validate", "--fix", str(path))
+    assert "    - operator: Exists\n      key: a\n" in path.read_text()
+
+
 MISPLACED = """\
 apiVersion: inference.llmaz.io/v1alpha1
 kind: Playground

@@ -31,6 +31,11 @@ def test_a_path_reads_as_in_kubectl(path: Path, text: str) -> None:
         (field.invalid(SPEC, "a\n", "no"), 'spec: Invalid value: "a\\n": no'),
         (field.invalid(SPEC, {"a": [1]}, "no"), 'spec: Invalid value: {"a":[1]}: no'),
         (field.not_supported(SPEC, "x", ["a", "b"]), 'spec: Unsupported value: "x": supported values: "a", "b"'),
+        (field.invalid(SPEC, "{{ .X }}", "no"), 'spec: Invalid value: "{{ .X }}": this is an unrendered template'),
+        (
+            field.not_supported(SPEC, "{{ .a }}", ["a"]),
+            'spec: Unsupported value: "{{ .a }}": supported values: "a": this is an unrendered template',
+        ),
         (field.duplicate(SPEC, "x"), 'spec: Duplicate value: "x"'),
         (field.forbidden(SPEC, "not here"), "spec: Forbidden: not here"),
         (field.too_long(SPEC, 1), "spec: Too long: may not be more than 1 byte"),

@@ -113,7 +113,8 @@ def _at(error: TemplateError, text: str, path: _Segments) -> TemplateError:
 def _invalid(error: TemplateError) -> field.Error:
     hint = "" if isinstance(error, RefusedError) else _HINT
     path = error.path[:-1] if error.path[-1] == error.text else error.path
-    return field.invalid(_full_path(path), error.text, f"line {max(error.line, 1)}: {error}{hint}")
+    words = f"Invalid value: {field.render(error.text)}: line {max(error.line, 1)}: {error}{hint}"
+    return field.Error(field.ErrorType.INVALID, _full_path(path), words)
 
 
 def _position(error: TemplateError) -> str:
