@@ -4,6 +4,7 @@ The CRD leaves such values open, so that fields newer than this service are kept
 required field is an error, and an unknown field is a warning with the nearest name.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, partial
 from itertools import islice
@@ -113,9 +114,27 @@ class TypeCheck:
 
 def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
     """Warn of an image that the API server accepts and no registry can have."""
-    if not isinstance(name, str) or name != name.strip() or "{{" in name or not any(char.isspace() for char in name):
+    if not isinstance(name, str) or name != name.strip() or "{{" in name:
         return []
-    return [field.advice(path, f"{field.go_quote(name)} is not an image name: it contains a space")]
+    plain = _image_meant(name)
+    if any(char.isspace() for char in name):
+        why: str = "it contains a space"
+    elif plain != name:
+        problem = "it begins with a scheme" if "://" in name else "its repository must be lower case"
+        why = field.with_hint(problem, field.did_you_mean(plain))
+    else:
+        return []
+    return [field.advice(path, field.with_hint(f"{field.go_quote(name)} is not an image name: ", why))]
+
+
+def _image_meant(name: str) -> str:
+    """Return an image without a scheme, and its repository in lower case; host, tag and digest may have capitals."""
+    parts = _IMAGE.fullmatch(name)
+    return f"{parts[1]}{parts[2].lower()}{parts[3]}" if parts else name
+
+
+_IMAGE = re.compile(r"(?:[a-z0-9+]+://)?((?:[^/@]*[.:][^/@]*/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
+"""The host, which has a dot or a port, the repository, and the tag or digest."""
 
 
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.kube import field
-from app.kube.field import Advice, advice
+from app.kube.field import Advice, Hint, advice, name_meant, with_hint
 from app.kube.names import is_dns1035_label, is_dns1123_label
 from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import METADATA
@@ -49,11 +49,10 @@ def workload_warnings(metadata: ObservedMeta) -> Iterator[Advice]:
 def claim_warnings(name: str, path: field.Path) -> Iterator[Advice]:
     """Warn of a claimed name that no OpenModel can have, often the repository's; another rule refuses an empty one."""
     if name and not is_dns1123_label(name):
-        yield advice(
-            path,
-            f"no OpenModel can be named {field.go_quote(name)}, so nothing is created; use the name of the OpenModel, "
-            "not of its repository",
-        )
+        respelled = name.lower().replace("_", "-")
+        hint = name_meant(respelled) if is_dns1123_label(respelled) else Hint("; use its name, not its repository's")
+        message = f"no OpenModel can be named {field.go_quote(name)}, so nothing is created: names are lower case"
+        yield advice(path, with_hint(message, hint))
 
 
 def resource_warnings(resources: Resources | None, path: field.Path) -> Iterator[Advice]:

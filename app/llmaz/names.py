@@ -77,6 +77,10 @@ def mounted_volume(position: int, *, alone: bool) -> str:
     return MODEL_VOLUME if alone and position == 0 else f"{MODEL_VOLUME}-{position}"
 
 
+VOLUMES = (MODEL_VOLUME, *(mounted_volume(position, alone=False) for position in range(2)))
+"""The volumes that pods may get: speculative decoding has two models."""
+
+
 def deployment_selector(service: str) -> dict[str, str]:
     """Return the label selector of the pods of a single-node service, which is immutable."""
     return {INFERENCE_SERVICE: service}

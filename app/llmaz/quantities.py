@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, c
 from app.kube import field, quantity
 from app.kube.base import Json, KubeModel
 from app.kube.names import key_problem
+from app.workload.wholepod import resource_problem
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"
@@ -54,6 +55,8 @@ def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterat
         value = quantity.parse(amount)
         if problem:
             yield field.invalid(path, name, f"must be the name of a resource: {problem}")
+        elif problem := resource_problem(name):
+            yield field.invalid(path.key(name), name, problem)
         elif value < 0:
             yield field.invalid(path.key(name), amount, "must be 0 or more")
         elif "/" in name and value % 1:

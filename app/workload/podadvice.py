@@ -4,11 +4,21 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
-from app.kube.field import Advice, advice, did_you_mean, with_hint
+from app.kube.correction import closest_name
+from app.kube.field import Advice, advice, did_you_mean, name_meant, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.workload.fieldrules import Json
 
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
+_DEVICES = (
+    "amd.com/gpu",
+    "google.com/tpu",
+    "gpu.intel.com/i915",
+    "gpu.intel.com/xe",
+    "habana.ai/gaudi",
+    "nvidia.com/gpu",
+    "nvidia.com/vgpu",
+)
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
 
@@ -68,8 +78,11 @@ def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
 
 
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
-    """Warn of quantities that only a wrong unit explains: more CPUs than a node has, or less than 1Mi of memory."""
+    """Warn of misspelt devices, and of units that are wrong: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():
+        meant = closest_name(name, _DEVICES) if "/" in name else ""
+        if meant not in ("", name):
+            yield advice(path.member(name), with_hint("no known device has this name", name_meant(meant)))
         text = str(amount)
         words = _AMOUNT.fullmatch(text)
         if words is None or "/" in name or not is_quantity(text):

@@ -93,14 +93,19 @@ def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
             yield from _resources((container or {}).get("resources") or {}, container_path.child("resources"))
 
 
+def resource_problem(name: str) -> str:
+    """Return why a container cannot request a resource, or an empty string."""
+    detail = "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu"
+    return "" if "/" in name or is_native(name) else detail
+
+
 def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
     parts = {part: _amounts(resources.get(part) or {}) for part in ("limits", "requests")}
     for part, quantities in parts.items():
         for name, amount in quantities.items():
             amount_path = path.child(part).key(name)
-            if "/" not in name and not is_native(name):
-                detail = "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu"
-                yield field.invalid(amount_path, name, detail)
+            if problem := resource_problem(name):
+                yield field.invalid(amount_path, name, problem)
             elif amount < 0:
                 yield field.invalid(amount_path, resources[part][name], "must be 0 or more")
             elif "/" in name and amount % 1:

@@ -186,6 +186,41 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.model.lora.adapters[0].uri",
         "did you mean gs://bucket/path?",
     ),
+    "dash without a blank": (
+        llm({"template": {"containers": {"-name": "main", "image": "a/b:1"}}}),
+        "spec.template.containers",
+        'must be a list; write a blank after the dash, as in "- name:"',
+    ),
+    "misspelt device": (
+        main_container({"resources": {"limits": {"nvidia.com/gpus": 1}}}),
+        "spec.template.containers[0].resources.limits[nvidia.com/gpus]",
+        'no known device has this name; did you mean "nvidia.com/gpu"?',
+    ),
+    "image with a scheme": (
+        service({"image": "https://ghcr.io/x/y:1"}),
+        "spec.image",
+        "is not an image name: it begins with a scheme; did you mean ghcr.io/x/y:1?",
+    ),
+    "image in capitals": (
+        main_container({"image": "Registry.example:5000/Team/Y:Tag"}),
+        "spec.template.containers[0].image",
+        "its repository must be lower case; did you mean Registry.example:5000/team/y:Tag?",
+    ),
+    "host without a scheme": (
+        model(spec={"source": "huggingface.co/a/b/resolve/main/c.gguf"}),
+        "spec.source",
+        "did you mean https://huggingface.co/a/b/resolve/main/c.gguf?",
+    ),
+    "two claims": (
+        {**playground({}), "spec": {"modelClaim": {"modelName": "a"}, "modelClaims": {"models": [{"name": "a"}]}}},
+        "spec.modelClaims",
+        "modelClaim and modelClaims are mutually exclusive; remove one of the two",
+    ),
+    "name from a template": (
+        service(name="{{ .Release.Name }}"),
+        "metadata.name",
+        "this is an unrendered template",
+    ),
     "target of the other type": (
         scaled_by_cpu({"targetAverageValue": "10"}),
         "spec.autoscaling.metrics[0].targetAverageUtilization",
@@ -318,6 +353,9 @@ LEGAL: dict[str, Json] = {
     "arguments that a script reads as words": main_container(
         {"image": "a/b:1", "command": ["sh", "-c", 'eval "vllm serve $@"', "--"], "args": ["--seed 1"]}
     ),
+    "images with capitals": main_container({"image": "Registry.example:5000/a/b:Tag@sha256:" + "a" * 64}),
+    "other devices": main_container({"resources": {"limits": {"nvidia.com/mig-1g.5gb": 1, "example.com/gpu": 1}}}),
+    "repository with a dot": model(spec={"source": "a.b/c"}),
     "value with a blank": service({"extraArgs": ["--alias", "a b", "--chat-template=a b"]}),
 }
 

@@ -124,7 +124,7 @@ def parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) 
             "several nodes need data parallelism (parallelism.data and dataLocal) or pipeline parallelism "
             "(parallelism.pipeline); without either, leave worker out"
         )
-        yield field.invalid(path.child("worker"), "object", detail)
+        yield field.forbidden(path.child("worker"), detail)
     path = path.child("parallelism")
     if data_parallel and pipeline_parallel:
         value = {"pipeline": sizes.pipeline, "data": sizes.data, "dataLocal": sizes.data_local}

@@ -220,7 +220,7 @@ class WVASpec(KubeModel):
             "!(has(self.hpa) && has(self.keda))",
             "set hpa or keda, not both",
             lambda wva: wva.hpa is None or wva.keda is None,
-            lambda _, path: field.invalid(path, "object", "hpa and keda are mutually exclusive; remove one"),
+            lambda _, path: field.forbidden(path, "hpa and keda are mutually exclusive; remove one"),
         ),
         Rule(
             "has(self.hpa) || has(self.keda)",

@@ -6,7 +6,7 @@ from math import prod
 from app.kube import field
 from app.kube.conditions import parse_rfc3339
 from app.kube.decode import SPEC
-from app.kube.field import Advice, advice, without_user
+from app.kube.field import Advice, advice, did_you_mean, with_hint, without_user
 from app.kube.names import is_label_value
 from app.llmaz import flavors, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
@@ -16,6 +16,7 @@ from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
 from app.workload import podadvice
+from app.workload.address import Address, hub_repository
 from app.workload.fieldrules import leaves_its_root, matching
 
 _SOURCE = SPEC.child("source")
@@ -78,6 +79,8 @@ def _source_warnings(spec: ModelSource) -> Iterator[Advice]:
         return
     if spec.uri is not None:
         yield advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
+    if hub := hub_repository(Address(spec.model_hub.model_id)):
+        yield advice(_HUB.child("modelID"), with_hint("an address, not a repository", did_you_mean(hub.name)))
     for name, patterns in spec.model_hub.patterns.items():
         for path, pattern in _HUB.child(name).each(patterns or ()):
             if "," in pattern:

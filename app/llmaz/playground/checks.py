@@ -5,6 +5,7 @@ Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, 
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from app.hooks import sendable
 from app.hooks.protocol import get
@@ -46,7 +47,8 @@ def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:
     if spec.model_claim is None and spec.model_claims is None:
         yield field.forbidden(SPEC, "set modelClaim or modelClaims to say which model to serve")
     elif spec.model_claim is not None and spec.model_claims is not None:
-        yield field.forbidden(SPEC, "modelClaim and modelClaims are mutually exclusive; remove one of the two")
+        error = field.forbidden(SPEC, "modelClaim and modelClaims are mutually exclusive; remove one of the two")
+        yield replace(error, place=SPEC.child("modelClaims"))
     elif spec.model_claims is not None:
         yield from claims.check(spec.model_claims, SPEC.child("modelClaims"))
     elif spec.model_claim is not None and not spec.model_claim.model_name:

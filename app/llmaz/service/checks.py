@@ -26,7 +26,7 @@ from app.llmaz.service import types
 from app.llmaz.service.observed import Request
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
-from app.workload import podadvice, podrules
+from app.workload import podadvice, podrules, wholepod
 from app.workload.cause import Cause
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
@@ -156,6 +156,7 @@ def warnings(service: types.Service) -> list[Advice]:
     advices += _unreachable(service)
     for pods, path in _templates(template):
         advices += _amount_warnings(pods, path)
+        advices += _incomplete(pods, path.child("spec"))
     return advices
 
 
@@ -233,6 +234,13 @@ def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:
             yield from podadvice.resource_warnings(container, container_path)
             for low, detail in low_limits(_resources(container), container_path.child("resources")):
                 yield advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
+
+
+def _incomplete(pods: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of containers without an image, and of mounts without a volume; a flavor may add what resources lack."""
+    for error in wholepod.missing(pods.get("spec") or {}, path, {}, names.VOLUMES):
+        if "resources" not in error.path.segments:
+            yield advice(error.path, f"{error.body}; pods without it are refused")
 
 
 def _resources(container: Json) -> Resources:

@@ -46,10 +46,10 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         {"router": {**route(spec={"parentRefs": [{"name": "g"}]}), "gateway": {"refs": [{"name": "h"}]}}},
         [(ROUTE_SPEC, "Invalid")],
     ),
-    "KS-P01 worker without parallelism": (WORKER, [("spec.worker", "Invalid")]),
+    "KS-P01 worker without parallelism": (WORKER, [("spec.worker", "Forbidden")]),
     "KS-P02 worker without a kind of parallelism that needs it": (
         {**WORKER, "parallelism": {"tensor": 2}},
-        [("spec.worker", "Invalid")],
+        [("spec.worker", "Forbidden")],
     ),
     "KS-P03 two kinds of parallelism": (
         {**WORKER, "parallelism": {**DATA, "pipeline": 2}},
@@ -66,7 +66,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
         [("spec.parallelism", "Invalid")],
     ),
     "KS-P06 by the schema": ({"parallelism": {"pipeline": 0}}, [("spec.parallelism.pipeline", "Invalid")]),
-    "KS-P01 of the prefill workload": ({"prefill": WORKER}, [("spec.prefill.worker", "Invalid")]),
+    "KS-P01 of the prefill workload": ({"prefill": WORKER}, [("spec.prefill.worker", "Forbidden")]),
     "KS-P04 of the prefill workload": (
         {"prefill": {"parallelism": {"data": 4}}},
         [("spec.prefill.parallelism.dataLocal", "Invalid")],
@@ -103,7 +103,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
     "KS-A04 no autoscaler": ({"scaling": {"maxReplicas": 2}}, [(f"{SCALING}.wva", "Required")]),
     "KS-A05 two actuators": (
         {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}, "keda": {}}}},
-        [(f"{SCALING}.wva", "Invalid")],
+        [(f"{SCALING}.wva", "Forbidden")],
     ),
     "KS-A06 no actuator": ({"scaling": {"maxReplicas": 2, "wva": {}}}, [(f"{SCALING}.wva", "Required")]),
     "KS-A07 by the schema": (

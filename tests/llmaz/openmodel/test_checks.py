@@ -64,6 +64,10 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpu": "0.5"}}]}),
         ["spec.inferenceConfig.flavors[0].limits[nvidia.com/gpu]"],
     ),
+    "GPUs without a domain": (
+        model(inferenceConfig={"flavors": [{"name": "a", "limits": {"gpu": 1}}]}),
+        ["spec.inferenceConfig.flavors[0].limits[gpu]"],
+    ),
     "a label that no node can have": (
         model(inferenceConfig={"flavors": [{"name": "a", "nodeSelector": {"a b": "x", "c": "y z"}}]}),
         ["spec.inferenceConfig.flavors[0].nodeSelector", "spec.inferenceConfig.flavors[0].nodeSelector[c]"],
@@ -109,6 +113,14 @@ WARNED = {
     "thousandths of a byte": (
         model(inferenceConfig={"flavors": [{"name": "a", "limits": {"memory": "16m"}}]}),
         "flavors[0].limits.memory: 16m is 0.016 bytes; did you mean 16M or 16Mi?",
+    ),
+    "a misspelt device": (
+        model(inferenceConfig={"flavors": [{"name": "a", "limits": {"nvidia.com/gpus": 1}}]}),
+        'limits[nvidia.com/gpus]: no known device has this name; did you mean "nvidia.com/gpu"?',
+    ),
+    "the address of a repository": (
+        hub(modelID="https://huggingface.co/facebook/opt-125m"),
+        "spec.source.modelHub.modelID: an address, not a repository; did you mean facebook/opt-125m?",
     ),
     "a comma in a pattern": (hub(allowPatterns=["a,b"]), "allowPatterns[0]"),
     "an unknown field": (model(familyname="x"), 'did you mean "familyName"?'),

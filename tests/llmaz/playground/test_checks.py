@@ -151,6 +151,10 @@ WARNED = {
         claims(("a", "main"), ("B", "draft")),
         "spec.modelClaims.models[1].name: no OpenModel can be named",
     ),
+    "a model in capitals": (
+        playground(modelClaim={"modelName": "OPT_125m"}),
+        ': names are lower case; did you mean "opt-125m"?',
+    ),
     "an empty tag": (backend(version=""), "version"),
     "a container of another name": (
         trigger(

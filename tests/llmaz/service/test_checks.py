@@ -179,6 +179,14 @@ WARNED = {
         service(worker=pods({**RUNNER, "resources": {"limits": {"memory": "16m"}}})),
         f"{WORKER}.spec.containers[0].resources.limits.memory: 16m is 0.016 bytes; did you mean 16M or 16Mi?",
     ),
+    "a mount without a volume": (
+        service(worker=pods({**RUNNER, "volumeMounts": [{"name": "cache", "mountPath": "/c"}]})),
+        f'{WORKER}.spec.containers[0].volumeMounts[0].name: Invalid value: "cache": no volume of the pod has this name',
+    ),
+    "no image": (
+        service(worker=pods({"name": "model-runner"})),
+        f"{WORKER}.spec.containers[0].image: Required value: name the image that the container runs",
+    ),
     "a model that cannot exist": (
         service(modelClaims={"models": [{"name": "facebook/opt"}]}),
         'spec.modelClaims.models[0].name: no OpenModel can be named "facebook/opt"',
@@ -193,6 +201,13 @@ def test_warned(item: Json, part: str) -> None:
     verdict = admit(SERVICE, item)
     assert verdict.errors == []
     assert any(part in warning for warning in verdict.warnings), verdict.warnings
+
+
+def test_what_is_added_to_pods_is_not_missing() -> None:
+    """The volume of the model may be mounted by others, and a flavor sets the limits of devices."""
+    sidecar = {"name": "sidecar", "image": "x", "volumeMounts": [{"name": "model-volume", "mountPath": "/m"}]}
+    device = {**RUNNER, "resources": {"requests": {"nvidia.com/gpu": 1}}}
+    assert admit(SERVICE, service(worker=pods(device, sidecar))).warnings == []
 
 
 def test_updates_that_come_to_nothing() -> None:
