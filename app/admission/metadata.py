@@ -87,12 +87,11 @@ def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
 
 
 def _not_an_object(text: bytes) -> field.Error:
-    """Return the error for metadata of another type; only a short value is decoded to be shown."""
-    if text == b"null":
-        return field.required(METADATA)
-    kinds: dict[bytes, object] = {b"[": [], b'"': "", b"t": True, b"f": False}
-    value = orjson.loads(text) if text[:1] == b'"' and len(text) <= MAX_NAME_BYTES else kinds.get(text[:1], 0)
-    return wrong_type(METADATA, value, "object", Members(("name",), ("name",)))
+    """Return the error for metadata of another type; only a short string is decoded, to be shown as the name."""
+    if text[:1] == b'"' and len(text) <= MAX_NAME_BYTES:
+        return wrong_type(METADATA, orjson.loads(text), "object", Members(("name",), ("name",)))
+    kinds: dict[bytes, object] = {b"[": [], b'"': "", b"n": None, b"t": True, b"f": False}
+    return wrong_type(METADATA, kinds.get(text[:1], 0), "object")
 
 
 def _wrong_types(document: Json) -> Iterator[field.Error]:

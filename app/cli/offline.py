@@ -238,7 +238,8 @@ def desired(child: Json) -> Json:
 
 def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[fields.Error], list[fields.Advice]]:
     """Errors and warnings of one object, by the functions that answer admission."""
-    metadata, errors = decode_metadata(orjson.dumps(document.get("metadata")))
+    written = document.get("metadata")
+    metadata, errors = decode_metadata(orjson.dumps({} if written is None else written))
     reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
     verdict = judge(kind, metadata, reviewed, None, settings)
     errors += verdict.errors

@@ -197,7 +197,7 @@ def test_metadata(metadata: Any, path: str) -> None:
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [
-        (None, "metadata: Required value"),
+        (None, "metadata: Invalid value: null: must be an object"),
         ("w", 'metadata: Invalid value: "w": must be an object; write metadata: {name: w}'),
         ("x" * 100_000, 'metadata: Invalid value: "": must be an object'),
     ],

@@ -461,3 +461,9 @@ def test_a_field_beside_the_spec_is_an_error(command: Command, tmp_path: Path, t
     found = command("validate", str(path), "--output", "json").json["findings"]
     line = 4 if "sepc" in text else 5
     assert [(one["line"], one["message"]) for one in found if one["id"] == "unknown-field"] == [(line, words)]
+
+
+def test_an_object_without_metadata_lacks_a_name(command: Command) -> None:
+    document = {key: value for key, value in model().items() if key != "metadata"}
+    [finding] = command("validate", command.file("a.yaml", document), "--output", "json").findings
+    assert (finding["path"], finding["id"]) == ("metadata.name", "required")
