@@ -1,5 +1,6 @@
 """The options that all offline commands share, each written once."""
 
+import gc
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
     ) -> int:
         from app.cli.offline import World
 
+        gc.set_threshold(20_000, 20, 50)  # nearly all objects live until the process ends
         return function(world=World(namespace, without, related=related, exclude=exclude), **others)
 
     decorated: Callable[..., int] = command
