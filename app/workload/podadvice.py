@@ -80,8 +80,8 @@ def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of misspelt devices, and of units that are wrong: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():
-        meant = closest_name(name, _DEVICES) if "/" in name else ""
-        if meant not in ("", name):
+        meant = closest_name(name, _DEVICES) if "/" in name and name not in _DEVICES else ""
+        if meant:
             yield advice(path.member(name), with_hint("no known device has this name", name_meant(meant)))
         text = str(amount)
         words = _AMOUNT.fullmatch(text)
