@@ -173,8 +173,9 @@ def is_template(value: object) -> bool:
 
 
 def invalid(path: Path, value: object, detail: str) -> Error:
-    words = UNRENDERED if is_template(value) else detail
-    return _error(ErrorType.INVALID, path, f"Invalid value: {render(value)}", words)
+    if is_template(value):  # said last: KServe renders some fields, so that the reason may be another
+        detail = with_hint(detail, f"; {UNRENDERED}")
+    return _error(ErrorType.INVALID, path, f"Invalid value: {render(value)}", detail)
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Error:

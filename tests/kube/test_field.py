@@ -31,7 +31,7 @@ def test_a_path_reads_as_in_kubectl(path: Path, text: str) -> None:
         (field.invalid(SPEC, "a\n", "no"), 'spec: Invalid value: "a\\n": no'),
         (field.invalid(SPEC, {"a": [1]}, "no"), 'spec: Invalid value: {"a":[1]}: no'),
         (field.not_supported(SPEC, "x", ["a", "b"]), 'spec: Unsupported value: "x": supported values: "a", "b"'),
-        (field.invalid(SPEC, "{{ .X }}", "no"), 'spec: Invalid value: "{{ .X }}": this is an unrendered template'),
+        (field.invalid(SPEC, "{{ .X }}", "no"), 'spec: Invalid value: "{{ .X }}": no; this is an unrendered template'),
         (
             field.not_supported(SPEC, "{{ .a }}", ["a"]),
             'spec: Unsupported value: "{{ .a }}": supported values: "a": this is an unrendered template',
