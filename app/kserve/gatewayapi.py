@@ -100,18 +100,18 @@ def newer_fields(part: BaseModel, path: field.Path) -> Iterator[field.Advice]:
                 yield from newer_fields(item, place)
 
 
-def _chosen(by: str, value: str, alias: str, chooser: str) -> tuple[Rule, Rule]:
+def _chosen(by: str, value: str, alias: str) -> tuple[Rule, Rule]:
     """A field's value that requires another field, which no other value allows."""
     name, chosen = to_snake(alias), to_snake(by)
     return (
         Rule(
             f"self.{by} == '{value}' ? has(self.{alias}) : true",
-            f"{chooser} needs {alias}",
+            f"{alias} is required when {by} is {value}",
             lambda part: getattr(part, chosen) != value or getattr(part, name) is not None,
         ),
         Rule(
             f"has(self.{alias}) ? self.{by} == '{value}' : true",
-            f"{alias} belongs to {by} {value}",
+            f"{alias} must not be set unless {by} is {value}",
             lambda part: getattr(part, name) is None or getattr(part, chosen) == value,
         ),
     )
@@ -120,10 +120,12 @@ def _chosen(by: str, value: str, alias: str, chooser: str) -> tuple[Rule, Rule]:
 class ParentReference(KubeModel):
     group: Group = Field("gateway.networking.k8s.io", description="API group of the parent.")
     kind: KindName = Field("Gateway", description="Kind of the parent.")
-    namespace: Namespace | None = Field(None, description="Namespace of the parent; the route's own when not set.")
+    namespace: Namespace | None = None
+    """Namespace of the parent. Defaults to the namespace of the route."""
     name: Text253 = Field(description="Name of the parent.")
-    section_name: SectionName | None = Field(None, description="The one listener of the parent to attach to.")
-    port: PortNumber | None = Field(None, description="Attach only to listeners on this port.")
+    section_name: SectionName | None = None
+    """Name of the parent's listener to attach to. Defaults to all."""
+    port: PortNumber | None = Field(None, description="Port of the listeners to attach to. Defaults to all.")
 
 
 class BackendObjectReference(KubeModel):
@@ -131,83 +133,88 @@ class BackendObjectReference(KubeModel):
         Rule(
             "(!has(self.group) || size(self.group) == 0) && (!has(self.kind) || self.kind == 'Service') "
             "? has(self.port) : true",
-            "a reference to a Service needs a port",
+            "port is required for a reference to a Service",
             lambda backend: backend.group != "" or backend.kind != "Service" or backend.port is not None,
         ),
     )
 
-    group: Group = Field("", description="API group of the backend; empty for a Service.")
+    group: Group = Field("", description="API group of the backend. Defaults to the core group, which has Services.")
     kind: KindName = Field("Service", description="Kind of the backend.")
     name: Text253 = Field(description="Name of the backend.")
-    namespace: Namespace | None = Field(None, description="Namespace of the backend; the route's own when not set.")
-    port: PortNumber | None = Field(None, description="Port of the backend; a Service needs one.")
+    namespace: Namespace | None = None
+    """Namespace of the backend. Defaults to the namespace of the route."""
+    port: PortNumber | None = Field(None, description="Port of the backend. Required for a Service.")
 
 
 # Filters: what happens to requests on their way.
 
 
 class HTTPHeader(KubeModel):
-    name: HeaderName = Field(description="Name of the header, in any case.")
+    name: HeaderName = Field(description="Name of the header, case-insensitive.")
     value: str = Field(description="Value of the header.", min_length=1, max_length=4096)
 
 
 class HTTPHeaderFilter(KubeModel):
-    set: list[HTTPHeader] | None = _items(MAX_HEADERS, "Headers to write over.", BY_NAME)
-    add: list[HTTPHeader] | None = _items(16, "Headers to append a value to.", BY_NAME)
-    remove: list[str] | None = _items(16, "Headers to take away.", SET)
+    set: list[HTTPHeader] | None = _items(MAX_HEADERS, "Headers to set. Existing values are replaced.", BY_NAME)
+    add: list[HTTPHeader] | None = _items(16, "Headers to add. Existing values are kept.", BY_NAME)
+    remove: list[str] | None = _items(16, "Names of the headers to remove.", SET)
 
 
 class Fraction(KubeModel):
     constraints = (
         Rule(
             "self.numerator <= self.denominator",
-            "a fraction is at most one",
+            "numerator must be less than or equal to denominator",
             lambda fraction: fraction.numerator <= fraction.denominator,
         ),
     )
 
-    numerator: Int32 = Field(description="Upper part of the fraction.", ge=0)
-    denominator: Int32 = Field(100, description="Lower part of the fraction.", ge=1)
+    numerator: Int32 = Field(description="Numerator of the fraction.", ge=0)
+    denominator: Int32 = Field(100, description="Denominator of the fraction.", ge=1)
 
 
 class HTTPRequestMirrorFilter(KubeModel):
     constraints = (
         Rule(
             "!(has(self.percent) && has(self.fraction))",
-            "set percent or fraction, not both",
+            "percent and fraction are mutually exclusive",
             lambda mirror: mirror.percent is None or mirror.fraction is None,
         ),
     )
 
-    backend_ref: BackendObjectReference = Field(description="Where the copies go.")
-    percent: Int32 | None = Field(None, description="Share of requests that are copied, in percent.", ge=0, le=100)
-    fraction: Fraction | None = Field(None, description="Share of requests that are copied, as a fraction.")
+    backend_ref: BackendObjectReference = Field(description="Backend that receives the copies.")
+    percent: Int32 | None = Field(None, description="Percentage of requests to mirror. Defaults to 100.", ge=0, le=100)
+    fraction: Fraction | None = Field(None, description="Fraction of requests to mirror.")
 
 
 class HTTPPathModifier(KubeModel):
     constraints: ClassVar[tuple[Rule, ...]] = (
-        *_chosen("type", "ReplaceFullPath", "replaceFullPath", "ReplaceFullPath"),
-        *_chosen("type", "ReplacePrefixMatch", "replacePrefixMatch", "ReplacePrefixMatch"),
+        *_chosen("type", "ReplaceFullPath", "replaceFullPath"),
+        *_chosen("type", "ReplacePrefixMatch", "replacePrefixMatch"),
     )
 
-    type: Literal["ReplaceFullPath", "ReplacePrefixMatch"] = Field(description="What is replaced.")
-    replace_full_path: str | None = Field(None, description="The new path.", max_length=1024)
-    replace_prefix_match: str | None = Field(None, description="Replacement of the matched prefix.", max_length=1024)
+    type: Literal["ReplaceFullPath", "ReplacePrefixMatch"] = Field(description="Part of the path to replace.")
+    replace_full_path: str | None = Field(None, description="Path in place of the whole path.", max_length=1024)
+    replace_prefix_match: str | None = Field(None, description="Path in place of the matched prefix.", max_length=1024)
 
 
 class HTTPRequestRedirectFilter(KubeModel):
-    scheme: Literal["http", "https"] | None = Field(None, description="Scheme of the new location.")
-    hostname: PreciseHostname | None = Field(None, description="Host of the new location.")
-    path: HTTPPathModifier | None = Field(None, description="Path of the new location.")
-    port: PortNumber | None = Field(None, description="Port of the new location.")
+    scheme: Literal["http", "https"] | None = None
+    """Scheme of the Location header. Defaults to that of the request."""
+    hostname: PreciseHostname | None = None
+    """Hostname of the Location header. Defaults to that of the request."""
+    path: HTTPPathModifier | None = None
+    """Change of the path in the Location header. Defaults to the path of the request."""
+    port: PortNumber | None = None
+    """Port of the Location header. Defaults to that of the scheme or the listener."""
     status_code: Annotated[Literal[301, 302, 303, 307, 308], _NEWER_CODES] = Field(
-        302, description=f"Status code of the answer; {_NEWER_CODES}."
+        302, description=f"Status code of the response; {_NEWER_CODES}."
     )
 
 
 class HTTPURLRewriteFilter(KubeModel):
-    hostname: PreciseHostname | None = Field(None, description="Host that the backend sees.")
-    path: HTTPPathModifier | None = Field(None, description="Path that the backend sees.")
+    hostname: PreciseHostname | None = Field(None, description="Hostname in the request to the backend.")
+    path: HTTPPathModifier | None = Field(None, description="Change of the path in the request to the backend.")
 
 
 class LocalExtensionReference(KubeModel):
@@ -226,39 +233,40 @@ _ANY_ALONE = Rules(
 
 
 class HTTPCORSFilter(KubeModel):
-    allow_origins: Annotated[list[Origin] | None, _ANY_ALONE] = _items(64, "Origins that may ask.", SET)
-    allow_credentials: bool | None = Field(None, description="Whether requests may carry credentials.")
-    allow_methods: Annotated[list[CORSMethod] | None, _ANY_ALONE] = _items(9, "Methods that may be used.", SET)
-    allow_headers: list[HeaderName] | None = _items(64, "Request headers that may be used.", SET)
-    expose_headers: list[HeaderName] | None = _items(64, "Response headers that may be read.", SET)
-    max_age: Int32 = Field(5, description="Seconds that a preflight answer is kept.", ge=1)
+    allow_origins: Annotated[list[Origin] | None, _ANY_ALONE] = _items(64, "Origins that may send requests.", SET)
+    allow_credentials: bool | None = Field(None, description="Whether requests may have credentials.")
+    allow_methods: Annotated[list[CORSMethod] | None, _ANY_ALONE] = _items(9, "Methods that requests may use.", SET)
+    allow_headers: list[HeaderName] | None = _items(64, "Headers that requests may have.", SET)
+    expose_headers: list[HeaderName] | None = _items(64, "Response headers that clients may read.", SET)
+    max_age: Int32 = Field(5, description="Maximum time to cache a preflight response, in seconds.", ge=1)
 
 
 class GRPCAuthConfig(KubeModel):
-    allowed_headers: list[str] | None = _items(64, "Request headers the service gets.", SET)
+    allowed_headers: list[str] | None = _items(64, "Request headers to send to the authorization server.", SET)
 
 
 class HTTPAuthConfig(KubeModel):
-    path: str | None = Field(None, description="Path that is asked.", max_length=1024, pattern=PATH_CHARACTERS)
-    allowed_headers: list[str] | None = _items(64, "Request headers the service gets.", SET)
-    allowed_response_headers: list[str] | None = _items(64, "Headers of its answer that go to the backend.", SET)
+    path: str | None = Field(None, description="Path prefix of the server.", max_length=1024, pattern=PATH_CHARACTERS)
+    allowed_headers: list[str] | None = _items(64, "Request headers to send to the authorization server.", SET)
+    allowed_response_headers: list[str] | None = _items(64, "Response headers to copy into the request.", SET)
 
 
 class ForwardBodyConfig(KubeModel):
-    max_size: Int32 | None = Field(None, description="Bytes of the body that are sent along.", ge=0)
+    max_size: Int32 | None = Field(None, description="Maximum size of the body to forward, in bytes.", ge=0)
 
 
 class HTTPExternalAuthFilter(KubeModel):
     constraints = (
-        *_chosen("protocol", "GRPC", "grpc", "protocol GRPC"),
-        *_chosen("protocol", "HTTP", "http", "protocol HTTP"),
+        *_chosen("protocol", "GRPC", "grpc"),
+        *_chosen("protocol", "HTTP", "http"),
     )
 
-    protocol: Literal["HTTP", "GRPC"] = Field(description="How the service is asked.")
-    backend_ref: BackendObjectReference = Field(description="The service.")
-    grpc: GRPCAuthConfig | None = Field(None, description="How it is asked over gRPC.")
-    http: HTTPAuthConfig | None = Field(None, description="How it is asked over HTTP.")
-    forward_body: ForwardBodyConfig | None = Field(None, description="Whether the body goes along.")
+    protocol: Literal["HTTP", "GRPC"] = Field(description="Protocol of the authorization server.")
+    backend_ref: BackendObjectReference = Field(description="Authorization server.")
+    grpc: GRPCAuthConfig | None = Field(None, description="Options for protocol GRPC.")
+    http: HTTPAuthConfig | None = Field(None, description="Options for protocol HTTP.")
+    forward_body: ForwardBodyConfig | None = None
+    """Forwards the request body to the authorization server. Defaults to no body."""
 
 
 FilterType = Literal[
@@ -277,7 +285,7 @@ def _belongs(type_: str, name: str) -> Rule:
     alias = to_camel(name)
     return Rule(
         f"has(self.{alias}) == (self.type == '{type_}')",
-        f"{alias} is set for type {type_}, and only then",
+        f"{alias} must be set if type is {type_}, and must not be set otherwise",
         lambda part: (getattr(part, name) is not None) == (part.type == type_),
     )
 
@@ -293,7 +301,7 @@ def _once(type_: str) -> Rule:
 FILTER_RULES = Rules(
     Rule(
         "!(self.exists(f, f.type == 'RequestRedirect') && self.exists(f, f.type == 'URLRewrite'))",
-        "RequestRedirect and URLRewrite exclude each other",
+        "RequestRedirect and URLRewrite are mutually exclusive",
         lambda filters: not {"RequestRedirect", "URLRewrite"} <= {part.type for part in filters},
     ),
     *map(_once, ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite", "CORS")),
@@ -303,16 +311,17 @@ FILTER_RULES = Rules(
 class HTTPRouteFilter(KubeModel):
     constraints = tuple(_belongs(*pair) for pair in FILTER_FIELDS.items())
 
-    type: FilterType = Field(description="Which of the fields below applies.")
-    request_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes request headers.")
-    response_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes response headers.")
-    request_mirror: HTTPRequestMirrorFilter | None = Field(None, description="Copies requests.")
-    request_redirect: HTTPRequestRedirectFilter | None = Field(None, description="Redirects.")
-    url_rewrite: HTTPURLRewriteFilter | None = Field(None, description="Rewrites the URL.")
-    cors: Annotated[HTTPCORSFilter | None, _NEWER] = Field(None, description=f"Cross-origin requests; {_NEWER}.")
+    type: FilterType = Field(description="Type of the filter. Decides which of the other fields must be set.")
+    request_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes to the headers of requests.")
+    response_header_modifier: HTTPHeaderFilter | None = Field(None, description="Changes to the headers of responses.")
+    request_mirror: HTTPRequestMirrorFilter | None = Field(None, description="Mirrors requests to another backend.")
+    request_redirect: HTTPRequestRedirectFilter | None = Field(None, description="Redirects requests.")
+    url_rewrite: HTTPURLRewriteFilter | None = Field(None, description="Rewrites the URL of requests.")
+    cors: Annotated[HTTPCORSFilter | None, _NEWER] = Field(None, description=f"Cross-origin requests (CORS); {_NEWER}.")
     external_auth: HTTPExternalAuthFilter | None = None
-    """External authorisation; experimental in the Gateway API."""
-    extension_ref: LocalExtensionReference | None = Field(None, description="A filter of the implementation's own.")
+    """External authorization. Experimental in the Gateway API."""
+    extension_ref: LocalExtensionReference | None = None
+    """Filter of the Gateway's implementation."""
 
 
 ROOT_PATH = {"type": "PathPrefix", "value": "/"}
@@ -322,9 +331,9 @@ DEFAULT_RULES: list[dict[str, Any]] = [{"matches": DEFAULT_MATCHES}]
 
 
 class HTTPBackendRef(BackendObjectReference):
-    weight: Int32 = Field(1, description="Share of the traffic, relative to the sum of all.", ge=0, le=1000000)
+    weight: Int32 = Field(1, description="Weight, relative to the sum of all weights.", ge=0, le=1000000)
     filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(
-        16, "Steps for requests to this backend only.", ATOMIC
+        16, "Filters for requests to this backend.", ATOMIC
     )
 
 
@@ -332,55 +341,55 @@ def _literal(condition: str, rendered: str, holds: Callable[[str], bool]) -> Rul
     """A rule for paths that are not regular expressions."""
     return Rule(
         f"(self.type in ['Exact','PathPrefix']) ? {condition} : true",
-        f"an Exact or PathPrefix path {rendered}",
+        f"{rendered} when type is Exact or PathPrefix",
         lambda match: match.type == "RegularExpression" or holds(match.value),
     )
 
 
 def _without(part: str) -> Rule:
-    return _literal(f"!self.value.contains('{part}')", f"has no '{part}'", lambda value: part not in value)
+    return _literal(f"!self.value.contains('{part}')", f"must not contain '{part}'", lambda value: part not in value)
 
 
 def _not_at_the_end(end: str) -> Rule:
-    condition, phrase = f"!self.value.endsWith('{end}')", f"does not end in '{end}'"
+    condition, phrase = f"!self.value.endsWith('{end}')", f"must not end with '{end}'"
     return _literal(condition, phrase, lambda value: not value.endswith(end))
 
 
 class HTTPPathMatch(KubeModel):
     constraints = (
-        _literal("self.value.startsWith('/')", "starts with '/'", lambda value: value.startswith("/")),
+        _literal("self.value.startsWith('/')", "must start with '/'", lambda value: value.startswith("/")),
         *map(_without, ("//", "/./", "/../", "%2f", "%2F", "#")),
         *map(_not_at_the_end, ("/..", "/.")),
         _literal(
             f'self.value.matches(r"""{PATH_CHARACTERS}""")',
-            "has only characters that URLs allow",
+            "must contain only characters that are valid in a URL path",
             lambda value: re.fullmatch(PATH_CHARACTERS, value) is not None,
         ),
     )
 
-    type: Literal["Exact", "PathPrefix", "RegularExpression"] = Field("PathPrefix", description="How to compare.")
-    value: str = Field("/", description="What to compare with.", max_length=1024)
+    type: Literal["Exact", "PathPrefix", "RegularExpression"] = Field("PathPrefix", description="Match type.")
+    value: str = Field("/", description="Value to match.", max_length=1024)
 
 
 class HTTPHeaderMatch(KubeModel):
-    type: Literal["Exact", "RegularExpression"] = Field("Exact", description="How to compare.")
+    type: Literal["Exact", "RegularExpression"] = Field("Exact", description="Match type.")
     name: HeaderName = Field(description="Name of the header.")
-    value: str = Field(description="What to compare with.", min_length=1, max_length=4096)
+    value: str = Field(description="Value to match.", min_length=1, max_length=4096)
 
 
 class HTTPQueryParamMatch(KubeModel):
-    type: Literal["Exact", "RegularExpression"] = Field("Exact", description="How to compare.")
-    name: HeaderName = Field(description="Name of the parameter.")
-    value: str = Field(description="What to compare with.", min_length=1, max_length=1024)
+    type: Literal["Exact", "RegularExpression"] = Field("Exact", description="Match type.")
+    name: HeaderName = Field(description="Name of the query parameter.")
+    value: str = Field(description="Value to match.", min_length=1, max_length=1024)
 
 
 class HTTPRouteMatch(KubeModel):
-    """Which requests match: all that is set must hold."""
+    """Conditions for a request; all of them must be met."""
 
-    path: HTTPPathMatch | None = Field(None, description="By path.", json_schema_extra={"default": dict(ROOT_PATH)})
-    headers: list[HTTPHeaderMatch] | None = _items(16, "By headers.", BY_NAME)
-    query_params: list[HTTPQueryParamMatch] | None = _items(16, "By query parameters.", BY_NAME)
-    method: Method | None = Field(None, description="By method.")
+    path: HTTPPathMatch | None = Field(None, description="Path.", json_schema_extra={"default": dict(ROOT_PATH)})
+    headers: list[HTTPHeaderMatch] | None = _items(16, "Headers; all must match.", BY_NAME)
+    query_params: list[HTTPQueryParamMatch] | None = _items(16, "Query parameters; all must match.", BY_NAME)
+    method: Method | None = Field(None, description="Method.")
 
 
 def milliseconds(duration: str | None) -> int:
@@ -393,7 +402,7 @@ class HTTPRouteTimeouts(KubeModel):
         Rule(
             "!(has(self.request) && has(self.backendRequest) && duration(self.request) != duration('0s') && "
             "duration(self.backendRequest) > duration(self.request))",
-            "backendRequest is at most as long as request",
+            "backendRequest must not be longer than request",
             lambda times: (
                 milliseconds(times.backend_request)
                 <= (milliseconds(times.request) or milliseconds(times.backend_request))
@@ -401,19 +410,20 @@ class HTTPRouteTimeouts(KubeModel):
         ),
     )
 
-    request: Duration | None = Field(None, description="Longest time for the whole exchange; 0s for no limit.")
-    backend_request: Duration | None = Field(None, description="Longest time for one try at a backend.")
+    request: Duration | None = None
+    """Timeout of a request from the client's point of view, retries included. 0s disables it."""
+    backend_request: Duration | None = Field(None, description="Timeout of one request from the gateway to a backend.")
 
 
 class HTTPRouteRetry(KubeModel):
     codes: list[Annotated[int, Field(ge=400, le=599)]] | None = Field(None, json_schema_extra=ATOMIC)
-    """Status codes after which to try again."""
-    attempts: int | None = Field(None, description="How often to try again.")
-    backoff: Duration | None = Field(None, description="Shortest time between two tries.")
+    """Response status codes for which a request is retried."""
+    attempts: int | None = Field(None, description="Maximum number of retries.")
+    backoff: Duration | None = Field(None, description="Minimum time between two attempts.")
 
 
 class CookieConfig(KubeModel):
-    lifetime_type: Literal["Permanent", "Session"] = Field("Session", description="How long the cookie lives.")
+    lifetime_type: Literal["Permanent", "Session"] = Field("Session", description="Lifetime of the cookie.")
 
 
 class SessionPersistence(KubeModel):
@@ -421,7 +431,7 @@ class SessionPersistence(KubeModel):
         Rule(
             "!has(self.cookieConfig) || !has(self.cookieConfig.lifetimeType) || "
             "self.cookieConfig.lifetimeType != 'Permanent' || has(self.absoluteTimeout)",
-            "a Permanent cookie needs absoluteTimeout",
+            "absoluteTimeout is required when cookieConfig.lifetimeType is Permanent",
             lambda session: (
                 session.cookie_config is None
                 or session.cookie_config.lifetime_type != "Permanent"
@@ -430,11 +440,11 @@ class SessionPersistence(KubeModel):
         ),
     )
 
-    session_name: str | None = Field(None, description="Name of the session's token.", max_length=128)
-    absolute_timeout: Duration | None = Field(None, description="Longest life of a session.")
-    idle_timeout: Duration | None = Field(None, description="Longest pause within a session.")
-    type: Literal["Cookie", "Header"] = Field("Cookie", description="What carries the token.")
-    cookie_config: CookieConfig | None = Field(None, description="Details of the cookie.")
+    session_name: str | None = Field(None, description="Name of the session token.", max_length=128)
+    absolute_timeout: Duration | None = Field(None, description="Maximum duration of a session.")
+    idle_timeout: Duration | None = Field(None, description="Maximum idle time of a session.")
+    type: Literal["Cookie", "Header"] = Field("Cookie", description="Carrier of the session token.")
+    cookie_config: CookieConfig | None = Field(None, description="Options for type Cookie.")
 
 
 def _one_prefix(alias: str, *, backends: bool) -> Rule:
@@ -465,7 +475,7 @@ def _one_prefix(alias: str, *, backends: bool) -> Rule:
     return Rule(
         f"{condition} ? size(self.matches) == 1 && "
         "(!has(self.matches[0].path) || self.matches[0].path.type == 'PathPrefix') : true",
-        f"{'in backendRefs, ' if backends else ''}{alias} with replacePrefixMatch needs exactly one match, of type "
+        f"{'in backendRefs, ' if backends else ''}{alias} with replacePrefixMatch requires exactly one match, of type "
         "PathPrefix",
         holds,
     )
@@ -476,7 +486,7 @@ class HTTPRouteRule(KubeModel):
         Rule(
             "(has(self.backendRefs) && size(self.backendRefs) > 0) ? "
             "(!has(self.filters) || self.filters.all(f, !has(f.requestRedirect))) : true",
-            "RequestRedirect excludes backendRefs",
+            "RequestRedirect and backendRefs are mutually exclusive",
             lambda rule: not rule.backend_refs or all(part.request_redirect is None for part in rule.filters or ()),
         ),
         *(
@@ -489,32 +499,33 @@ class HTTPRouteRule(KubeModel):
     name: SectionName | None = Field(None, description="Name of the rule.")
     matches: list[HTTPRouteMatch] | None = _items(
         MAX_MATCHES,
-        "Requests that the rule is for: those that any of these fits.",
+        "Matches of the rule. The rule applies to requests that meet any of them.",
         ATOMIC | {"default": DEFAULT_MATCHES},
     )
-    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(16, "Steps on the way.", ATOMIC)
-    backend_refs: list[HTTPBackendRef] | None = _items(16, "Where the requests go.", ATOMIC)
-    timeouts: HTTPRouteTimeouts | None = Field(None, description="Time limits.")
-    retry: HTTPRouteRetry | None = Field(None, description="When to try again.")
-    session_persistence: SessionPersistence | None = Field(None, description="Keeps clients at their backend.")
+    filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(16, "Filters for requests.", ATOMIC)
+    backend_refs: list[HTTPBackendRef] | None = _items(16, "Backends of requests that match.", ATOMIC)
+    timeouts: HTTPRouteTimeouts | None = Field(None, description="Timeouts of requests.")
+    retry: HTTPRouteRetry | None = Field(None, description="Retries of failed requests.")
+    session_persistence: SessionPersistence | None = None
+    """Session persistence: requests of a session go to the same backend."""
 
 
 ROUTE_RULES = Rules(
     Rule(
         " + ".join(f"(self.size() > {n} ? self[{n}].matches.size() : 0)" for n in range(MAX_RULES))
         + f" <= {MAX_ALL_MATCHES}",
-        f"all rules together have at most {MAX_ALL_MATCHES} matches",
+        f"the total number of matches of all rules must be at most {MAX_ALL_MATCHES}",
         lambda rules: sum(len(rule.matches or DEFAULT_MATCHES) for rule in rules) <= MAX_ALL_MATCHES,
     ),
 )
 
 
 class HTTPRouteSpec(KubeModel):
-    parent_refs: list[ParentReference] | None = _items(32, "Gateways that serve the route.", ATOMIC)
+    parent_refs: list[ParentReference] | None = _items(32, "Parents of the route, usually Gateways.", ATOMIC)
     use_default_gateways: Literal["All", "None"] | None = None
-    """Scope of the cluster's default Gateways that serve it too."""
-    hostnames: list[RouteHostname] | None = _items(16, "Hosts that the route is for; any when not set.", ATOMIC)
+    """Scope of the default Gateways to attach to, in addition to parentRefs."""
+    hostnames: list[RouteHostname] | None = _items(16, "Hostnames of the route. Defaults to all.", ATOMIC)
     rules: Annotated[list[HTTPRouteRule] | None, ROUTE_RULES] = Field(
         None, max_length=MAX_RULES, json_schema_extra=ATOMIC | {"default": DEFAULT_RULES}
     )
-    """Rules for requests, first match first. A list that the API server filled in counts as none."""
+    """Routing rules. A list that is the API server's default counts as none."""

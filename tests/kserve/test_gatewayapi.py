@@ -129,7 +129,7 @@ TO_URL: Json = {"type": "URLRewrite", "urlRewrite": {}}
 FULL: Json = {"type": "ReplaceFullPath"}
 EXTENSION: Json = {"type": "ExtensionRef", "extensionRef": {"group": "", "kind": "Filter", "name": "f"}}
 TWO = [PREFIX, PREFIX]
-PATH = "an Exact or PathPrefix path {}"
+PATH = "{} when type is Exact or PathPrefix"
 
 
 def authorised(**content: Any) -> Json:
@@ -137,30 +137,32 @@ def authorised(**content: Any) -> Json:
 
 
 BROKEN: dict[str, Json] = {
-    "a reference to a Service needs a port": rule(backendRefs=[{"name": "s"}]),
-    "a fraction is at most one": filtered(
+    "port is required for a reference to a Service": rule(backendRefs=[{"name": "s"}]),
+    "numerator must be less than or equal to denominator": filtered(
         "RequestMirror", "requestMirror", backendRef=BACKEND, fraction={"numerator": 2, "denominator": 1}
     ),
-    "set percent or fraction, not both": filtered(
+    "percent and fraction are mutually exclusive": filtered(
         "RequestMirror", "requestMirror", backendRef=BACKEND, percent=1, fraction={"numerator": 1}
     ),
-    "ReplaceFullPath needs replaceFullPath": rule(filters=[changing("urlRewrite", **FULL)]),
-    "replaceFullPath belongs to type ReplaceFullPath": rule(
+    "replaceFullPath is required when type is ReplaceFullPath": rule(filters=[changing("urlRewrite", **FULL)]),
+    "replaceFullPath must not be set unless type is ReplaceFullPath": rule(
         filters=[changing("urlRewrite", type="ReplacePrefixMatch", replacePrefixMatch="/", replaceFullPath="/")]
     ),
-    "ReplacePrefixMatch needs replacePrefixMatch": rule(filters=[changing("urlRewrite", type="ReplacePrefixMatch")]),
-    "replacePrefixMatch belongs to type ReplacePrefixMatch": rule(
+    "replacePrefixMatch is required when type is ReplacePrefixMatch": rule(
+        filters=[changing("urlRewrite", type="ReplacePrefixMatch")]
+    ),
+    "replacePrefixMatch must not be set unless type is ReplacePrefixMatch": rule(
         filters=[changing("urlRewrite", **FULL, replaceFullPath="/", replacePrefixMatch="/")]
     ),
     "'*' must be the only value": rule(
         filters=[{"type": "CORS", "cors": {"allowOrigins": ["*", "https://a.example.com"]}}]
     ),
-    "protocol GRPC needs grpc": authorised(protocol="GRPC"),
-    "grpc belongs to protocol GRPC": authorised(protocol="HTTP", http={}, grpc={}),
-    "protocol HTTP needs http": authorised(protocol="HTTP"),
-    "http belongs to protocol HTTP": authorised(protocol="GRPC", grpc={}, http={}),
+    "grpc is required when protocol is GRPC": authorised(protocol="GRPC"),
+    "grpc must not be set unless protocol is GRPC": authorised(protocol="HTTP", http={}, grpc={}),
+    "http is required when protocol is HTTP": authorised(protocol="HTTP"),
+    "http must not be set unless protocol is HTTP": authorised(protocol="GRPC", grpc={}, http={}),
     **{
-        f"{name} is set for type {type_}, and only then": rule(filters=[{"type": type_}])
+        f"{name} must be set if type is {type_}, and must not be set otherwise": rule(filters=[{"type": type_}])
         for type_, name in (
             ("RequestHeaderModifier", "requestHeaderModifier"),
             ("ResponseHeaderModifier", "responseHeaderModifier"),
@@ -171,24 +173,24 @@ BROKEN: dict[str, Json] = {
             ("CORS", "cors"),
         )
     },
-    "RequestRedirect and URLRewrite exclude each other": rule(filters=[REDIRECT, TO_URL]),
+    "RequestRedirect and URLRewrite are mutually exclusive": rule(filters=[REDIRECT, TO_URL]),
     "RequestHeaderModifier must not be repeated": rule(filters=[HEADERS, HEADERS]),
     "ResponseHeaderModifier must not be repeated": rule(filters=[RESPONSE, RESPONSE]),
     "RequestRedirect must not be repeated": rule(filters=[REDIRECT, REDIRECT]),
     "URLRewrite must not be repeated": rule(filters=[TO_URL, TO_URL]),
     "CORS must not be repeated": rule(filters=[CORS, CORS]),
-    PATH.format("starts with '/'"): at("a"),
-    **{PATH.format(f"has no '{part}'"): at(f"/a{part}b") for part in ("//", "/./", "/../", "%2f", "%2F")},
-    PATH.format("has no '#'"): at("/#", "Exact"),
-    **{PATH.format(f"does not end in '{end}'"): at(f"/a{end}") for end in ("/..", "/.")},
-    PATH.format("has only characters that URLs allow"): at("/a b"),
-    "backendRequest is at most as long as request": rule(timeouts={"request": "1s", "backendRequest": "1001ms"}),
-    "a Permanent cookie needs absoluteTimeout": rule(
+    PATH.format("must start with '/'"): at("a"),
+    **{PATH.format(f"must not contain '{part}'"): at(f"/a{part}b") for part in ("//", "/./", "/../", "%2f", "%2F")},
+    PATH.format("must not contain '#'"): at("/#", "Exact"),
+    **{PATH.format(f"must not end with '{end}'"): at(f"/a{end}") for end in ("/..", "/.")},
+    PATH.format("must contain only characters that are valid in a URL path"): at("/a b"),
+    "backendRequest must not be longer than request": rule(timeouts={"request": "1s", "backendRequest": "1001ms"}),
+    "absoluteTimeout is required when cookieConfig.lifetimeType is Permanent": rule(
         sessionPersistence={"cookieConfig": {"lifetimeType": "Permanent"}}
     ),
-    "RequestRedirect excludes backendRefs": rule(filters=[REDIRECT], backendRefs=[BACKEND]),
+    "RequestRedirect and backendRefs are mutually exclusive": rule(filters=[REDIRECT], backendRefs=[BACKEND]),
     **{
-        f"{where}{name} with replacePrefixMatch needs exactly one match, of type PathPrefix": rule(
+        f"{where}{name} with replacePrefixMatch requires exactly one match, of type PathPrefix": rule(
             matches=TWO, **place([changing(name, type="ReplacePrefixMatch", replacePrefixMatch="/")])
         )
         for name in ("requestRedirect", "urlRewrite")
@@ -197,7 +199,7 @@ BROKEN: dict[str, Json] = {
             ("in backendRefs, ", lambda filters: {"backendRefs": [{**BACKEND, "filters": filters}]}),
         )
     },
-    "all rules together have at most 128 matches": {"rules": [{"matches": [PREFIX] * 43}] * 3},
+    "the total number of matches of all rules must be at most 128": {"rules": [{"matches": [PREFIX] * 43}] * 3},
 }
 """For each rule, a route that breaks it. ``test_kserve_rules`` sends the same ones to the API server."""
 
@@ -213,7 +215,7 @@ def test_each_rule_is_broken_by_what_it_is_about(message: str) -> None:
     """Checked in Python. Some paths also have characters that URLs do not allow, which is a second error."""
     found = said(BROKEN[message])
     assert message in found
-    assert found - {message} <= {PATH.format("has only characters that URLs allow")}
+    assert found - {message} <= {PATH.format("must contain only characters that are valid in a URL path")}
 
 
 def messages(type_: type[KubeModel]) -> set[str]:

@@ -62,37 +62,36 @@ class LoRASpec(KubeModel):
     """Adapters of the base model, which vLLM loads beside it."""
 
     adapters: Annotated[Any, honoured("downloaded or mounted below /mnt/lora, and loaded by vLLM")] = None
-    """Adapters: a list of objects with a unique name and the uri of the files."""
+    """LoRA adapters: objects with a unique name and the uri of their files."""
     max_rank: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(None, ge=1)
-    """Largest rank of an adapter."""
+    """Maximum rank of a LoRA adapter."""
     max_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(None, ge=1)
-    """Adapters that one batch may use."""
+    """Maximum number of adapters in one batch."""
     max_cpu_adapters: Annotated[Int32 | None, defaulted(_WITH_ADAPTERS)] = Field(None, ge=1)
-    """Adapters that are kept in memory; as many as maxAdapters when not set."""
+    """Maximum number of adapters in host memory. Defaults to maxAdapters."""
 
 
 class ConfidentialSpec(KubeModel):
     """A model that is encrypted where it is stored; the storage initializer decrypts it."""
 
     enabled: Annotated[bool, honoured(_DOWNLOADED)] = Field(description="Whether the model is encrypted.")
-    resource_id: Annotated[str, honoured(_DOWNLOADED)] = Field(
-        "", description="Where its key is, at the key broker: kbs:///<repository>/<type>/<tag>."
-    )
+    resource_id: Annotated[str, honoured(_DOWNLOADED)] = ""
+    """Address of the key at the key broker: kbs:///<repository>/<type>/<tag>."""
 
 
 class LLMModelSpec(KubeModel):
     uri: Annotated[str, HONOURED] = Field(
-        description="Where the model is: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc://, oci:// or oci+native://."
+        description="Address: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc://, oci:// or oci+native://."
     )
     name: Annotated[str | None, defaulted("a base that names the model wins")] = None
-    """Name under which the model is served; the service's own when not set."""
+    """Name of the model in requests. Defaults to the name of the service."""
     lora: LoRASpec | None = Field(None, description="LoRA adapters.")
-    confidential: ConfidentialSpec | None = Field(None, description="How an encrypted model is decrypted.")
+    confidential: ConfidentialSpec | None = Field(None, description="Decryption of an encrypted model.")
 
 
 class StorageInitializerSpec(KubeModel):
     enabled: Annotated[bool | None, DEFAULTED] = None
-    """False when the containers fetch the model themselves."""
+    """Whether to download the model. Set to false if the containers fetch it themselves."""
 
 
 # The workload.
@@ -100,17 +99,17 @@ class StorageInitializerSpec(KubeModel):
 
 class ParallelismSpec(KubeModel):
     tensor: Annotated[Int32 | None, _ON_SERVER] = Field(None, ge=1)
-    """GPUs that share each layer."""
+    """Tensor-parallel size."""
     pipeline: Annotated[Int32 | None, honoured("with worker")] = Field(None, ge=1)
-    """Nodes that share the layers of one replica."""
+    """Pipeline-parallel size."""
     data: Annotated[Int32 | None, defaulted("with worker, or where dataLocal is as many")] = Field(None, ge=1)
-    """Copies of the model in one replica."""
+    """Data-parallel size."""
     data_local: Annotated[Int32 | None, defaulted("with data")] = Field(None, ge=1)
-    """Copies of the model on each node."""
+    """Data-parallel size on each node."""
     data_rpc_port: Annotated[Int32 | None, defaulted("with worker")] = Field(None, alias="dataRPCPort", ge=1, le=65535)
-    """Port by which the copies talk; 5555 when not set."""
+    """Port of the data-parallel coordinator. Defaults to 5555."""
     expert: Annotated[bool, _ON_SERVER] = False
-    """Spreads experts over the GPUs."""
+    """Distributes the experts of a mixture-of-experts model over the GPUs."""
 
     @property
     def is_data_parallel(self) -> bool:
@@ -133,7 +132,7 @@ NO_PARALLELISM = ParallelismSpec.model_validate({})
 
 
 class ScalingModifiers(KubeModel):
-    """KEDA's formula. Must stay empty: the autoscaler sets it."""
+    """KEDA's scaling modifiers. Must be empty: the autoscaler sets the formula."""
 
     formula: str = Field("", description="Must be empty.")
     target: str = Field("", description="Must be empty.")
@@ -142,17 +141,18 @@ class ScalingModifiers(KubeModel):
 
 
 class HorizontalPodAutoscalerConfig(KubeModel):
-    name: Annotated[str, _EMPTY] = Field("", description="Must be empty: the autoscaler's name is fixed.")
-    behavior: _Behavior | None = Field(None, description="Speed at which replicas are added and removed.")
+    name: Annotated[str, _EMPTY] = ""
+    """Must be empty: the name of the HorizontalPodAutoscaler is fixed."""
+    behavior: _Behavior | None = Field(None, description="Scaling policies and stabilization windows.")
 
 
 class KEDAAdvanced(KubeModel):
     horizontal_pod_autoscaler_config: HorizontalPodAutoscalerConfig | None = None
-    """Details of the autoscaler that KEDA makes."""
+    """Options of the HorizontalPodAutoscaler that KEDA creates."""
     restore_to_original_replica_count: bool = False
-    """Sets replicas back to their number before KEDA when it leaves."""
+    """Restores the original number of replicas when the ScaledObject is deleted."""
     scaling_modifiers: Annotated[ScalingModifiers | None, _EMPTY] = None
-    """KEDA's formula; must stay empty."""
+    """Scaling modifiers. Must be empty."""
 
     @property
     def has_modifiers(self) -> bool:
@@ -165,10 +165,10 @@ class KEDAAdvanced(KubeModel):
 
 
 class KEDAFallback(KubeModel):
-    failure_threshold: Int32 = Field(description="Failures in a row before the fallback.", ge=0)
-    replicas: Int32 = Field(description="Replicas of the fallback.", ge=0)
+    failure_threshold: Int32 = Field(description="Number of consecutive failures before the fallback.", ge=0)
+    replicas: Int32 = Field(description="Number of replicas during the fallback.", ge=0)
     behavior: Literal["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"] = "static"
-    """Which number wins during the fallback."""
+    """How the number of replicas is chosen during the fallback."""
 
 
 class KEDASpec(KubeModel):
@@ -180,7 +180,7 @@ class KEDASpec(KubeModel):
                 for name in ("formula", "target", "activationTarget", "metricType")
             )
             + ")",
-            "leave scalingModifiers empty: the autoscaler sets the formula",
+            "scalingModifiers must be empty: the autoscaler sets the formula",
             lambda keda: keda.advanced is None or not keda.advanced.has_modifiers,
             lambda _, path: field.forbidden(
                 path.child("advanced", "scalingModifiers"), "must be empty: the autoscaler sets the formula"
@@ -190,7 +190,7 @@ class KEDASpec(KubeModel):
             "!has(self.advanced) || !has(self.advanced.horizontalPodAutoscalerConfig) || "
             "!has(self.advanced.horizontalPodAutoscalerConfig.name) || "
             "size(self.advanced.horizontalPodAutoscalerConfig.name) == 0",
-            "leave horizontalPodAutoscalerConfig.name empty: the name is fixed",
+            "horizontalPodAutoscalerConfig.name must be empty: the name is fixed",
             lambda keda: keda.advanced is None or not keda.advanced.autoscaler_name,
             lambda _, path: field.forbidden(
                 path.child("advanced", "horizontalPodAutoscalerConfig", "name"), "must be empty: the name is fixed"
@@ -199,17 +199,17 @@ class KEDASpec(KubeModel):
     )
 
     polling_interval: Int32 | None = Field(None, description="Polling interval of the metrics, in seconds.", ge=1)
-    cooldown_period: Int32 | None = Field(None, description="Seconds of quiet before scaling to idle.", ge=0)
+    cooldown_period: Int32 | None = Field(None, description="Time before scaling to idle, in seconds.", ge=0)
     initial_cooldown_period: Int32 | None = Field(None, ge=0)
-    """Seconds after the start before the cooldown counts."""
-    idle_replica_count: Int32 | None = Field(None, description="Replicas while nothing happens.", ge=1)
+    """Delay of the cooldown period after the ScaledObject is created, in seconds."""
+    idle_replica_count: Int32 | None = Field(None, description="Number of replicas when idle.", ge=1)
     fallback: KEDAFallback | None = Field(None, description="Behavior when metrics are unavailable.")
-    advanced: KEDAAdvanced | None = Field(None, description="Details for KEDA.")
+    advanced: KEDAAdvanced | None = Field(None, description="Advanced options of the ScaledObject.")
 
 
 class HPASpec(KubeModel):
     behavior: _Behavior | None = None
-    """Speed at which replicas are added and removed."""
+    """Scaling policies and stabilization windows."""
 
 
 class WVASpec(KubeModel):
@@ -218,24 +218,24 @@ class WVASpec(KubeModel):
     constraints = (
         Rule(
             "!(has(self.hpa) && has(self.keda))",
-            "set hpa or keda, not both",
+            "hpa and keda are mutually exclusive",
             lambda wva: wva.hpa is None or wva.keda is None,
             lambda _, path: field.forbidden(path, "hpa and keda are mutually exclusive; remove one"),
         ),
         Rule(
             "has(self.hpa) || has(self.keda)",
-            "set hpa or keda",
+            "hpa or keda is required",
             lambda wva: wva.hpa is not None or wva.keda is not None,
             lambda _, path: field.required(path, "set hpa or keda"),
         ),
     )
 
     variant_cost: Annotated[str, passed_through("to the VariantAutoscaling")] = Field("10.0", pattern=DECIMAL_PATTERN)
-    """Cost of one replica, to compare variants by."""
+    """Cost of one replica, relative to other variants of the model."""
     hpa: Annotated[HPASpec | None, passed_through("to the HorizontalPodAutoscaler")] = None
-    """Scale by a HorizontalPodAutoscaler."""
+    """Scaling by a HorizontalPodAutoscaler."""
     keda: Annotated[KEDASpec | None, passed_through("to the ScaledObject; needs KEDA and its component")] = None
-    """Scale by KEDA, which has to be installed."""
+    """Scaling by KEDA, which must be installed."""
 
 
 class ScalingSpec(KubeModel):
@@ -244,19 +244,19 @@ class ScalingSpec(KubeModel):
     constraints = (
         Rule(
             "has(self.maxReplicas)",
-            "scaling needs maxReplicas",
+            "maxReplicas is required",
             lambda scaling: scaling.max_replicas is not None,
             lambda _, path: field.required(path.child("maxReplicas"), "set the largest number of replicas"),
         ),
         Rule(
             "has(self.wva)",
-            "scaling needs wva",
+            "wva is required",
             lambda scaling: scaling.wva is not None,
             lambda _, path: field.required(path.child("wva"), "configure the autoscaler, with hpa or keda"),
         ),
         Rule(
             "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
-            "minReplicas is at most maxReplicas",
+            "minReplicas must be less than or equal to maxReplicas",
             lambda scaling: (
                 None in (scaling.min_replicas, scaling.max_replicas) or scaling.min_replicas <= scaling.max_replicas
             ),
@@ -266,7 +266,7 @@ class ScalingSpec(KubeModel):
         ),
         Rule(
             f"{_IDLE} || has(self.minReplicas)",
-            "idleReplicaCount needs minReplicas",
+            "minReplicas is required with idleReplicaCount",
             lambda scaling: scaling.idle_replicas is None or scaling.min_replicas is not None,
             lambda _, path: field.required(
                 path.child("minReplicas"), "idleReplicaCount requires it, and must be lower"
@@ -274,7 +274,7 @@ class ScalingSpec(KubeModel):
         ),
         Rule(
             f"{_IDLE} || !has(self.minReplicas) || self.wva.keda.idleReplicaCount < self.minReplicas",
-            "idleReplicaCount is less than minReplicas",
+            "idleReplicaCount must be less than minReplicas",
             lambda scaling: (
                 None in (scaling.idle_replicas, scaling.min_replicas) or scaling.idle_replicas < scaling.min_replicas
             ),
@@ -289,7 +289,8 @@ class ScalingSpec(KubeModel):
     min_replicas: Annotated[Int32 | None, defaulted("1; what a new workload starts with")] = Field(None, ge=1)
     """Minimum number of replicas, with which the workload starts. Defaults to 1."""
     max_replicas: Int32 | None = Field(None, description="Maximum number of replicas.", ge=1)
-    wva: WVASpec | None = Field(None, description="The autoscaler.")
+    wva: WVASpec | None = None
+    """Options of the workload variant autoscaler. Exactly one of hpa and keda must be set."""
 
     @property
     def idle_replicas(self) -> int | None:
@@ -302,7 +303,7 @@ class WorkloadSpec(KubeModel):
     constraints = (
         Rule(
             "!(has(self.replicas) && has(self.scaling))",
-            "set replicas or scaling, not both",
+            "replicas and scaling are mutually exclusive",
             lambda workload: workload.replicas is None or workload.scaling is None,
             lambda workload, path: field.invalid(
                 path.child("scaling"),
@@ -313,24 +314,24 @@ class WorkloadSpec(KubeModel):
     )
 
     replicas: Annotated[Int32 | None, honoured(_REPLICAS)] = Field(None, ge=0)
-    """Copies of the workload; left alone when not set."""
+    """Number of replicas. Not changed when unset."""
     scaling: Annotated[ScalingSpec | None, HONOURED] = None
-    """Autoscaling, in place of replicas: by a HorizontalPodAutoscaler or by KEDA."""
+    """Autoscaling by a HorizontalPodAutoscaler or KEDA. Excludes replicas."""
     parallelism: ParallelismSpec | None = None
     """Distribution of one replica over GPUs and nodes."""
     kv_cache_offloading: Annotated[Json | None, honoured(_OFFLOADING)] = None
-    """Places for key-value caches when a GPU is full: cpu (host memory), evictionPolicy (lru or arc; defaults to lru)
+    """Tiers of the key-value cache beyond GPU memory: cpu (host memory), evictionPolicy (lru or arc; defaults to lru)
     and secondary, each a fileSystem with emptyDir or pvc."""
     labels: Annotated[dict[str, str] | None, _ON_PODS] = None
-    """Labels for the pods."""
+    """Labels of the pods."""
     annotations: Annotated[dict[str, str] | None, _ON_PODS] = None
-    """Annotations for the pods."""
+    """Annotations of the pods."""
     template: Annotated[PartialPodSpec | None, defaulted("laid over the preset, with the model put in")] = None
-    """The pod, or the leader's pod; unset fields come from presets."""
+    """Pod spec of the server, or of the leader. Unset fields come from presets."""
     worker: Annotated[
         PartialPodSpec | None, defaulted("laid over the preset, with the model put in; needs LeaderWorkerSet")
     ] = None
-    """The workers' pod; with it one replica spans several nodes."""
+    """Pod spec of the workers. With it a replica spans several nodes."""
 
     @property
     def pods_per_replica(self) -> int | None:
@@ -349,53 +350,53 @@ class ObjectReference(KubeModel):
     name: str | None = Field(None, min_length=1, max_length=253)
     """Name of the object."""
     namespace: str | None = Field(None, min_length=1, max_length=63, pattern=gatewayapi.NAMESPACE_PATTERN)
-    """Namespace of the object; the service's own when not set."""
+    """Namespace of the object. Defaults to the namespace of the service."""
 
 
 class ListenerReference(ObjectReference):
     """A Gateway of any namespace, or one listener of it."""
 
-    section_name: gatewayapi.SectionName | None = Field(None, description="Name of the listener; all when not set.")
+    section_name: gatewayapi.SectionName | None = Field(None, description="Name of the listener. Defaults to all.")
 
 
 class HTTPRouteConfig(KubeModel):
     """Routes of your own, or content for the one that is made."""
 
     refs: Annotated[list[NameReference] | None, HONOURED] = None
-    """Existing HTTPRoutes to use instead of a managed one."""
+    """Existing HTTPRoutes to use instead of the managed one."""
     spec: Annotated[gatewayapi.HTTPRouteSpec | None, ROUTE_SPEC] = None
-    """Content of the managed HTTPRoute."""
+    """Spec of the managed HTTPRoute."""
 
 
 class RouteSpec(KubeModel):
     http: HTTPRouteConfig | None = None
-    """The HTTPRoute; empty for a managed one."""
+    """HTTPRoute of the service. {} creates a managed one."""
     group: Annotated[str | None, honoured(_IN_GROUPS)] = Field(None, min_length=1, max_length=63, pattern=_GROUP_NAME)
-    """Services that share requests with each other, by the name of their group."""
+    """Name of the group of services that share requests."""
     weight: Annotated[Int32 | None, honoured(_IN_GROUPS)] = Field(None, ge=0, le=1_000_000)
-    """The service's part of its group's requests, beside the others' weights."""
+    """Weight of the service, relative to the sum of all weights of its group."""
 
 
 class GatewaySpec(KubeModel):
     refs: Annotated[list[ListenerReference] | None, defaulted("they replace parentRefs of the route")] = None
-    """Existing Gateways; the managed route attaches to them instead of the default one."""
+    """Existing Gateways for the managed route to attach to, instead of the default Gateway."""
 
 
 class IngressSpec(KubeModel):
-    refs: list[ObjectReference] | None = Field(None, description="Existing Ingresses. Stored, not acted on.")
+    refs: list[ObjectReference] | None = Field(None, description="No effect: existing Ingresses.")
 
 
 class EndpointPickerIdentity(KubeModel):
-    """The service that picks endpoints for a pool: what all versions of it have."""
+    """Endpoint picker of a pool, with the fields that all versions have."""
 
     group: str = Field("", max_length=253, pattern=gatewayapi.GROUP_PATTERN)
-    """API group; empty for a Service."""
+    """API group of the endpoint picker. Defaults to the core group, which has Services."""
     kind: str = Field("Service", min_length=1, max_length=63, pattern=gatewayapi.KIND_PATTERN)
-    """Kind."""
+    """Kind of the endpoint picker."""
     name: Annotated[str, PICKER_NAME] = Field(min_length=1, max_length=253)
-    """Name."""
+    """Name of the endpoint picker's Service."""
     failure_mode: Literal["FailOpen", "FailClose"] = "FailClose"
-    """Reaction of the gateway while it does not answer."""
+    """What the gateway does with requests while the endpoint picker does not answer."""
 
 
 class Port(KubeModel):
@@ -404,11 +405,11 @@ class Port(KubeModel):
 
 class EndpointPickerReference(EndpointPickerIdentity):
     model_config = ConfigDict(
-        json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "a Service needs a port"))
+        json_schema_extra=cel(("self.kind != 'Service' || has(self.port)", "port is required for a Service"))
     )  # CEL only: objects of v1alpha1 have none, and are read in this form
 
     port: Annotated[Port | None, DEFAULTED] = None
-    """Port; 9002 when not set, which only v1alpha1 admits for a Service."""
+    """Port of the endpoint picker. Required for a Service, except in v1alpha1, where it defaults to 9002."""
 
 
 class PoolSelector(KubeModel):
@@ -423,16 +424,16 @@ class PoolSelector(KubeModel):
 PORT_RULES = Rules(
     Rule(
         "self.all(a, self.exists_one(b, a.number == b.number))",
-        "each port once",
+        "port numbers must be unique",
         lambda ports: len({port.number for port in ports}) == len(ports),
     ),
 )
 
 
 class InferencePoolSpec(KubeModel):
-    """Content of the managed InferencePool, in the form of its v1."""
+    """Spec of the managed InferencePool, in the form of its v1."""
 
-    selector: PoolSelector = Field(description="Which pods are in the pool.")
+    selector: PoolSelector = Field(description="Selector of the pods in the pool.")
     target_ports: Annotated[list[Port], PORT_RULES] = Field(
         description="Ports of the model server.", min_length=1, max_length=8, json_schema_extra=gatewayapi.ATOMIC
     )
@@ -442,15 +443,16 @@ class InferencePoolSpec(KubeModel):
 
 
 class PoolSpec(KubeModel):
-    spec: Annotated[InferencePoolSpec | None, POOL_SPEC] = Field(None, description="Content of the managed pool.")
+    spec: Annotated[InferencePoolSpec | None, POOL_SPEC] = Field(None, description="Spec of the managed InferencePool.")
     ref: Annotated[NameReference | None, honoured("no scheduler is made then")] = None
-    """An existing InferencePool to use; no scheduler is made then."""
+    """Existing InferencePool to use. No scheduler is created then."""
 
 
 class ConfigMapKey(NameReference):
     name: Annotated[str, DEFAULTED] = Field("", description="Name of the ConfigMap.")
-    key: Annotated[str, defaulted("epp when it is empty")] = Field(description="Key in it; epp when empty.")
-    optional: Annotated[bool | None, no_effect("the key must exist")] = Field(None, description="Has no effect.")
+    key: Annotated[str, defaulted("epp when it is empty")] = Field(description="Key. Defaults to epp when empty.")
+    optional: Annotated[bool | None, no_effect("the key must exist")] = None
+    """No effect: the key must exist."""
 
 
 class SchedulerConfig(KubeModel):
@@ -463,52 +465,57 @@ class SchedulerConfig(KubeModel):
 
 class TokenizerSpec(KubeModel):
     template: Annotated[PartialPodSpec | None, no_effect(_NO_TOKENIZER)] = None
-    """The tokenizer's pod. Stored, not acted on."""
+    """No effect: pod spec of the tokenizer."""
 
 
 class SchedulerSpec(KubeModel):
     """The endpoint picker (EPP), which chooses a pod for each request."""
 
-    pool: PoolSpec | None = Field(None, description="The InferencePool; empty for a managed one.")
+    pool: PoolSpec | None = Field(None, description="InferencePool of the service. {} creates a managed one.")
     template: Annotated[PartialPodSpec | None, defaulted("laid over the preset")] = None
-    """The endpoint picker's pod."""
+    """Pod spec of the endpoint picker."""
     replicas: Annotated[Int32 | None, honoured(f"{_REPLICAS}; with more than one they elect a leader")] = None
-    """Copies of the endpoint picker; with more than one they elect."""
-    labels: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Labels for its pods.")
-    annotations: Annotated[dict[str, str] | None, _ON_PICKER] = Field(None, description="Annotations for its pods.")
-    config: SchedulerConfig | None = Field(None, description="Its configuration; a default when not set.")
+    """Number of replicas of the endpoint picker. With more than one they elect a leader."""
+    labels: Annotated[dict[str, str] | None, _ON_PICKER] = None
+    """Labels of the endpoint picker's pods."""
+    annotations: Annotated[dict[str, str] | None, _ON_PICKER] = None
+    """Annotations of the endpoint picker's pods."""
+    config: SchedulerConfig | None = None
+    """Configuration of the endpoint picker. Defaults to the preset's."""
     tokenizer: Annotated[TokenizerSpec | None, no_effect(_NO_TOKENIZER)] = None
-    """A separate tokenizer. Stored, without effect."""
+    """No effect: a separate tokenizer."""
 
 
 class RouterSpec(KubeModel):
-    route: RouteSpec | None = Field(None, description="HTTP routing; empty for a managed HTTPRoute.")
-    gateway: GatewaySpec | None = Field(None, description="The Gateway; empty for the default one.")
+    route: RouteSpec | None = Field(None, description="HTTP routing. {} creates a managed HTTPRoute.")
+    gateway: GatewaySpec | None = Field(None, description="Gateway of the service. {} uses the default one.")
     ingress: Annotated[IngressSpec | None, no_effect("use route and gateway")] = None
-    """Has no effect."""
-    scheduler: SchedulerSpec | None = Field(None, description="The endpoint picker; empty for a managed one.")
+    """No effect: use route and gateway."""
+    scheduler: SchedulerSpec | None = None
+    """Endpoint picker of the service. {} creates a managed one."""
 
 
 class TracingSpec(KubeModel):
     """OpenTelemetry of model servers and the endpoint picker; unset fields come from a preset."""
 
-    exporter_endpoint: Annotated[str | None, DEFAULTED] = Field(None, description="Where traces go, by OTLP.")
-    sampler: Annotated[str | None, DEFAULTED] = Field(None, description="Which requests are traced.")
+    exporter_endpoint: Annotated[str | None, DEFAULTED] = None
+    """OTLP endpoint to which traces are exported."""
+    sampler: Annotated[str | None, DEFAULTED] = Field(None, description="Sampler, as in OTEL_TRACES_SAMPLER.")
     sampler_arg: Annotated[str | None, DEFAULTED] = Field(None, description="Argument of the sampler, such as a ratio.")
-    exporter: Annotated[str | None, DEFAULTED] = Field(None, description="Kind of the exporter.")
+    exporter: Annotated[str | None, DEFAULTED] = Field(None, description="Exporter, as in OTEL_TRACES_EXPORTER.")
 
 
 class LLMInferenceServiceSpec(WorkloadSpec):
     """A model, the pods that serve it, and the way there."""
 
-    model: LLMModelSpec | None = Field(None, description="Which model is served.")
-    storage_initializer: StorageInitializerSpec | None = Field(None, description="How the model gets to the pods.")
+    model: LLMModelSpec | None = Field(None, description="Model to serve.")
+    storage_initializer: StorageInitializerSpec | None = Field(None, description="Download of the model.")
     prefill: WorkloadSpec | None = None
-    """A second workload for prefill; the main one then only decodes."""
+    """Workload for prefill. With it the main workload only decodes."""
     router: RouterSpec | None = Field(None, description="Routing of requests to the model.")
-    tracing: TracingSpec | None = Field(None, description="Traces of requests; empty for the defaults.")
+    tracing: TracingSpec | None = Field(None, description="OpenTelemetry tracing. {} uses the defaults.")
     base_refs: Annotated[list[NameReference] | None, HONOURED] = None
-    """LLMInferenceServiceConfigs below this spec, the last one strongest."""
+    """LLMInferenceServiceConfigs to combine with this spec. Later ones override earlier ones."""
 
     @property
     def route(self) -> RouteSpec | None:
@@ -648,8 +655,8 @@ class KServeCondition(msgspec.Struct, rename="camel", frozen=True, omit_defaults
         str, Meta(description="Whether the condition holds.", extra_json_schema={"enum": ["True", "False", "Unknown"]})
     ] = ""
     severity: Annotated[str, Meta(description="Info for conditions that Ready does not depend on directly.")] = ""
-    reason: Annotated[str, Meta(description="Why not, as one word for programs.")] = ""
-    message: Annotated[str, Meta(description="Why not, for people.")] = ""
+    reason: Annotated[str, Meta(description="Reason of a condition that is not true, as one word for programs.")] = ""
+    message: Annotated[str, Meta(description="Message of a condition that is not true, for people.")] = ""
     last_transition_time: Annotated[str, Meta(description="When status last changed.")] = ""
 
 
@@ -672,8 +679,8 @@ class ServiceAddress(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
             "are routed by the name of the model."
         ),
     ] = ""
-    url: Annotated[str, Meta(description="The URL.")] = ""
-    ca_certs: Annotated[str, Meta(description="CA certificates to trust there, PEM.")] = msgspec.field(
+    url: Annotated[str, Meta(description="URL of the address.")] = ""
+    ca_certs: Annotated[str, Meta(description="CA certificates of the address, in PEM.")] = msgspec.field(
         default="", name="CACerts"
     )
     audience: Annotated[str, Meta(description="OIDC audience of the address.")] = ""
@@ -694,7 +701,7 @@ class WorkloadIdentity(msgspec.Struct, rename="camel", frozen=True, omit_default
 class Workloads(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     primary: Annotated[WorkloadIdentity | None, Meta(description="Model servers that decode.")] = None
     prefill: Annotated[WorkloadIdentity | None, Meta(description="Model servers that prefill.")] = None
-    scheduler: Annotated[WorkloadIdentity | None, Meta(description="The endpoint picker.")] = None
+    scheduler: Annotated[WorkloadIdentity | None, Meta(description="Endpoint picker of the service.")] = None
     service: Annotated[WorkloadIdentity | None, Meta(description="Service in front of the model servers.")] = None
 
 
@@ -752,7 +759,7 @@ class AppliedConfig(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
 class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     url: Annotated[
-        str, Meta(description="URL that is reachable from outside; the service's own path is preferred.")
+        str, Meta(description="URL that is reachable from outside the cluster. The service's own path is preferred.")
     ] = ""
     addresses: Annotated[list[ServiceAddress], Meta(description="Every URL of the service.")] = []
     address: Annotated[ServiceAddress | None, Meta(description="Not used.")] = None
@@ -760,9 +767,12 @@ class LLMInferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=Tr
         dict[str, str], Meta(description="Names of the presets that the service was started with.")
     ] = {}
     applied_configs: Annotated[
-        list[AppliedConfig], Meta(description="Configs that the effective spec is combined from, the strongest last.")
+        list[AppliedConfig],
+        Meta(description="Configs that the effective spec is combined from. Later ones override earlier ones."),
     ] = []
     workloads: Annotated[Workloads | None, Meta(description="Workloads of the service.")] = None
     router: Annotated[Router | None, Meta(description="Routing of requests to the service.")] = None
-    conditions: Annotated[list[KServeCondition], Meta(description="The conditions, by type.")] = []
-    observed_generation: Annotated[Int64 | None, Meta(description="The generation this status answers.")] = None
+    conditions: Annotated[list[KServeCondition], Meta(description="Conditions of the service, by type.")] = []
+    observed_generation: Annotated[Int64 | None, Meta(description="Generation of the spec that this status is of.")] = (
+        None
+    )

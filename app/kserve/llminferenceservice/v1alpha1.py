@@ -15,15 +15,16 @@ CRITICALITY = honoured("with router.scheduler, and where InferenceObjectives and
 
 class ModelSpecV1Alpha1(types.LLMModelSpec):
     criticality: Annotated[Criticality | None, CRITICALITY] = None
-    """Importance of requests: an InferenceObjective, where the cluster has the kind."""
+    """Importance of requests. Sets an InferenceObjective if the cluster has the kind."""
 
 
 class ExtensionReference(types.EndpointPickerIdentity):
-    port_number: Annotated[PortNumber | None, DEFAULTED] = Field(None, description="Port; 9002 when not set.")
+    port_number: Annotated[PortNumber | None, DEFAULTED] = None
+    """Port of the endpoint picker. Defaults to 9002."""
 
 
 class InferencePoolSpecV1Alpha1(KubeModel):
-    """Content of the managed InferencePool, in the form of its v1alpha2."""
+    """Spec of the managed InferencePool, in the form of its v1alpha2."""
 
     selector: Annotated[dict[str, types.LabelText], types.MATCH_LABELS]
     """Labels of the pods, in addition to the service's own."""

@@ -18,24 +18,25 @@ IN_USE = "ConfigInUse"
 
 class ConfigModelSpec(types.LLMModelSpec):
     uri: Annotated[str, HONOURED] = ""
-    """Address of the model, as in a service. A config may leave it out."""
+    """Address of the model, as in an LLMInferenceService. Optional in a config."""
 
 
 class TemplatedPathMatch(gatewayapi.HTTPPathMatch):
     constraints = ()  # they apply to the rendered value
 
-    value: str = Field("/", description="What to compare with, may be a template.")
+    value: str = Field("/", description="Value to match; may be a template.")
 
 
 class TemplatedPathModifier(gatewayapi.HTTPPathModifier):
     constraints = ()
 
-    replace_full_path: str | None = Field(None, description="The new path, may be a template.")
-    replace_prefix_match: str | None = Field(None, description="Replacement of the prefix; may be a template.")
+    replace_full_path: str | None = Field(None, description="Path in place of the whole path; may be a template.")
+    replace_prefix_match: str | None = None
+    """Path in place of the matched prefix; may be a template."""
 
 
 def _name(description: str, longest: int | None = None) -> tuple[object, object]:
-    return str, Field(description=f"{description}, may be a template.", min_length=1, max_length=longest)
+    return str, Field(description=f"{description}; may be a template.", min_length=1, max_length=longest)
 
 
 @with_types(
@@ -54,14 +55,14 @@ class TemplatedRouteRule(gatewayapi.HTTPRouteRule):
     {
         "parent_refs.namespace": (
             str | None,
-            Field(None, description="Namespace of the parent, may be a template; the route's own when not set."),
+            Field(None, description="Namespace of the parent; may be a template. Defaults to the route's own."),
         ),
         "parent_refs.name": _name("Name of the parent"),
         "rules": (
             Annotated[list[TemplatedRouteRule] | None, gatewayapi.ROUTE_RULES],
             Field(
                 None,
-                description="What happens to requests. A list that the API server filled in counts as none.",
+                description="Routing rules. A list that is the API server's default counts as none.",
                 max_length=16,
                 json_schema_extra={**gatewayapi.ATOMIC, "default": _RULES},
             ),
@@ -74,9 +75,9 @@ class TemplatedHTTPRouteSpec(gatewayapi.HTTPRouteSpec):
 
 LABELS = (
     Annotated[dict[str, str] | None, types.MATCH_LABELS],
-    Field(None, description="Labels of the pods, in addition to the service's own, may be templates."),
+    Field(None, description="Labels of the pods, in addition to the service's own; may be templates."),
 )
-PICKER = (Annotated[str, types.PICKER_NAME], _name("Name")[1])
+PICKER = (Annotated[str, types.PICKER_NAME], _name("Name of the endpoint picker's Service")[1])
 _PORTS = Field(None, description="Ports of the model server.", max_length=8, json_schema_extra=gatewayapi.ATOMIC)
 
 
@@ -96,7 +97,7 @@ class LLMInferenceServiceConfigSpec(types.LLMInferenceServiceSpec):
     """Part of a service's spec, to be combined with others."""
 
     base_refs: Annotated[list[types.NameReference] | None, no_effect(note="refused: configs do not nest")] = None
-    """LLMInferenceServiceConfigs below this spec, the last one strongest."""
+    """LLMInferenceServiceConfigs to combine with this spec. Later ones override earlier ones."""
 
 
 class ConfigReason(StrEnum):
@@ -116,12 +117,14 @@ class ServiceReference(msgspec.Struct, rename="camel", frozen=True):
 
 
 class LLMInferenceServiceConfigStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    conditions: Annotated[list[types.KServeCondition], Meta(description="The conditions.")] = []
+    conditions: Annotated[list[types.KServeCondition], Meta(description="Conditions of the config.")] = []
     referenced_by: Annotated[
         list[ServiceReference],
         Meta(
-            description="Services whose baseRefs name the config; not listed for configs of the system namespace.",
+            description="Services whose baseRefs name the config. Not set for configs of the system namespace.",
             extra_json_schema={"x-kubernetes-list-type": "atomic"},
         ),
     ] = []
-    observed_generation: Annotated[Int64 | None, Meta(description="The generation this status answers.")] = None
+    observed_generation: Annotated[Int64 | None, Meta(description="Generation of the spec that this status is of.")] = (
+        None
+    )

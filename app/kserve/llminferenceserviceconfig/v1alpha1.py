@@ -7,7 +7,7 @@ from app.kube.base import with_types
 
 
 class ConfigModelSpecV1Alpha1(types.ConfigModelSpec, v1alpha1.ModelSpecV1Alpha1):
-    """Which model is served, or a part of it."""
+    """Model to serve, or a part of it."""
 
 
 @with_types(
