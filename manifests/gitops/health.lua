@@ -1,13 +1,23 @@
 -- The health of any of the eight kinds for Argo CD: what its Ready condition says, once it is about the present spec.
 -- `make generate` puts this text into argocd-cm.yaml, where Argo CD reads it.
 local broken = {
+  ChangeRefused = true,
+  CopyFailed = true,
   CrashLoopBackOff = true,
   DownloadFailed = true,
+  ErrImageNeverPull = true,
+  FailedCreate = true,
+  ImageInspectError = true,
   ImagePullBackOff = true,
+  InitContainerFailed = true,
+  IntegrityCheckFailed = true,
+  JobFailed = true,
+  OOMKilled = true,
+  PodFailed = true,
   ProgressDeadlineExceeded = true,
   QuotaExceeded = true,
 }
-local stopped = { ManuallyScaledToZero = true, Stopped = true }
+local stopped = { ManuallyScaledToZero = true, Stopped = true, Suspended = true }
 
 local status = obj.status or {}
 if status.conditions == nil then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ CASES = {
     "wrong": (answered("False", "InvalidSpec"), "Degraded", "why"),
     "stopped": (answered("False", "Stopped"), "Suspended", "why"),
     "scaled to zero": (answered("False", "ManuallyScaledToZero"), "Suspended", "why"),
+    "suspended": (answered("False", "Suspended"), "Suspended", "why"),
+    "out of memory": (answered("False", "OOMKilled"), "Degraded", "why"),
+    "download of an init container": (answered("False", "InitContainerFailed"), "Degraded", "why"),
     "changed": (answered("True", observedGeneration=1), "Progressing", "the last change is not answered yet"),
     "new": ({"metadata": {"generation": 1}}, "Progressing", "not answered yet"),
     "without Ready": (answered("True", conditions=[]), "Progressing", "not answered yet"),
@@ -51,6 +55,14 @@ def test_argo_cd_shows_what_ready_says(case: tuple[Json, str, str]) -> None:
     """Degraded means that waiting does not help; objects applied in the wrong order are Progressing."""
     document, status, message = case
     assert health(document) == (status, message)
+
+
+def test_argo_cd_knows_only_reasons_of_the_troubleshooting_page() -> None:
+    lua = (ROOT / "manifests" / "gitops" / "health.lua").read_text()
+    reasons = re.findall(r"(\w+) = true", lua)
+    explained = (ROOT / "docs" / "troubleshooting.md").read_text()
+    assert len(reasons) > 10
+    assert [reason for reason in reasons if f"`{reason}`" not in explained] == []
 
 
 def kstatus(document: Json) -> str:
