@@ -189,7 +189,7 @@ _PAGE = 30
 """The number of rows above which a field has its own page."""
 
 _MEANINGS = {
-    Use.HONOURED: "it has an effect.",
+    Use.HONOURED: "it has an effect; after a colon, only in that case or in that way.",
     Use.DEFAULTED: "it has an effect, and a default if it is absent.",
     Use.PASSED_THROUGH: "it is passed on unchanged; Kubernetes or the server validates it.",
     Use.NO_EFFECT: "it is accepted for existing manifests and ignored; admission warns of it.",

@@ -364,10 +364,10 @@ OVERLAYS: dict[str, str] = {
 }
 
 
-def built_from_page(block: str, folder: Path) -> list[Json]:
-    """Build an overlay of the documentation, with this tree in place of the repository at a release."""
+def built_from_page(block: str, folder: Path, tree: Path = ROOT) -> list[Json]:
+    """Build an overlay of the documentation, with a tree in place of the repository at a release."""
     remote = r"https://github.com/modelhooks/modelhooks/([\w/-]+)\?ref=v[\d.]+"
-    local = re.sub(remote, lambda match: os.path.relpath(ROOT / match[1], folder), block)
+    local = re.sub(remote, lambda match: os.path.relpath(tree / match[1], folder), block)
     (folder / "kustomization.yaml").write_text(local)
     return kustomize.built(folder)
 
@@ -376,6 +376,32 @@ def built_from_page(block: str, folder: Path) -> list[Json]:
 def test_kustomize_builds_the_overlays_of_the_pages(tmp_path: Path, block: str) -> None:
     kinds = {o["kind"] for o in built_from_page(block, tmp_path)}
     assert {"CustomResourceDefinition", "CompositeController", "Deployment"} <= kinds
+
+
+def test_the_overlay_of_metacontroller_sets_flags_and_leaves_the_smaller_role(tmp_path: Path) -> None:
+    """Metacontroller's manifests are fetched from GitHub; here the StatefulSet of the node test plays them."""
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "metacontroller"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "metacontroller"},
+    }
+    base = tmp_path / "manifests" / "metacontroller"
+    base.mkdir(parents=True)
+    (base / "binding.yaml").write_text(yaml.safe_dump(binding))
+    (base / "metacontroller.yaml").write_text((ROOT / "tests" / "node" / "metacontroller.yaml").read_text())
+    kustomization = yaml.safe_load((MANIFESTS / "metacontroller" / "kustomization.yaml").read_text())
+    files = {"resources": ["metacontroller.yaml", "binding.yaml"]}
+    (base / "kustomization.yaml").write_text(yaml.safe_dump({**kustomization, **files}))
+    page = (ROOT / "docs" / "install.md").read_text()
+    (block,) = re.findall(r"```yaml\n# metacontroller/kustomization.yaml\n(.*?)```", page, re.DOTALL)
+    overlay = tmp_path / "overlay"
+    overlay.mkdir()
+    built = built_from_page(block, overlay, tmp_path)
+    assert {o["kind"] for o in built} == {"Namespace", "StatefulSet"}
+    (container,) = next(o for o in built if o["kind"] == "StatefulSet")["spec"]["template"]["spec"]["containers"]
+    assert "--client-go-qps=500" in container["args"]
+    assert container["resources"] == {"limits": {"memory": "2Gi"}}
 
 
 def test_an_installation_by_gitops_keeps_definitions_and_the_job(tmp_path: Path) -> None:
