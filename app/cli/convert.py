@@ -32,9 +32,9 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: World) -> in
     findings = (finding for item in (*selected, *others.manifests) for finding in check(item, world.settings))
     problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
-        raise CommandError("\n".join(["what has errors is not converted:", *map(str, problems)]))
+        raise CommandError("\n".join(["objects with errors are not converted:", *map(str, problems)]))
     if not selected:
-        raise CommandError(f"no object of another family than {to}")
+        raise CommandError(f"no object of a family other than {to}")
     result = translate(selected, to, others.manifests)
     if output == "json":
         click.echo(printing.as_json(_json(result)), nl=False)

@@ -82,7 +82,7 @@ def _device_count(value: object) -> int:
     """A number of devices, which Kubernetes also accepts as a string."""
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,3}", text):
-        raise NoCounterpart("only whole numbers of GPUs are supported there")
+        raise NoCounterpart("only whole numbers of GPUs are supported")
     return int(text)
 
 
@@ -112,7 +112,7 @@ def _to_llmkube(address: str) -> str:
         return f"file://{rest}"
     if scheme == "hf":
         raise NoCounterpart("LLMKube has another form for this: hf://<owner>/<name>[@<revision>]")
-    raise NoCounterpart(f"LLMKube fetches no {scheme}:// addresses")
+    raise NoCounterpart(f"LLMKube does not fetch {scheme}:// addresses")
 
 
 def _from_llmaz(text: str) -> str:
@@ -131,7 +131,7 @@ _PART = "only whole repositories of the Hugging Face Hub, in their newest revisi
 def _to_uri(address: str) -> str:
     scheme, _, rest = address.partition("://")
     if scheme not in ("s3", "gs", "oss", "host", "ollama"):
-        raise NoCounterpart(f"llmaz fetches no {scheme}:// addresses")
+        raise NoCounterpart(f"llmaz does not fetch {scheme}:// addresses")
     return f"gcs://{rest}" if scheme == "gs" else address
 
 
@@ -150,7 +150,7 @@ def _served_by_repository(text: str) -> str:
     raise NoCounterpart("")
 
 
-def _only(*names: str, reason: str = "nothing there starts {}") -> Callable[[str], str]:
+def _only(*names: str, reason: str = "it does not start {}") -> Callable[[str], str]:
     """Return a function that accepts these names; ``reason`` is the message for any other."""
 
     def checked(name: str) -> str:
@@ -177,13 +177,13 @@ def _several_flavors(model: Json) -> str:
 def _other_gpus(model: Json) -> str:
     hardware = value_at(model, ("spec", "hardware")) or {}
     vendors = {hardware.get("accelerator"), (hardware.get("gpu") or {}).get("vendor")}
-    return "only GPUs of NVIDIA are converted" if vendors & {"intel", "amd", "rocm", "metal"} else ""
+    return "only NVIDIA GPUs are converted" if vendors & {"intel", "amd", "rocm", "metal"} else ""
 
 
 def _nvidia(value: object) -> str:
     """Return the vendor of GPUs that a Model's accelerator, vendor or switch means."""
     if value not in ("cuda", "nvidia", True):
-        raise NoCounterpart("only GPUs of NVIDIA are converted")
+        raise NoCounterpart("only NVIDIA GPUs are converted")
     return "nvidia"
 
 
@@ -228,7 +228,7 @@ _LLMKUBE = Family(
     implied=frozenset({"container", "model namespace", "hub", "flavor name"}),
     required=_of_llmkube,
     serves_as=_repository,
-    hints={("spec", "vllmConfig"): "what vLLM needs of it can be written as arguments"},
+    hints={("spec", "vllmConfig"): "write vLLM's options as arguments"},
     reasons={
         "limits ": "LLMKube sets no limits, except for GPUs",
         "requests ": "LLMKube requests only CPU and memory",

@@ -77,7 +77,7 @@ def row_of(resource: CustomResource, document: Json) -> Row:
     if condition and status != "True":
         cause = first_cause(condition)
     elif condition.get("observedGeneration", metadata.get("generation")) != metadata.get("generation"):
-        status, cause = "Unknown", "changed a moment ago, not answered since"
+        status, cause = "Unknown", "changed a moment ago; its status does not reflect that yet"
     return Row(metadata.get("namespace", ""), name, status, cause)
 
 
@@ -92,7 +92,7 @@ def _unanswered(source: ObjectSource, resource: CustomResource) -> str:
     if controllers is not None and not any(parent.get("resource") == resource.plural for parent in parents):
         return "no CompositeController declares this kind; apply metacontroller/ of this release"
     return (
-        "no object of this kind is answered yet: after an installation Metacontroller finds a new kind within its "
+        "no object of this kind has a status yet: after an installation Metacontroller finds a new kind within its "
         "--discovery-interval, 30 seconds by default; later, see that Metacontroller runs"
     )
 

@@ -148,7 +148,9 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
     if lora is None:
         return
     if not is_loaded(spec):
-        hint = "storageInitializer.enabled is false, so nothing brings adapters; the container has to load them itself"
+        hint = (
+            "storageInitializer.enabled is false, so adapters are not downloaded; the container must load them itself"
+        )
         yield field.no_effect(LORA, hint)
         return
     if not lora.adapters:
@@ -158,7 +160,7 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
     if lora.max_rank is not None and lora.max_rank not in RANKS:
         yield field.advice(LORA.child("maxRank"), f"vLLM takes {', '.join(map(str, RANKS[1:]))}, not {lora.max_rank}")
     if lora.max_cpu_adapters is not None and lora.max_cpu_adapters < (lora.max_adapters or 1):
-        text = f"vLLM wants at least maxAdapters, {lora.max_adapters or 1}: each adapter on a GPU has a place in memory"
+        text = f"must be at least maxAdapters, {lora.max_adapters or 1}: each adapter on a GPU has a place in memory"
         yield field.advice(LORA.child("maxCpuAdapters"), text)
     for workload, path in spec.workloads():
         for pod, pod_path in workload.pods(path):
@@ -172,7 +174,7 @@ def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Adv
             continue
         yield field.advice(
             path.child("containers").index(position).child("command"),
-            f"this script passes no arguments on, so the server hears nothing of the adapters: give it {_MODULES} "
+            f"this script does not pass its arguments on, so the server does not load the adapters: add {_MODULES} "
             f'<name>={LORA_PATH}/<name> there, or "$@"',
         )
 

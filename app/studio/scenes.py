@@ -123,7 +123,7 @@ def _lose_node(playback: Playback) -> str:
     ]
     lost = [pods[0] for pods in placed if pods]
     playback.lose(lost)
-    return "a node does not answer any more" if lost else ""
+    return "a node stops responding" if lost else ""
 
 
 _ALL = (

@@ -143,8 +143,12 @@ def _main(status: ContainerStatus) -> Cause | None:
     if status.state.running is None:
         return None
     if status.started is False:
-        return Cause(Stage.PROBE, f"container {status.name} runs, its startup probe fails so far", "StartupProbe")
-    return Cause(Stage.PROBE, f"container {status.name} runs, its readiness probe fails", "ReadinessProbeFailed")
+        return Cause(
+            Stage.PROBE, f"container {status.name} is running, but its startup probe fails so far", "StartupProbe"
+        )
+    return Cause(
+        Stage.PROBE, f"container {status.name} is running, but its readiness probe fails", "ReadinessProbeFailed"
+    )
 
 
 def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Cause | None:
@@ -156,7 +160,7 @@ def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str)
         words = _BACK_OFF.sub("", message)
         reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
         return Cause(Stage.IMAGE, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "), reason)
-    text = f"{what} {status.name} cannot be made ({waiting.reason}): {message}".rstrip(": ")
+    text = f"{what} {status.name} cannot be created ({waiting.reason}): {message}".rstrip(": ")
     return Cause(Stage.CONFIGURATION, text, reason_word(waiting.reason, "CreateContainerError"))
 
 
@@ -181,10 +185,10 @@ def _crash(status: ContainerStatus, what: str) -> Cause | None:
 def _ended_well(status: ContainerStatus, what: str) -> Cause | None:
     waiting = status.state.waiting
     if waiting is not None and waiting.reason == "CrashLoopBackOff":
-        text = f"{what} {status.name} ends again and again, without an error; a server has to go on running"
+        text = f"{what} {status.name} keeps exiting without an error; a server must keep running"
         return Cause(Stage.CRASH, text, waiting.reason)
     if status.state.terminated is not None:
-        return Cause(Stage.STARTING, f"{what} {status.name} is about to be started again", "ContainerRestarting")
+        return Cause(Stage.STARTING, f"{what} {status.name} is about to be restarted", "ContainerRestarting")
     return None
 
 
@@ -210,7 +214,9 @@ def _otherwise(pod: ObservedPod) -> Cause:
     """Problem of a pod whose containers have none."""
     status, containers = pod.status, pod.status.container_statuses or ()
     if any(container.state.waiting is not None for container in containers):
-        text = "containers are being made; if this lasts, its events tell which volume cannot be attached or mounted"
+        text = (
+            "its containers are being created; if this lasts, its events say which volume cannot be attached or mounted"
+        )
         return Cause(Stage.STARTING, text, "ContainerCreating")
     if containers and all(container.ready for container in containers):
         return _held_back(pod)
@@ -218,8 +224,8 @@ def _otherwise(pod: ObservedPod) -> Cause:
     if status.phase == "Running" and ready is not None and ready.message:
         return Cause(Stage.PROBE, f"is not ready: {one_line(ready.message)}", reason_word(ready.reason, "NotReady"))
     if is_true(status.conditions, "PodScheduled"):
-        return Cause(Stage.STARTING, "has a node and is about to start", "PodStarting")
-    return Cause(Stage.STARTING, "waits for the scheduler", "PodPending")
+        return Cause(Stage.STARTING, "is assigned to a node and about to start", "PodStarting")
+    return Cause(Stage.STARTING, "is waiting for the scheduler", "PodPending")
 
 
 def _held_back(pod: ObservedPod) -> Cause:

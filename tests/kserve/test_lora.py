@@ -98,13 +98,13 @@ def test_adapters_of_a_base_are_judged_when_they_are_used() -> None:
     ("lora", "extra", "said"),
     [
         ({"maxRank": 10}, {}, "spec.model.lora.maxRank: vLLM takes 8, 16"),
-        ({"maxAdapters": 4, "maxCpuAdapters": 2}, {}, "spec.model.lora.maxCpuAdapters: vLLM wants at least"),
+        ({"maxAdapters": 4, "maxCpuAdapters": 2}, {}, "spec.model.lora.maxCpuAdapters: must be at least"),
         ({"adapters": [], "maxRank": 8}, {}, "spec.model.lora: accepted, no effect; adapters is empty"),
         ({}, {"storageInitializer": {"enabled": False}}, "spec.model.lora: accepted, no effect; storageInitializer"),
         (
             {},
             {"template": {"containers": [{"name": "main", "command": ["sh", "-c", "vllm serve /mnt/models"]}]}},
-            "spec.template.containers[0].command: this script passes no arguments on",
+            "spec.template.containers[0].command: this script does not pass its arguments on",
         ),
     ],
 )

@@ -122,7 +122,7 @@ def test_an_autoscaler_gets_more_pods(ask: Ask, example: str) -> None:
 
 def test_a_lost_node_is_named_and_its_pods_come_back(ask: Ask) -> None:
     steps = ask("simulate", EXAMPLES["kserve/quickstart"], scenes=["node-lost"])["steps"]
-    (lost,) = [step for step in steps if "does not answer" in step["title"]]
+    (lost,) = [step for step in steps if "stops responding" in step["title"]]
     assert "node node-1 is not ready" in parents(lost)
     assert all(parent["ready"] == "True" for parent in steps[-1]["parents"])
     (created,) = [step for step in steps[steps.index(lost) :] if step["title"].endswith(": created")]

@@ -112,7 +112,7 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         {"containerStatuses": [container(state=waiting("CreateContainerConfigError", 'secret "hf" not found'))]},
         Stage.CONFIGURATION,
         "CreateContainerConfigError",
-        'container server cannot be made (CreateContainerConfigError): secret "hf" not found',
+        'container server cannot be created (CreateContainerConfigError): secret "hf" not found',
     ),
     "the command is not in the image": (
         {"containerStatuses": [container(state=terminated(128, "StartError", 'exec: "serve": not found'))]},
@@ -135,7 +135,7 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         {"phase": "Running", "containerStatuses": [container(state=terminated(0, "Completed"))]},
         Stage.STARTING,
         "ContainerRestarting",
-        "container server is about to be started again",
+        "container server is about to be restarted",
     ),
     "the server ends without an error, again and again": (
         {
@@ -144,13 +144,13 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         },
         Stage.CRASH,
         "CrashLoopBackOff",
-        "container server ends again and again, without an error",
+        "container server keeps exiting without an error",
     ),
     "the server runs again after an end without an error": (
         {"phase": "Running", "containerStatuses": [container(state=RUNNING, last=terminated(0), started=False)]},
         Stage.PROBE,
         "StartupProbe",
-        "container server runs, its startup probe fails so far",
+        "container server is running, but its startup probe fails so far",
     ),
     "the server runs again after a crash": (
         {
@@ -192,13 +192,13 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         {"phase": "Running", "containerStatuses": [container(state=RUNNING, started=False)]},
         Stage.PROBE,
         "StartupProbe",
-        "container server runs, its startup probe fails so far",
+        "container server is running, but its startup probe fails so far",
     ),
     "the server does not answer": (
         {"phase": "Running", "containerStatuses": [container(state=RUNNING, started=True, ready=False)]},
         Stage.PROBE,
         "ReadinessProbeFailed",
-        "container server runs, its readiness probe fails",
+        "container server is running, but its readiness probe fails",
     ),
     "the node evicted the pod": (
         {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
@@ -216,7 +216,7 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         {"conditions": scheduled(), "containerStatuses": [container(state=waiting("ContainerCreating"))]},
         Stage.STARTING,
         "ContainerCreating",
-        "containers are being made",
+        "its containers are being created",
     ),
     "a readiness gate is closed": (
         {
@@ -254,9 +254,9 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         {"conditions": [condition("PodScheduled", "True")]},
         Stage.STARTING,
         "PodStarting",
-        "has a node and is about to start",
+        "is assigned to a node and about to start",
     ),
-    "the pod is new": ({}, Stage.STARTING, "PodPending", "waits for the scheduler"),
+    "the pod is new": ({}, Stage.STARTING, "PodPending", "is waiting for the scheduler"),
 }
 
 

@@ -109,8 +109,8 @@ def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[fi
 def _name(metadata: ObservedMeta) -> Iterator[field.Error]:
     if metadata.name and not is_dns1035_label(metadata.name):
         detail = (
-            "the service's objects are called after it: at most 63 lower case letters, digits and '-', starting with a "
-            "letter and ending with a letter or digit"
+            "must be at most 63 lower case letters, digits and '-', starting with a letter and ending with a letter or "
+            "digit: the names of the service's objects begin with it"
         )
         yield field.invalid(NAME, metadata.name, detail)
 
@@ -229,7 +229,7 @@ def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     if initializer is None or initializer.enabled is not False or spec.base_refs or _has_model(spec.template):
         return
     message = (
-        f"nothing brings the model to {MODEL_PATH}, where the server of the preset reads it; give container {MAIN} a "
+        f"the model is not mounted at {MODEL_PATH}, where the server of the preset reads it; give container {MAIN} a "
         "command, or mount a volume there"
     )
     yield advice(SPEC.child("storageInitializer", "enabled"), message)
@@ -270,7 +270,7 @@ def _criticality_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceS
     for path, word in _criticalities(metadata, spec):
         if word not in get_args(v1alpha1.Criticality):
             supported = ", ".join(get_args(v1alpha1.Criticality))
-            yield advice(path, f"must be {supported}, or nothing comes of it", "no-effect")
+            yield advice(path, f"must be {supported}; other values have no effect", "no-effect")
         elif spec.scheduler is None and not spec.base_refs:
             yield field.no_effect(path, "without router.scheduler no endpoint picker sees the requests")
         elif spec.http is not None and spec.http.refs:

@@ -104,10 +104,10 @@ def _group(router: types.RouterSpec, route: types.RouteSpec, *, based: bool) -> 
     """Requests are shared by rules of the managed route, by weights; a base may have what is missing."""
     path = ROUTER.child("route")
     if route.group and router.ingress is not None:
-        yield field.invalid(path.child("group"), route.group, "an Ingress shares no requests; remove ingress")
+        yield field.invalid(path.child("group"), route.group, "an Ingress cannot share requests; remove ingress")
         return
     if route.group and route.weight is None and not based:
-        yield field.required(path.child("weight"), "set the service's part of the group's requests")
+        yield field.required(path.child("weight"), "set the weight of the service in its group")
     if route.weight is not None and not route.group and not based:
         yield field.required(path.child("group"), "name the group whose requests the weight divides")
     if route.group and route.http is not None and route.http.refs:

@@ -84,7 +84,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
     if is_pool_ready(pool):
         return CONDITION_TRUE
     if not pool.status.parents:
-        return fails(LLMReason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has looked at it yet")
+        return fails(LLMReason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has reported on it yet")
     return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, 'Accepted')}")
 
 

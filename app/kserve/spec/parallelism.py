@@ -188,10 +188,12 @@ def unused(parallelism: Mapping[str, Any], path: field.Path) -> Iterator[Advice]
         needed = f"{data} copies, {local} in each pod, need {-(-data // local)} pods"
         yield field.no_effect(path.child("data"), f"{needed}; add worker, or set dataLocal to {data}")
     if parallelism.get("dataRPCPort") is not None:
-        yield field.no_effect(path.child("dataRPCPort"), "copies in one pod find each other; remove it, or add worker")
+        yield field.no_effect(
+            path.child("dataRPCPort"), "data-parallel ranks of one pod need no port; remove it, or add worker"
+        )
     if parallelism.get("expert") and demand(parallelism) is None:
         yield field.no_effect(
-            path.child("expert"), "experts are spread over the GPUs of tensor or data; set one of them"
+            path.child("expert"), "experts are distributed over the GPUs of tensor or data; set one of them"
         )
 
 

@@ -398,7 +398,7 @@ def read_heartbeat(slices: Sequence[ObservedSlice] | None, now: datetime) -> Hea
     if ages:
         freshest = min(ages, key=lambda text: ages[text])
         if ages[freshest] > HEARTBEAT_TIMEOUT_SECONDS:
-            message = f"the metal agent was last heard from at {freshest}; its host may be off"
+            message = f"the last heartbeat of the metal agent was at {freshest}; its host may be off"
             return Heartbeat(0, Scheduling(SchedulingStatus.AGENT_HEARTBEAT_STALE, message), RESYNC)
     endpoints = [endpoint for slice_ in slices for endpoint in slice_.endpoints or ()]
     answering = sum(len(item.addresses or ()) for item in endpoints if item.conditions.ready is not False)

@@ -84,7 +84,7 @@ def _notes(plan: ModelPlan, claim: ObservedClaim | None, related: ModelRelated) 
     if claim is not None and claim.metadata.deletion_timestamp:
         yield observed.going(claim.metadata.name, pods)
     if plan.refused:
-        yield f"a new Model could not be made: {plan.refused}"
+        yield f"a new Model with this source would be refused: {plan.refused}"
 
 
 def _problem(

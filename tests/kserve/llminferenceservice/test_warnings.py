@@ -102,7 +102,7 @@ WARNED: dict[str, tuple[Json, str]] = {
     ),
     "nothing that brings the model": (
         {"storageInitializer": {"enabled": False}, "template": {"containers": [{"name": "main", "args": ["--x"]}]}},
-        r"spec\.storageInitializer\.enabled: nothing brings the model to /mnt/models",
+        r"spec\.storageInitializer\.enabled: the model is not mounted at /mnt/models",
     ),
     "a false that undoes nothing": (
         {"baseRefs": [{"name": "b"}], "parallelism": {"expert": False}},
@@ -199,7 +199,7 @@ OWN_ROUTE: Json = {"route": {"http": {"refs": [{"name": "mine"}]}}, "scheduler":
             OWN_ROUTE,
             "counts for requests that name the InferenceObjective in x-gateway-inference-objective",
         ),
-        ("Urgent", FULL_ROUTER, "must be Critical, Standard, Sheddable, or nothing comes of it"),
+        ("Urgent", FULL_ROUTER, "must be Critical, Standard, Sheddable; other values have no effect"),
     ],
 )
 def test_criticality(word: str, router: Json, warning: str) -> None:

@@ -384,7 +384,10 @@ def test_a_model_from_before_keeps_its_file(ended: bool) -> None:
     )
     assert answer["status"]["phase"] == ("Ready" if ended else "Copying")
     assert [item["kind"] for item in answer["children"]] == ["PersistentVolumeClaim", "Job"]
-    assert "a new Model could not be made: path /srv/x.gguf" in (condition(answer, "Ready") or {})["message"]
+    assert (
+        "a new Model with this source would be refused: path /srv/x.gguf"
+        in (condition(answer, "Ready") or {})["message"]
+    )
     again = sync({**document, "status": answer["status"]}, [there], settings=Settings())
     assert child(again, "Job") is not None
 
