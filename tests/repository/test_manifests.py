@@ -225,7 +225,7 @@ def _selected(selector: Json, labels: dict[str, str]) -> bool:
     )
 
 
-BY_HAND = {"llama-large", "phi-by-hand"}
+BY_HAND = {"phi-by-hand"}
 """llmaz Services of the examples with the user's own pods, whose port must be called ``http``."""
 
 
