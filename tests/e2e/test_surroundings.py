@@ -152,7 +152,12 @@ def test_the_manifests_of_the_page_on_autoscaling(installation: Installation, na
     blocks = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
     objects = [block for block in blocks if block["kind"] != "Kustomization"]
     (overlay,) = (block for block in blocks if block["kind"] == "Kustomization")
-    assert {block["kind"] for block in objects} == {"Playground", "ScaledObject"}
+    assert {block["kind"] for block in objects} == {
+        "InferenceService",
+        "LLMInferenceService",
+        "Playground",
+        "ScaledObject",
+    }
     kubectl = installation.cluster.kubectl
     text = yaml.safe_dump_all(objects)
     kubectl("apply", "-n", namespace, "--dry-run=server", "--validate=strict", "-f", "-", input=text)
