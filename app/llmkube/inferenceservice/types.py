@@ -310,7 +310,8 @@ class InferenceServiceSpec(KubeModel):
     """Address that the server listens on. Defaults to 0.0.0.0; on nodes without IPv4 write '::'. No effect on
     personaplex and generic."""
     skip_model_init: Annotated[bool, HONOURED] = False
-    """Mounts no model and downloads nothing: the server finds its model itself. Runtimes llamacpp and vllm only."""
+    """Mounts no model and downloads nothing: the server finds or downloads its model itself. Set it for repositories
+    with vllm and sglang. No effect on other runtimes than those and llamacpp."""
     context_size: Annotated[Int32 | None, HONOURED, LlamaFlag("--ctx-size", ("-c",), memory=(Memory.CONTEXT,))] = Field(
         default=None, ge=128, le=2_097_152
     )
