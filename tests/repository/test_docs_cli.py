@@ -1,4 +1,4 @@
-"""The examples of ``docs/cli.md``: each is run and prints what the page shows."""
+"""The examples of ``docs/cli.md`` and ``docs/fit.md``: each is run and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ SHELL = f'modelhooks() {{ "{sys.executable}" -m app.cli "$@"; }}; '
 
 def examples() -> Iterator[tuple[str, list[str]]]:
     """Yield the commands of the ``console`` blocks with the lines that follow them."""
-    for block in re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
+    text = PAGE + (ROOT / "docs" / "fit.md").read_text()
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             yield command, output.splitlines()
