@@ -5,6 +5,7 @@ InferenceService of LLMKube with the same engine, whose rules then apply.
 """
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -103,7 +104,12 @@ def _words(container: Json) -> Iterator[str]:
     variables = {e.get("name"): e.get("value") for e in container.get("env") or ()}
     extra = variables.get(_EXTRA_ARGUMENTS) or ""
     for text in [*(container.get("command") or ()), *(container.get("args") or ()), extra]:
-        yield from _shell_words(text) if any(map(str.isspace, text)) else [text]
+        is_script = any(map(str.isspace, text)) and not _JSON.match(text)
+        yield from _shell_words(text) if is_script else [text]
+
+
+_JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
+"""The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
 
 @lru_cache(maxsize=256)
@@ -139,10 +145,19 @@ def _use(engine: str, options: Mapping[str, str]) -> Usage:
         value = next((options[spelling] for spelling in flag.spellings if spelling in options), None)
         if value is None or not flag.memory:
             continue
-        document = replaced(spec, path.split("."), yaml.safe_load(value) if value else True)
+        document = replaced(spec, path.split("."), _value(value))
         reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
         spec = spec if reading.errors or reading.spec is None else document
     return RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
+
+
+def _value(text: str) -> object:
+    """Return the value of an option: of a switch true, and of a configuration what it says, switched on."""
+    try:
+        value = orjson.loads(text) if text.startswith("{") else yaml.safe_load(text) if text else True
+    except (orjson.JSONDecodeError, yaml.YAMLError):
+        return text
+    return {"enabled": True, **value} if isinstance(value, dict) else value
 
 
 def _divided(use: Usage, options: Mapping[str, str]) -> Usage:

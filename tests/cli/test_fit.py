@@ -128,6 +128,24 @@ def test_the_options_of_a_server_count(command: Command) -> None:
     assert "FLOAT32, 32 to 32 bits each" in wide.out
 
 
+DRAFT = '{"model": "meta-llama/Llama-3.2-1B-Instruct", "num_speculative_tokens": 5}'
+
+
+@pytest.mark.parametrize("options", [("--speculative-config", DRAFT), (f"--speculative-config={DRAFT}",)])
+def test_a_draft_model_on_the_command_line_counts(command: Command, options: tuple[str, ...]) -> None:
+    """An argument in JSON is one word, with its blanks and quotes."""
+    shown = command("fit", command.file("draft.yaml", kserve(*options, gpus="4"))).out
+    assert "vllmConfig.speculative" in shown
+    assert command("fit", command.file("draft.yaml", *llmaz(*options))).status == 1
+
+
+@pytest.mark.parametrize("value", ["{model:", "{1: 2}", "[", "'"])
+def test_an_option_that_cannot_be_read_does_not_count(command: Command, value: str) -> None:
+    file = command.file("broken.yaml", kserve("--speculative-config", value, "--dtype", "float32"))
+    assert "FLOAT32" in command("fit", file).out
+    assert "0 errors" in command("validate", file).err
+
+
 def over_two_nodes(uri: str, gpus: str, **parallelism: int | bool) -> Json:
     document = kserve(product="NVIDIA-H100-80GB-HBM3", gpus=gpus)
     spec = document["spec"]
