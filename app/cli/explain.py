@@ -200,7 +200,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
 def _fit(kind: AnyKind, parent: Json, clusters: _Clusters) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
     if kind.offline.fit is None:
-        result = pods_fit(parent, settled_pod_templates(clusters.final, parent))
+        result = pods_fit(kind, parent, settled_pod_templates(clusters.final, parent))
     else:
         result = fit.answer(kind, parent, clusters.final, clusters.settings)
     return f"{result.answer}: {result.why}" if result is not None else ""

@@ -108,7 +108,7 @@ def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, 
     """
     if kind.offline.fit is None:
         valid = not kind.read(orjson.dumps(document.get("spec"))).errors
-        return pods_fit(document, pod_templates(cluster, kind, document), gpu_memory) if valid else None
+        return pods_fit(kind, document, pod_templates(cluster, kind, document), gpu_memory) if valid else None
     request = request_of(kind, document, cluster)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:

@@ -15,6 +15,7 @@ import orjson
 import yaml
 
 from app.cli.origins import TEMPLATES, Pods
+from app.hooks.kind import AnyKind
 from app.hooks.reader import read
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
@@ -24,6 +25,7 @@ from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
+from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.gpumodels import node_gpu_memory
 from app.workload.memory import Question, Usage, judge
 
@@ -43,11 +45,15 @@ _EXPERTS = "--enable-expert-parallel"
 _EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
 """The variable with arguments that KServe's presets read."""
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
+_NO_PODS = "it has no pods; modelhooks explain shows why"
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 
 
-def pods_fit(document: Json, templates: Pods, gpu_memory: str = "") -> Fit | None:
-    """Return the worst answer of an object's pod templates; ``None`` if none of them runs a known engine."""
+def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "") -> Fit | None:
+    """Return the worst answer of an object's pod templates that run an engine; ``None`` for a kind without replicas."""
+    if kind.resource.scale is None:
+        return None
+    unknown = Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else _NO_PODS, ())
     model = value_at(document, ("spec", "model", "uri")) or ""
     fits = [
         judge(question)
@@ -55,7 +61,7 @@ def pods_fit(document: Json, templates: Pods, gpu_memory: str = "") -> Fit | Non
         if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}
         for question in _questions(template, model, gpu_memory)
     ]
-    return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=None)
+    return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=unknown)
 
 
 def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question]:

@@ -225,10 +225,8 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 
 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
-    fit = pods_fit(document, pod_templates(cluster, kind, document))
+    fit = pods_fit(kind, document, pod_templates(cluster, kind, document))
     if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
         return
     path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
-    advice = f"; enough: {' or '.join(fit.enough)}" if fit.enough else ""
-    message = f"the model does not fit: {fit.why}{advice} (modelhooks fit)"
-    yield manifest.finding("warning", field.Path("spec").child(*path), message, "combination")
+    yield manifest.finding("warning", field.Path("spec").child(*path), fit.warning, "combination")

@@ -24,3 +24,9 @@ class Fit:
     """The arithmetic: what uses or provides memory, the amount, and its source."""
     enough: tuple[str, ...] = ()
     """GPUs that would be enough, such as ``2 x H100 80 GB``, the smallest first; empty for a model that fits."""
+
+    @property
+    def warning(self) -> str:
+        """The message of a finding about a model that does not fit."""
+        advice = f"; enough: {' or '.join(self.enough)}" if self.enough else ""
+        return f"the model does not fit: {self.why}{advice} (modelhooks fit)"

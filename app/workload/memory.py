@@ -14,7 +14,11 @@ from app.workload.gpumodels import GPU_MODELS
 GIB = 2**30
 GPU_COUNTS = (1, 2, 4, 8)
 _NAMES = ("weights", "key-value cache", "overhead", "needed")
-_COUNT = re.compile(r"(?<![A-Za-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![A-Za-z0-9])", re.IGNORECASE)
+_COUNT = re.compile(
+    r"(?<![a-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)(b|(?<=[0-9]{2})m)(?![a-z0-9])", re.IGNORECASE
+)
+"""A number of parameters in a name. One digit before an M is a context length: ``Qwen2.5-7B-Instruct-1M``."""
+_UNITS = {"B": 1e9, "M": 1e6}
 OVERHEAD = int(2.5 * GIB)
 """Maximum that a server takes of each GPU for its context, buffers and graphs."""
 
@@ -201,14 +205,14 @@ def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, g
 
 
 def parameters(names: Iterable[str]) -> Amount:
-    """Return the number of parameters in a name, such as ``8B`` or ``8x7B``, which is rounded and may share experts."""
+    """Return the number of parameters in a name, such as ``8B``, ``8x7B`` or ``135M``, rounded; experts may share."""
     for name in names:
         matches = _COUNT.findall(name)
-        counts = [float(number) * 1e9 * (int(experts) if experts else 1) for experts, number in matches]
+        counts = [float(n) * _UNITS[unit.upper()] * int(experts or 1) for experts, n, unit in matches]
         if counts and all(counts):
-            mixed = any(experts for experts, _ in matches)
-            experts, number = matches[counts.index(max(counts))]
-            text = f"{f'{experts}x' if mixed else ''}{number}B parameters by the name"
+            mixed = any(experts for experts, _, _ in matches)
+            experts, number, unit = matches[counts.index(max(counts))]
+            text = f"{f'{experts}x' if mixed else ''}{number}{unit.upper()} parameters by the name"
             return Amount(min(counts) * (0.7 if mixed else 0.9), max(counts) * 1.3, text)
     return Amount(0, None, "")
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from app.cli.files import read
+from app.cli.offline import served
 from app.kube.base import Json
 from tests.cli.files import Command, model, service
 from tests.cli.test_explain import LARGE
+from tests.repository.test_readme import ROOT
 
 CARD: Json = {"hardware": {"gpu": {"count": 1}}}
 
@@ -96,12 +99,29 @@ def kserve(*args: str, product: str = "NVIDIA-L4", gpus: str = "1") -> Json:
     }
 
 
+def by_hand(image: str, *args: str) -> list[Json]:
+    """Return an OpenModel, and a Service of llmaz with a pod of one's own."""
+    big, _ = llmaz()
+    container = {"name": "model-runner", "image": image, "args": [*args]}
+    template = {"workerTemplate": {"spec": {"containers": [container]}}}
+    spec = {"modelClaims": {"models": [{"name": "big"}]}, "workloadTemplate": template}
+    head = {"apiVersion": "inference.llmaz.io/v1alpha1", "kind": "Service", "metadata": {"name": "big"}}
+    return [big, {**head, "spec": spec}]
+
+
 @pytest.mark.parametrize(
     ("documents", "path"),
-    [(llmaz(), "spec.modelClaim.modelName"), ([kserve()], "spec.model.uri")],
-    ids=["llmaz", "kserve"],
+    [
+        (llmaz(), "spec.modelClaim.modelName"),
+        (
+            by_hand("vllm/vllm-openai:v0.9.1", "--model", "meta-llama/Llama-3.1-70B-Instruct"),
+            "spec.modelClaims.models",
+        ),
+        ([kserve()], "spec.model.uri"),
+    ],
+    ids=["Playground", "Service of llmaz", "LLMInferenceService"],
 )
-def test_a_large_model_on_a_small_gpu_is_a_warning_in_every_family(
+def test_a_large_model_on_a_small_gpu_is_a_warning_of_every_kind(
     command: Command, documents: list[Json], path: str
 ) -> None:
     """The GPU is the one in the node label; weights of a repository without quantization have 16 bits."""
@@ -114,6 +134,28 @@ def test_a_large_model_on_a_small_gpu_is_a_warning_in_every_family(
     checked = command("validate", file)
     assert checked.status == 0
     assert f"warning: {path}: the model does not fit" in checked.out
+
+
+EXAMPLES = sorted(str(file) for file in ROOT.glob("examples/*/*.yaml"))
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=[file.removeprefix(f"{ROOT}/examples/") for file in EXAMPLES])
+def test_every_service_gets_an_answer(command: Command, file: str) -> None:
+    """One of each kind with replicas; definitions of models, engines and presets have none."""
+    kinds = [(kind, manifest.name) for manifest in read([file]) if (kind := served(manifest))]
+    services = [f"{kind.resource.kind}/{name}" for kind, name in kinds if kind.resource.scale]
+    assert [row["object"] for row in command("fit", file, "--output", "json").json] == services
+
+
+def test_what_cannot_be_judged_is_said(command: Command) -> None:
+    unknown = command("fit", command.file("own.yaml", *by_hand("registry.example.com/engine:1")))
+    assert unknown.status == 0
+    assert unknown.out.startswith("Service/big in namespace default: cannot know: it is not known what this server")
+    alone = command("fit", command.file("alone.yaml", llmaz()[1]))
+    assert alone.out == (
+        "Playground/big in namespace default: cannot know: it has no pods; modelhooks explain shows why\n"
+    )
+    assert "not among the files: OpenModel big" in alone.err
 
 
 def test_the_options_of_a_server_count(command: Command) -> None:
@@ -221,4 +263,7 @@ def test_related_objects_are_not_judged(command: Command) -> None:
 def test_validate_warns_of_it(command: Command) -> None:
     result = command("validate", command.file("all.yaml", large(), service()))
     assert result.status == 0
-    assert "warning: spec.modelRef: the model does not fit: it needs at least 36.6 GiB, and has 24.0 GiB" in result.out
+    assert (
+        "warning: spec.modelRef: the model does not fit: it needs at least 36.6 GiB, and has 24.0 GiB; enough: "
+        in result.out
+    )

@@ -66,6 +66,8 @@ NAMES = [
     ("smollm2-1.7b-instruct-q4_0.gguf", 1.71, 0.99),
     ("org/Llama-3.3-70B-Instruct-AWQ", 70.6, 39.8),
     ("org/Llama-3.1-405B-Instruct-FP8", 405.9, 410.0),
+    ("HuggingFaceTB/SmolLM2-135M-Instruct", 0.135, 0.269),
+    ("Qwen/Qwen2.5-14B-Instruct-1M", 14.8, 29.5),
 ]
 """Published files: name, parameters and bytes, both in billions."""
 

@@ -404,7 +404,7 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     ]
     fits = fit_with(spec, model, settings)
     if fits.answer is FitAnswer.DOES_NOT_FIT:  # LK-7.5
-        problems.append(advice(SPEC.child("modelRef"), f"the model does not fit: {fits.why} (modelhooks fit)"))
+        problems.append(advice(SPEC.child("modelRef"), fits.warning))
     return [*problems, *_with_model(service_plan, model, settings)]
 
 
