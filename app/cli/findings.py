@@ -1,8 +1,11 @@
 """Findings about files: values with a place, and the formats in which they are printed."""
 
 import shutil
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import click
@@ -11,27 +14,6 @@ from app.cli import printing
 from app.cli.fixes import Entry, Fix
 from app.cli.printing import escaped
 
-IDS = {
-    "yaml": "The file cannot be read as YAML or JSON.",
-    "untyped": "The document has no apiVersion or no kind.",
-    "unknown-kind": "The group is one of those served here, or nearly, and it has no such kind or version.",
-    "duplicate-object": "Two documents of one set of files describe the same object.",
-    "dangling-reference": "The object that is named is not among the files, although others of its kind are.",
-    "unknown-field": "The field does not exist; a cluster would drop it.",
-    "required": "A value that must be there is missing.",
-    "wrong-type": "The value is of another type than the field takes.",
-    "unsupported-value": "The value is not one of those that the field takes.",
-    "invalid-value": "The value has the right type and cannot be used.",
-    "duplicate-value": "The value may stand only once in its list.",
-    "forbidden": "The field may not be set here.",
-    "too-long": "The text is longer than is allowed.",
-    "too-many": "The list has more items than are allowed.",
-    "no-effect": "The field is accepted, and nothing acts on it.",
-    "contradiction": "Two fields say what does not fit together.",
-    "combination": "Objects of these files say what does not fit together.",
-    "advice": "Valid, and probably not meant.",
-}
-"""Every kind of finding; docs/findings.md has a section for each."""
 PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
 
 
@@ -59,7 +41,18 @@ class Finding:
         return escaped(f"{self.path}: {self.message}" if self.path else self.message)
 
     def __str__(self) -> str:
-        return f"{escaped(self.file)}:{self.line}:{self.column}: {self.level}: {self.text}"
+        return f"{escaped(self.file)}:{self.line}:{self.column}: {self.level}: {self.text} [{self.id}]"
+
+    @property
+    def help(self) -> str:
+        """The address of what the id means."""
+        return f"{PAGE}#{self.id}"
+
+
+@cache
+def rules() -> dict[str, dict[str, str]]:
+    """Return what each id means, and advice; a section of the page each."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 Lines = Mapping[str, Sequence[str]]
@@ -116,7 +109,7 @@ def as_screen(findings: Sequence[Finding], lines: Lines) -> str:
 
 def as_json(findings: Sequence[Finding], checked: int) -> str:
     """Return a summary and the findings; ``checked`` is the number of objects."""
-    printed = [part.name for part in fields(Finding) if part.compare]
+    printed = [*(part.name for part in fields(Finding) if part.compare), "help"]
     rows = [{name: getattr(finding, name) for name in printed} for finding in findings]
     errors = sum(finding.level == "error" for finding in findings)
     summary = {"objects": checked, "errors": errors, "warnings": len(findings) - errors}
@@ -140,11 +133,16 @@ def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
         region = {"startLine": f.line, "startColumn": f.column}
         place = {"physicalLocation": {"artifactLocation": {"uri": f.file}, "region": region}}
         results.append({"ruleId": f.id, "level": f.level, "message": {"text": f.text}, "locations": [place]})
-    rules = []
-    for id_, text in IDS.items():
-        help_ = {"help": {"text": f"docs/findings.md#{id_}"}, "helpUri": f"{PAGE}#{id_}"}
-        rules.append({"id": id_, "shortDescription": {"text": text}, **help_})
-    run = {"tool": {"driver": {"name": "modelhooks", "rules": rules}}, "results": results}
+    described = [
+        {
+            "id": id_,
+            "shortDescription": {"text": rule["means"]},
+            "help": {"text": f"{rule['means']} {rule['advice']}"},
+            "helpUri": f"{PAGE}#{id_}",
+        }
+        for id_, rule in rules().items()
+    ]
+    run = {"tool": {"driver": {"name": "modelhooks", "rules": described}}, "results": results}
     document = {"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run]}
     return printing.as_json(document)
 

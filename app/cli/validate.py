@@ -150,7 +150,8 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
         return [manifest.finding("error", field.Path(name), words, id_)] if name else []
     errors, warnings = findings_of(kind, manifest.document, settings)
     result = [
-        manifest.finding("error", e.place or e.path, field.Hint(e.body, *e.suggested), _IDS[e.type]) for e in errors
+        manifest.finding("error", e.place or e.path, field.Hint(e.body, *e.suggested), ERROR_IDS[e.type])
+        for e in errors
     ]
     result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
     return result + [_warning(manifest, advice, advice.id) for advice in warnings]
@@ -169,7 +170,7 @@ def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
     return manifest.finding("error", field.Path(key), message, "unknown-field")
 
 
-_IDS = {
+ERROR_IDS = {
     field.ErrorType.REQUIRED: "required",
     field.ErrorType.INVALID: "invalid-value",
     field.ErrorType.TYPE_INVALID: "wrong-type",

@@ -39,6 +39,7 @@ def _finding(finding: Finding, lines: Sequence[str]) -> PlacedFinding:
         end_column=end_column,
         level=level,
         id=finding.id,
+        help=finding.help,
         path=finding.path,
         message=finding.message,
         fixes=[Correction.model_validate(asdict(fix)) for fix in finding.fixes],

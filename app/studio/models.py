@@ -102,6 +102,7 @@ class PlacedFinding(Range):
 
     level: Level
     id: str = Field(description="The section of docs/findings.md: `unknown-field`.")
+    help: str = Field(description="The address of that section.")
     path: str = Field(description="The field; empty where the whole document cannot be read.")
     message: str
     fixes: list[Correction] = Field(default_factory=list, description="Corrections of which one may be chosen.")

@@ -98,6 +98,7 @@ def test_findings_are_those_of_validate_with_an_end(ask: Ask) -> None:
     assert (one["document"], one["line"], one["column"]) == ("0.yaml", 6, 3)
     assert (one["endLine"], one["endColumn"]) == (6, 15)
     assert (one["level"], one["id"], one["path"]) == ("error", "unsupported-value", "spec.runtime")
+    assert one["help"].endswith("/docs/findings.md#unsupported-value")
 
 
 def test_a_reference_is_checked_across_documents(ask: Ask) -> None:

@@ -38,7 +38,7 @@ function entry(
   jump: (document: string, line: number, column: number) => void,
   fix: (finding: PlacedFinding, fix: Correction) => void,
 ): HTMLElement {
-  const { document, line, column, level, id, path, message } = finding;
+  const { document, line, column, level, id, help, path, message } = finding;
   return h(
     "li",
     { class: `finding ${level}` },
@@ -48,7 +48,8 @@ function entry(
       { class: "finding-text" },
       h("p", {}, path ? h("code", {}, path) : null, path ? " " : null, message),
       button(`${document}:${line}:${column}`, () => jump(document, line, column), { class: "link" }),
-      h("span", { class: "muted" }, ` ${id}`),
+      " ",
+      h("a", { class: "muted", attrs: { href: help, target: "_blank", rel: "noreferrer" } }, id),
     ),
     h("div", { class: "fixes" }, ...(finding.fixes ?? []).map((one) => button(one.title, () => fix(finding, one), { class: "fix" }))),
   );

@@ -85,6 +85,8 @@ export interface PlacedFinding {
   level: "error" | "warning" | "advice";
   /** The section of docs/findings.md: `unknown-field`. */
   id: string;
+  /** The address of that section. */
+  help: string;
   /** The field; empty where the whole document cannot be read. */
   path: string;
   message: string;
