@@ -38,7 +38,7 @@ _GROUPS = {
         *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),
         *("test_kserve_page", "test_controlplane", "test_broken_update", "test_release"),
     ),
-    "bare": ("test_fleet", "test_optional_kinds", "test_conversion"),
+    "bare": ("test_fleet", "test_optional_kinds", "test_conversion", "test_migration"),
     "generated": ("test_generated",),
     "chart": ("test_chart",),
 }

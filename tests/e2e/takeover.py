@@ -10,6 +10,10 @@ import yaml
 from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
 
+KINDS = {
+    "llminferenceservices": ("LLMInferenceService", "llmisvc"),
+    "llminferenceserviceconfigs": ("LLMInferenceServiceConfig", "llmisvcconfig"),
+}
 PLURAL, GROUP = "llminferenceservices", "serving.kserve.io"
 VERSIONS = ("v1alpha1", "v1alpha2")
 NAMESPACE = "old"
@@ -24,8 +28,9 @@ def leave_behind(cluster: ControlPlane, workdir: Path) -> None:
     cluster.kubectl("apply", "-n", NAMESPACE, "-f", "-", input=json.dumps(stored("before")))
 
 
-def kserves_crd() -> Json:
+def kserves_crd(plural: str = PLURAL) -> Json:
     """Return the relevant part of KServe's CRD: both versions (the newer is stored), and cert-manager's annotation."""
+    kind, short = KINDS[plural]
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     service = {"name": "llmisvc-webhook-server-service", "namespace": "kserve", "path": "/convert"}
     versions: list[Json] = [
@@ -37,13 +42,13 @@ def kserves_crd() -> Json:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": f"{PLURAL}.{GROUP}",
+            "name": f"{plural}.{GROUP}",
             "annotations": {"cert-manager.io/inject-ca-from": "kserve/llmisvc-serving-cert"},
         },
         "spec": {
             "group": GROUP,
             "scope": "Namespaced",
-            "names": {"kind": "LLMInferenceService", "plural": PLURAL, "shortNames": ["llmisvc"]},
+            "names": {"kind": kind, "plural": plural, "shortNames": [short]},
             "conversion": {"strategy": "Webhook", "webhook": webhook},
             "versions": versions,
         },

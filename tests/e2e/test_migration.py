@@ -7,19 +7,39 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
 
 from app.kube.base import Json
 from tests.e2e import binaries
-from tests.e2e.controlplane import ControlPlane
+from tests.e2e.controlplane import TIMEOUT, ControlPlane
+from tests.e2e.installation import ROOT, Installation, settle
+from tests.e2e.takeover import kserves_crd
 
 pytestmark = pytest.mark.e2e
 
-PAGE = Path(__file__).parents[2] / "docs" / "migration.md"
+PAGE = ROOT / "docs" / "migration.md"
 NAMESPACE = "models"
+TIME = "2026-01-01T00:00:00Z"
+KSERVE = ("llminferenceservices", "llminferenceserviceconfigs")
+PARENTS = (
+    "inferenceservices.inference.llmkube.dev/smollm-chat",
+    "playgrounds.inference.llmaz.io/opt-tiny",
+    "llminferenceservices.serving.kserve.io/tiny-chat",
+)
+LEFT = (
+    "inferenceservices.inference.llmkube.dev,models.inference.llmkube.dev,playgrounds.inference.llmaz.io,"
+    "services.inference.llmaz.io,llminferenceservices.serving.kserve.io,services,deployments,replicasets,pods,jobs,"
+    "persistentvolumeclaims"
+)
+"""Kinds whose objects the way back must not change."""
+OPERATORS = {
+    "llmkube-system": "llmkube-controller-manager",
+    "llmaz-system": "llmaz-controller-manager",
+    "kserve": "llmisvc-controller-manager",
+}
+"""Namespaces and names of the Go operators' Deployments."""
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +108,73 @@ def test_kserves_children_get_their_parents_uid_and_keep_their_owner(cluster: Co
     metadata = cluster.get("deployment/llama-kserve", "-n", NAMESPACE)["metadata"]
     assert [owner["apiVersion"] for owner in metadata["ownerReferences"]] == ["serving.kserve.io/v1alpha2"]
     assert metadata["labels"]["controller-uid"] == parent["metadata"]["uid"]
+
+
+def test_the_way_back_leaves_everything_as_it_is(bare_installation: Installation) -> None:
+    """After the page's commands children keep their owners and pods, and resources can be written."""
+    cluster = bare_installation.cluster
+    namespace = cluster.create_namespace()
+    for file in ("llmkube/quickstart", "llmaz/quickstart", "kserve/quickstart"):
+        cluster.kubectl("apply", "-n", namespace, "-f", str(ROOT / "examples" / f"{file}.yaml"))
+    cluster.kubectl("apply", "-k", str(ROOT / "manifests/llmaz-runtimes"))
+    for parent in PARENTS:
+        cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", parent, TIMEOUT)
+    settle(cluster, namespace, LEFT, 2)
+    before = _left(cluster, namespace)
+    assert len({name.partition("/")[0] for name in before}) == len(LEFT.split(",")) - 1  # two kinds are called Service
+    for group, operator in OPERATORS.items():
+        cluster.kubectl("create", "namespace", group)
+        cluster.kubectl("create", "deployment", operator, "-n", group, "--image=operator", "--replicas=0")
+    (bare_installation.workdir / "kserve-crds.yaml").write_text(yaml.safe_dump_all(map(kserves_crd, KSERVE)))
+    commands = _commands("The way back")
+
+    for command in commands[:2]:
+        _shell(cluster, command)
+    bare_installation.stop_service()
+    _shell(cluster, f"cd {bare_installation.workdir}\n" + "\n".join(c for c in commands[2:] if "printf" not in c))
+
+    settle(cluster, namespace, LEFT, 5)
+    assert _left(cluster, namespace) == before
+    assert all(
+        cluster.get("deployment", name, "-n", group)["spec"]["replicas"] == 1 for group, name in OPERATORS.items()
+    )
+    for parent in PARENTS:
+        cluster.kubectl("annotate", "-n", namespace, parent, "example.com/written=true")
+    definition = cluster.get("crd", f"{KSERVE[0]}.serving.kserve.io")["spec"]["conversion"]
+    assert definition["webhook"]["clientConfig"]["service"]["name"] == "llmisvc-webhook-server-service"
+
+
+def test_llmazs_deployments_give_way_to_its_leaderworkersets(cluster: ControlPlane) -> None:
+    """The commands that the page prints; the Go operator has made the LeaderWorkerSet beside the Deployment."""
+    parent = _create(cluster, "inference.llmaz.io/v1alpha1", "Service", "new")
+    _create_child(cluster, _deployment("new"), parent)
+    selector = {"llmaz.io/inference-service": "new"}
+    service = _service("new-lb")
+    _create_child(cluster, service | {"spec": service["spec"] | {"selector": selector}}, parent)
+    _create_child(cluster, _leaderworkerset("new"), parent)
+    condition = {"type": "Available", "status": "True", "reason": "R", "message": "", "lastTransitionTime": TIME}
+    status = json.dumps({"status": {"conditions": [condition]}})
+    patch = ("--subresource=status", "--type=merge", "-p", status)
+    cluster.kubectl("patch", "leaderworkersets/new", "-n", NAMESPACE, *patch)
+
+    _run_printed(cluster, _commands("The way back", "kubectl get deployments"))
+
+    assert cluster.get("service/new-lb", "-n", NAMESPACE)["spec"]["selector"] == {
+        "leaderworkerset.sigs.k8s.io/name": "new",
+        "leaderworkerset.sigs.k8s.io/worker-index": "0",
+    }
+    assert cluster.kubectl("get", "deployments/new", "-n", NAMESPACE, check=False).returncode != 0
+
+
+def _left(cluster: ControlPlane, namespace: str) -> dict[str, Json]:
+    """Return spec and owners of everything that must not change, by kind, name and uid."""
+    return {
+        f"{item['kind']}/{item['metadata']['name']}@{item['metadata']['uid']}": {
+            "owners": item["metadata"].get("ownerReferences", []),
+            "spec": item.get("spec"),
+        }
+        for item in cluster.get(LEFT, "-n", namespace)["items"]
+    }
 
 
 # Commands of the page
