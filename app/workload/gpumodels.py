@@ -50,8 +50,8 @@ _MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memor
 
 
 def gpu_model(name: str) -> GPUModel | None:
-    """Return the GPU of a name, such as ``L4``, ``nvidia-a100-80gb`` or ``NVIDIA-H100-80GB-HBM3``."""
-    words = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=\d) gb\b", "gb", name.lower())))
+    """Return the GPU of a name, such as ``L4``, ``RTX4090``, ``a100-80g`` or ``NVIDIA-H100-80GB-HBM3``."""
+    words = set(re.split(r"[^a-z0-9]+|rtx", re.sub(r"\b(\d+) ?gi?b?\b", r"\1gb", name.lower())))
     matches = [gpu for gpu in GPU_MODELS if gpu.words <= words]
     return max(matches, key=lambda gpu: len(gpu.words), default=None)
 

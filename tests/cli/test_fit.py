@@ -7,6 +7,7 @@ import pytest
 from app.cli.files import read
 from app.cli.offline import served
 from app.kube.base import Json
+from app.workload.gpumodels import gpu_model
 from tests.cli.files import Command, model, service
 from tests.cli.test_explain import LARGE
 from tests.repository.test_readme import ROOT
@@ -53,6 +54,22 @@ def test_the_memory_of_a_gpu_may_be_given(command: Command) -> None:
         wrong = command("fit", file, "--gpu-memory", small)
         assert wrong.err == f'modelhooks fit: --gpu-memory: "{small}" must be at least 1G, such as 24Gi or 24GB\n'
     assert 'unknown GPU "Z4"; known: T4 16 GB' in command("fit", file, "--gpu", "Z4").err
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu"),
+    [
+        ("RTX4090", "RTX 4090 24 GB"),
+        ("NVIDIA-GeForce-RTX-4090", "RTX 4090 24 GB"),
+        ("a100-80g", "A100 80 GB"),
+        ("NVIDIA-A100-SXM4-40GB", "A100 40 GB"),
+        ("a10g", "A10G 24 GB"),
+    ],
+)
+def test_a_gpu_has_many_spellings(name: str, gpu: str) -> None:
+    model = gpu_model(name)
+    assert model is not None
+    assert model.name == gpu
 
 
 def test_an_object_with_errors_is_reported(command: Command) -> None:
