@@ -45,7 +45,6 @@ _EXPERTS = "--enable-expert-parallel"
 _EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
 """The variable with arguments that KServe's presets read."""
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
-_NO_PODS = "it has no pods; modelhooks explain shows why"
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 
 
@@ -53,7 +52,7 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "
     """Return the worst answer of an object's pod templates that run an engine; ``None`` for a kind without replicas."""
     if kind.resource.scale is None:
         return None
-    unknown = Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else _NO_PODS, ())
+    unknown = Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
     model = value_at(document, ("spec", "model", "uri")) or ""
     fits = [
         judge(question)

@@ -169,9 +169,7 @@ def test_what_cannot_be_judged_is_said(command: Command) -> None:
     assert unknown.status == 0
     assert unknown.out.startswith("Service/big in namespace default: cannot know: it is not known what this server")
     alone = command("fit", command.file("alone.yaml", llmaz()[1]))
-    assert alone.out == (
-        "Playground/big in namespace default: cannot know: it has no pods; modelhooks explain shows why\n"
-    )
+    assert alone.out == "Playground/big in namespace default: cannot know: it has no pods\n"
     assert "not among the files: OpenModel big" in alone.err
 
 
