@@ -43,6 +43,9 @@ class KubeModel(BaseModel):
     habits: ClassVar[Mapping[str, str]] = {}
     """Hints for fields that this type does not have and users write, out of habit from other APIs."""
 
+    other_names: ClassVar[Mapping[str, str]] = {}
+    """Fields of this type, or paths below it, by other names that users write for them."""
+
     synonyms: ClassVar[Mapping[str, str]] = {}
     """Values of enumerations of a spec, by other words for them in lower case."""
 

@@ -24,28 +24,33 @@ def members(type_name: str) -> Members:
     return Members(tuple(declared), tuple(key for key, part in declared.items() if part.required))
 
 
-def fields_of_pod(key: str) -> list[str]:
-    """Return the field of that name in a pod spec; its containers' come first."""
-    return [f"containers[].{key}"] if key in TYPES["Container"] else [key] if key in TYPES["PodSpec"] else []
+@cache
+def places(type_name: str) -> tuple[str, ...]:
+    """Return the fields of a type; of a pod, the fields of its containers first."""
+    in_containers = TYPES["Container"] if type_name == "PodSpec" else {}
+    others = (name for name in TYPES[type_name] if name not in in_containers)
+    return (*(f"containers[].{name}" for name in in_containers), *others)
 
 
-def _fields_below(type_name: str, key: str) -> list[str]:
-    """Return the fields of that name one level down."""
+@cache
+def inner_places(type_name: str) -> tuple[str, ...]:
+    """Return the fields one level down; of a pod, those of its containers."""
     if type_name == "PodSpec":
-        return [name for name in fields_of_pod(key) if name != key]
-    objects = {name: part.type for name, part in TYPES[type_name].items() if not part.container and part.type in TYPES}
-    inner = {
-        name: fields_of_pod(key) if of == "PodSpec" else [key] * (key in TYPES[of]) for name, of in objects.items()
-    }
-    matches = [f"{name}.{below}" for name in inner for below in inner[name]]
-    return matches if len(matches) <= 2 else []
+        return tuple(place for place in places(type_name) if "." in place)
+    lists = {"": "", "[]": "[]"}
+    return tuple(
+        f"{name}{lists[part.container]}.{place}"
+        for name, part in TYPES[type_name].items()
+        if part.type in TYPES and part.container in lists
+        for place in places(part.type)
+    )
 
 
 class TypeCheck:
     __slots__ = ("_above", "errors", "warnings")
 
-    def __init__(self, above: Callable[[field.Path], Iterable[Collection[str]]] = lambda _: ()) -> None:
-        """``above`` returns the fields of each object around a place, the nearest first."""
+    def __init__(self, above: Callable[[field.Path], Iterable[unknown.Level]] = lambda _: ()) -> None:
+        """``above`` returns each object around a place, the nearest first."""
         self.errors: list[field.Error] = []
         self.warnings: list[field.Advice] = []
         self._above = above
@@ -107,7 +112,7 @@ class TypeCheck:
             self.errors.append(wrong_type(path, value, wanted, inner))
 
     def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
-        known = unknown.Known(members(type_name), partial(_fields_below, type_name), partial(self._above, path))
+        known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))
         found = unknown.warnings(keys, value, path, known)
         self.warnings += islice(found, max(MAX_WARNINGS - len(self.warnings), 0))
 

@@ -323,14 +323,18 @@ def nearest(word: str, known: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=1024)
 def _nearest(word: str, known: tuple[str, ...]) -> str:
+    if same := same_word(word, known):
+        return same
     plain = {_plain(value): value for value in reversed(known)}
-    if _plain(word) in plain:
-        return plain[_plain(word)]
-    initials = [value for value in known if _initials(value) == word]
-    if len(initials) == 1:
-        return initials[0]
     near = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.6)
     return plain[near[0]] if near else ""
+
+
+def same_word(word: str, known: Iterable[str]) -> str:
+    """Return the word of ``known`` that differs in case and signs alone, or of which this has the initials."""
+    words = list(known)
+    plain, initials = _plain(word), [value for value in words if _initials(value) == word]
+    return next((value for value in words if _plain(value) == plain), initials[0] if len(initials) == 1 else "")
 
 
 def _initials(name: str) -> str:

@@ -1,6 +1,6 @@
 """Walk documents by the fields of their pydantic models: unknown fields, defaults, and embedded Kubernetes types."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import UnionType
@@ -103,7 +103,7 @@ def _embeds(model: type[KubeModel]) -> tuple[tuple[str, str, FieldType], ...]:
 
 def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error], list[field.Advice]]:
     """Return the errors, up to :data:`MAX_ERRORS`, and warnings of everything embedded anywhere in ``value``."""
-    findings = embedded.TypeCheck(lambda place: _fields_above(place.segments[len(path.segments) :], type(value)))
+    findings = embedded.TypeCheck(lambda place: _levels_above(place.segments[len(path.segments) :], type(value)))
     for where, item, shape in embedded_values(value, path):
         findings.check(item, shape.embedded, where, shape.optional)
         if findings.full:
@@ -111,11 +111,12 @@ def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error
     return findings.errors, findings.warnings
 
 
-def _fields_above(place: tuple[str | int, ...], model: type[KubeModel]) -> Iterator[Collection[str]]:
-    """Yield the fields of each object around a place below a model, the nearest first."""
+def _levels_above(place: tuple[str | int, ...], model: type[KubeModel]) -> Iterator[unknown.Level]:
+    """Yield each object around a place below a model, the nearest first."""
     for end in range(len(place) - 1, -1, -1):
         if isinstance(place[end], str):  # what is around an item is a list
-            yield members_at(model, place[:end]).fields
+            type_ = _type_at(model, place[:end])
+            yield unknown.Level(_members_of(type_).fields, partial(_inner, type_))
 
 
 def embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, FieldType]]:
@@ -146,8 +147,9 @@ def unknown_fields(
         return
     shapes = fields(model)
     if unknown_keys := [key for key in document if key not in shapes]:
-        above_it = partial(map, fields, reversed(above))
-        known = unknown.Known(_members(model), partial(_below, model), above_it, model.habits)
+        around = (unknown.Level(fields(outer), partial(_inner, FieldType(outer))) for outer in reversed(above))
+        inner = partial(_inner, FieldType(model))
+        known = unknown.Known(_members(model), inner, lambda: around, model.habits, model.other_names)
         yield from unknown.warnings(unknown_keys, document, path, known)
     for key, item in document.items():
         shape = shapes[key][1] if key in shapes else FieldType()
@@ -157,17 +159,28 @@ def unknown_fields(
             yield from unknown_fields(part, shape.model, where, (*above, model))
 
 
-def _below(model: type[KubeModel], key: str) -> list[str]:
-    """Return the fields of that name one level down: ``modelClaim.modelName``; of a pod, its containers' come first."""
-    objects = {name: shape for name, (_, shape) in fields(model).items() if not shape.container}
-    matches = [f"{name}.{key}" for name, shape in objects.items() if shape.model and key in fields(shape.model)]
-    pods = [name for name, shape in objects.items() if shape.embedded == "PodSpec"]
-    matches += [f"{name}.{inner}" for name in pods[:1] for inner in embedded.fields_of_pod(key)]
-    return matches if len(matches) <= 2 else []
+@cache
+def _inner(type_: FieldType) -> tuple[str, ...]:
+    """Return the fields one level down, as paths; of pods, those of the first one."""
+    if type_.embedded:
+        return embedded.inner_places(type_.embedded)
+    lists = {"": "", "list": "[]"}
+    shapes = {name: shape for name, (_, shape) in fields(type_.model).items()} if type_.model else {}
+    pods = [name for name, shape in shapes.items() if shape.embedded == "PodSpec"]
+    return tuple(
+        f"{name}{lists[shape.container]}.{place}"
+        for name, shape in shapes.items()
+        if not shape.is_leaf and shape.container in lists and name not in pods[1:]
+        for place in (embedded.places(shape.embedded) if shape.embedded else fields(shape.model))
+    )
 
 
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
     """Return the fields of the type at a place below a model; none if it has no fields."""
+    return _members_of(_type_at(model, segments))
+
+
+def _type_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> FieldType:
     place = FieldType(model=model)
     for segment in segments:
         if place.model is not None and segment in fields(place.model):
@@ -175,11 +188,15 @@ def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Membe
         elif place.embedded and isinstance(segment, str):
             declared = TYPES[place.embedded].get(segment)
             if declared is None or declared.type not in TYPES:
-                return Members()
+                return FieldType()
             place = FieldType(embedded=declared.type)
-    if place.embedded:
-        return embedded.members(place.embedded)
-    return Members() if place.model is None else _members(place.model)
+    return place
+
+
+def _members_of(type_: FieldType) -> Members:
+    if type_.embedded:
+        return embedded.members(type_.embedded)
+    return Members() if type_.model is None else _members(type_.model)
 
 
 @cache

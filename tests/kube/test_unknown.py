@@ -43,6 +43,32 @@ MEANT: dict[str, tuple[str, Json, str]] = {
     ),
     "first word": ("LLMInferenceService", {"model": MODEL, "parallelism": {"tensorParallelSize": 2}}, "tensor"),
     "whole word": ("InferenceService", {"modelRef": "m", "autoscaling": {"maxReplicas": 2, "min": 1}}, "minReplicas"),
+    "last words": ("LLMInferenceService", {"model": MODEL, "autoscaling": {"maxReplicas": 2}}, "scaling"),
+    "object and field": ("LLMInferenceService", {"modelUri": "hf://a/b"}, "model.uri"),
+    "field of an item": ("LLMInferenceService", {"model": MODEL, "router": {"gateway": {"name": "g"}}}, "refs[].name"),
+    "word of what is required": (
+        "InferenceService",
+        {"modelRef": "m", "extraVolumes": [{"name": "v", "persistentVolumeClaim": {"name": "c"}}]},
+        "claimName",
+    ),
+    "all that is required": ("InferenceService", {"modelRef": "m", "env": [{"key": "A", "value": "b"}]}, "name"),
+    "word at the end": (
+        "InferenceService",
+        {"modelRef": "m", "extraVolumes": [{"name": "v", "secret": {"name": "s"}}]},
+        "secretName",
+    ),
+    "abbreviation": ("InferenceService", {"modelRef": "m", "ctxSize": 4096}, "contextSize"),
+    "words of an object and its field": (
+        "InferenceService",
+        {"modelRef": "m", "livenessProbe": {}},
+        "probeOverrides.liveness",
+    ),
+    "fewest other words": ("InferenceService", {"modelRef": "m", "volumes": []}, "extraVolumes"),
+    "name of another engine": (
+        "InferenceService",
+        {"modelRef": "m", "sglangConfig": {"tpSize": 2}},
+        "tensorParallelSize",
+    ),
     "last word": ("LLMInferenceService", {"model": {**MODEL, "modelName": "q"}}, "name"),
 }
 
@@ -60,6 +86,27 @@ UNMEANT: dict[str, tuple[str, Json, str]] = {
     "spec in a pod": ("LLMInferenceService", pod({"replicas": 2}), HIGHER.format("one level")),
     "spec in a container": ("LLMInferenceService", container({"parallelism": {}}), HIGHER.format("2 levels")),
     "several of a word": ("InferenceService", {"modelRef": "m", "pod": {}}, '"spec.pod"'),
+    "words that differ": ("InferenceService", {"modelRef": "m", "storageClassName": "fast"}, '"spec.storageClassName"'),
+    "switch": (
+        "InferenceService",
+        {"modelRef": "m", "autoscaling": {"maxReplicas": 2, "enabled": True}},
+        "; remove it: spec.autoscaling is enabled by being set",
+    ),
+    "switch that is off": (
+        "InferenceService",
+        {"modelRef": "m", "autoscaling": {"maxReplicas": 2, "enabled": False}},
+        "; leave spec.autoscaling out to disable it",
+    ),
+    "metadata of a pod": (
+        "LLMInferenceService",
+        pod({"metadata": {"labels": {}}}),
+        "; write labels one level higher, beside template",
+    ),
+    "field of the object beside": (
+        "InferenceService",
+        {"modelRef": "m", "securityContext": {"fsGroup": 1}},
+        "; it is a field of podSecurityContext",
+    ),
     "no such word": ("LLMInferenceService", {"model": MODEL, "router": {"gateway": {"x": 1}}}, 'gateway.x"'),
 }
 

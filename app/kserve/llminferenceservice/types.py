@@ -1,8 +1,8 @@
 """``LLMInferenceService``: what users write and what we report. Source: KS-1."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -98,6 +98,8 @@ class StorageInitializerSpec(KubeModel):
 
 
 class ParallelismSpec(KubeModel):
+    other_names: ClassVar[Mapping[str, str]] = {"dp": "data", "ep": "expert", "pp": "pipeline", "tp": "tensor"}
+
     tensor: Annotated[Int32 | None, _ON_SERVER] = Field(None, ge=1)
     """Tensor-parallel size."""
     pipeline: Annotated[Int32 | None, honoured("with worker")] = Field(None, ge=1)
@@ -507,6 +509,11 @@ class TracingSpec(KubeModel):
 
 class LLMInferenceServiceSpec(WorkloadSpec):
     """A model, the pods that serve it, and the way there."""
+
+    habits: ClassVar[Mapping[str, str]] = {
+        "decode": "the main workload decodes: write its fields directly below spec",
+        "predictor": "it belongs to KServe's InferenceService; write spec.model, and the pods in spec.template",
+    }
 
     model: LLMModelSpec | None = Field(None, description="Model to serve.")
     storage_initializer: StorageInitializerSpec | None = Field(None, description="Download of the model.")

@@ -1,6 +1,7 @@
 """The ``OpenModel`` kind: a model that workloads claim by name. Source: LZ-1.1."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -45,6 +46,8 @@ class ModelSource(KubeModel):
 
 class Flavor(KubeModel):
     """One kind of accelerator the model can run on."""
+
+    other_names: ClassVar[Mapping[str, str]] = {"requests": "limits", "resources": "limits"}
 
     name: Annotated[str, HONOURED]
     """Name of the flavor, for claims."""

@@ -1,7 +1,8 @@
 """The ``Playground`` kind: a model served with a preset of an engine. Source: LZ-1.3 and LZ-5.2."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -29,6 +30,11 @@ class ModelClaim(KubeModel):
 
 class BackendRuntimeConfig(KubeModel):
     """Overrides of the engine's preset."""
+
+    other_names: ClassVar[Mapping[str, str]] = {"name": "backendName", "tag": "version"}
+    habits: ClassVar[Mapping[str, str]] = {
+        "image": "the BackendRuntime has the image; version chooses another tag of it"
+    }
 
     backend_name: Annotated[str, DEFAULTED] = DEFAULT_BACKEND
     """Name of the BackendRuntime."""
@@ -62,6 +68,14 @@ class ElasticConfig(KubeModel):
 
 class PlaygroundSpec(KubeModel):
     """One model, or a main and a draft model, served by one engine."""
+
+    other_names: ClassVar[Mapping[str, str]] = {
+        "autoscaling": "elasticConfig",
+        "engine": "backendRuntimeConfig.backendName",
+        "model": "modelClaim",
+        "modelRef": "modelClaim.modelName",
+        "runtime": "backendRuntimeConfig.backendName",
+    }
 
     replicas: Annotated[Int32, defaulted("an autoscaler writes it")] = 1
     """Number of replicas. An autoscaler writes it too."""

@@ -30,6 +30,10 @@ Priority = Literal["critical", "high", "normal", "low", "batch"]
 
 
 class Metric(KubeModel):
+    habits: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("pods", "resource"), "write name, and targetAverageUtilization or targetAverageValue, beside type"
+    )
+
     type: Annotated[Literal["Pods", "Resource"], HONOURED]
     """Pods: a metric of the pods that a metrics adapter offers. Resource: their CPU or memory."""
     name: Annotated[str, HONOURED]
@@ -272,10 +276,31 @@ class RolloutPolicy(KubeModel):
 
 
 class InferenceServiceSpec(KubeModel):
-    synonyms: ClassVar[Mapping[str, str]] = {"ggml": "llamacpp", "llama": "llamacpp"}
+    synonyms: ClassVar[Mapping[str, str]] = {
+        "bnb": "bitsandbytes",
+        "fp16": "float16",
+        "fp8": "fp8_e4m3",
+        "ggml": "llamacpp",
+        "half": "float16",
+        "llama": "llamacpp",
+        "text-generation-inference": "tgi",
+    }
+    other_names: ClassVar[Mapping[str, str]] = {
+        "backend": "runtime",
+        "contextLength": "contextSize",
+        "engine": "runtime",
+        "maxModelLen": "vllmConfig.maxModelLen",
+        "service": "endpoint",
+    }
     habits: ClassVar[Mapping[str, str]] = {
-        "template": "pods are described by fields of spec itself, such as spec.image, spec.args, spec.env and "
-        "spec.resources",
+        **dict.fromkeys(
+            ("accelerator", "format", "gpuLayers", "hardware", "quantization", "source"),
+            "it describes the model: write it in the Model that modelRef names",
+        ),
+        "imagePullPolicy": "pods have the cluster's default: Always for the tag latest, IfNotPresent for others",
+        "predictor": "it belongs to KServe's InferenceService; name a Model in spec.modelRef",
+        "template": "pods are described by fields of spec itself, such as spec.image, spec.args, spec.env, "
+        "spec.resources and spec.podLabels",
         "containers": "there is one container; describe it by spec.image, spec.args, spec.env and spec.resources",
     }
 

@@ -163,6 +163,13 @@ class ModelSpec(KubeModel):
         "mps": "metal",
         "nvidia": "cuda",
     }
+    other_names: ClassVar[Mapping[str, str]] = {
+        "checksum": "sha256",
+        "digest": "sha256",
+        "uri": "source",
+        "url": "source",
+    }
+    habits: ClassVar[Mapping[str, str]] = {"revision": "write it into source: hf://<owner>/<name>@<revision>"}
 
     source: Annotated[str, HONOURED] = Field(pattern=SOURCE_PATTERN)
     """Address of the weights: an http or https URL of one file, a Hugging Face repository as owner/name,

@@ -1,6 +1,7 @@
 """Options of the runtimes (LK-1.5). llama.cpp's are fields of the service itself."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -64,6 +65,13 @@ class Speculative(KubeModel):
 
 
 class VLLMConfig(KubeModel):
+    other_names: ClassVar[Mapping[str, str]] = {
+        "contextLength": "maxModelLen",
+        "contextSize": "maxModelLen",
+        "memFractionStatic": "gpuMemoryUtilization",
+        "tp": "tensorParallelSize",
+    }
+
     tensor_parallel_size: Annotated[
         Int32 | None,
         DEFAULTED,
@@ -114,6 +122,8 @@ class VLLMConfig(KubeModel):
 
 
 class TGIConfig(KubeModel):
+    other_names: ClassVar[Mapping[str, str]] = {"contextLength": "maxTotalTokens", "maxModelLen": "maxTotalTokens"}
+
     quantize: Annotated[
         Literal["bitsandbytes", "gptq", "awq", "eetq"] | None, HONOURED, Flag("--quantize", memory=(Memory.WEIGHTS,))
     ] = None
@@ -164,6 +174,16 @@ class LoRAAdapter(KubeModel):
 
 
 class SGLangConfig(KubeModel):
+    other_names: ClassVar[Mapping[str, str]] = {
+        "contextSize": "contextLength",
+        "dpSize": "dataParallelSize",
+        "epSize": "expertParallelSize",
+        "gpuMemoryUtilization": "memFractionStatic",
+        "maxModelLen": "contextLength",
+        "tp": "tensorParallelSize",
+        "tpSize": "tensorParallelSize",
+    }
+
     tensor_parallel_size: Annotated[
         Positive | None, DEFAULTED, Flag("--tp-size", ("--tp", "--tensor-parallel-size"))
     ] = None
