@@ -36,9 +36,11 @@ from app.hooks.kind import AnyKind
 from app.kube import field, modelfields
 from app.kube.base import Json
 from app.kube.correction import closest_name
+from app.kube.embedded import TypeCheck
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.objects import ObservedMeta
+from app.kube.unknown import Level
 from app.settings import Settings
 
 
@@ -154,7 +156,15 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
         for e in errors
     ]
     result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
+    warnings += _unknown_metadata(manifest.document.get("metadata"))
     return result + [_warning(manifest, advice, advice.id) for advice in warnings]
+
+
+def _unknown_metadata(metadata: object) -> list[field.Advice]:
+    """Warn of fields that no object's metadata has; those with wrong types are errors of the review."""
+    findings = TypeCheck(lambda _: (Level(_TOP, tuple),))
+    findings.check(metadata, "ObjectMeta", field.Path("metadata"))
+    return findings.warnings
 
 
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")

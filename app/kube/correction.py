@@ -43,6 +43,8 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _GROUPED = re.compile(r"[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*")
 _COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmM])")
 _THOUSANDS = {"k": 1, "m": 2}
+_WITH_UNIT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(%|[A-Za-z]+)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
 _SHOWN_FIELDS = 6
 """Maximum number of an object's fields in a message."""
 
@@ -75,6 +77,11 @@ def _write(value: str, manner: str) -> Hint:
     return Hint(f"write {value} {manner}", value)
 
 
+def _item_or_field(name: str, value: str, manner: str) -> Hint:
+    """Advise on a string as a field or, where the name is a position, as an item."""
+    return Hint(f"write - {value}{manner}", value) if name.isdigit() else _write_field(name, value, manner)
+
+
 def _write_field(name: str, value: str, manner: str = "") -> Hint:
     return Hint(f"write {name}: {value}{manner}", value)
 
@@ -90,11 +97,21 @@ def _number(value: object, name: str, _: Members) -> str:
     if _GROUPED.fullmatch(text):
         digits = re.sub("[,_]", "", text)
         return Hint(f"write {digits}", digits)
-    counted = _COUNTED.fullmatch(text)
-    if counted is None:
-        return ""
-    power = _THOUSANDS[counted[2].lower()]
-    return " or ".join(f"write {float(counted[1]) * base**power:.0f}" for base in (1000, 1024))
+    unit = _WITH_UNIT.fullmatch(text)
+    if unit and name.endswith("Seconds") and unit[2].lower() in _SECONDS:
+        return _write_field(name, f"{float(unit[1]) * _SECONDS[unit[2].lower()]:.0f}")
+    if counted := _COUNTED.fullmatch(text):
+        power = _THOUSANDS[counted[2].lower()]
+        return " or ".join(f"write {float(counted[1]) * base**power:.0f}" for base in (1000, 1024))
+    return _write_field(name, unit[1], ", without a unit") if unit else ""
+
+
+def _fraction(value: object, name: str, members: Members) -> str:
+    """Advise on a number, which for a percentage is a fraction."""
+    percent = _WITH_UNIT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if percent and percent[2] == "%":
+        return _write_field(name, f"{float(percent[1]) / 100:g}")
+    return _number(value, name, members)
 
 
 def _boolean(value: object, name: str, _: Members) -> str:
@@ -108,7 +125,7 @@ def _text(value: object, name: str, _: Members) -> str:
         reason = " (YAML reads a bare yes, no, on or off as true or false)" if isinstance(value, bool) else ""
         return _write(f'"{field.render(value)}"', f"in quotes{reason}")
     if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return _write_field(name, value["name"], ", the name alone")
+        return _item_or_field(name, value["name"], ", the name alone")
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return _write_field(name, value[0], ", without a list")
     if not isinstance(value, dict) or len(value) != 1:
@@ -169,7 +186,9 @@ def _object(value: object, name: str, members: Members) -> str:
     if isinstance(value, list) and _has_only(value, members.fields):
         names = "names and values" if not members.fields else "its fields"
         return f'write {names} directly below {name}, without "- "'
-    if members.key and isinstance(value, str) and value:
+    if isinstance(value, list) and len(members.fields) == 1:
+        return f"write the list as its field {members.fields[0]}"
+    if members.key and isinstance(value, str) and _may_be(members.key, value):
         return _of_two(value, members) or _entry(members.key, value, name, members)
     if members.required == (members.key,) and type(value) in (int, float):
         return _entry(members.key, field.render(value), name, members)
@@ -178,6 +197,11 @@ def _object(value: object, name: str, members: Members) -> str:
     if value is True and not members.required:
         return f"write {name}: {{}} for the defaults, or its fields: {_shown(members)}"
     return f"its fields are {_shown(members)}"
+
+
+def _may_be(key: str, value: str) -> bool:
+    """Return whether a string can be the value of the field; no name has slashes or colons."""
+    return bool(value) and not (key == "name" and "://" not in value and {"/", ":"} & set(value.partition("=")[0]))
 
 
 def _has_only(items: list[object], names: Collection[str]) -> bool:
@@ -212,9 +236,10 @@ def _entry(key: str, value: str, name: str, members: Members) -> str:
 
 _TYPES = {
     "integer": ("a whole number", _number),
-    "number": ("a number", _number),
+    "number": ("a number", _fraction),
     "boolean": ("true or false", _boolean),
     "string": ("a string", _text),
+    "int-or-string": ("a number or a string", _text),
     "memory": ("a string", _memory),
     "array": ("a list", _list),
     "object": ("an object", _object),

@@ -1,7 +1,7 @@
 """Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors, with what to write instead."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from app.kube import field
 from app.kube.base import FORMS, KubeModel
 from app.kube.correction import wrong_type
+from app.kube.field import Hint, did_you_mean, with_hint
 from app.kube.modelfields import members_at
 from app.kube.stored import without_nulls
 from app.limits import MAX_ERRORS
@@ -91,8 +92,8 @@ def _removed(document: object, segments: tuple[str | int, ...]) -> object:
 
 
 def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_: type[KubeModel]) -> field.Error:
-    path = _path(detail["loc"], document, root)
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    path = _path(detail["loc"], document, root, is_missing=kind == "missing")
     if kind == "missing":
         return field.required(path)
     if kind == "literal_error":
@@ -103,13 +104,21 @@ def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_
     if kind == "too_long":
         return field.too_many(path, context.get("actual_length") or len(value), context["max_length"])
     if kind in _BOUNDS:
-        return field.invalid(path, value, f"must {_BOUNDS[kind].format(**context)}")
+        return field.invalid(
+            path, value, with_hint(f"must {_BOUNDS[kind].format(**context)}", _fraction(value, context))
+        )
     if kind == "string_pattern_mismatch":
         return field.invalid(path, value, FORMS[context["pattern"]](value))
-    json_type = _json_type(kind)
+    json_type = "int-or-string" if detail["loc"][-1:] == ("int",) else _json_type(kind)
     if json_type:
         return wrong_type(path, value, json_type, members_at(type_, path.segments[len(root.segments) :]))
     return field.invalid(path, value, context.get("hint") or detail["msg"].removeprefix("Value error, "))
+
+
+def _fraction(value: float, context: Mapping[str, float]) -> Hint:
+    """Suggest the fraction that a percentage is, where at most 1 is accepted."""
+    highest = context.get("le", math.inf)
+    return did_you_mean(f"{value / 100:g}") if highest <= 1 < value <= 100 * highest else Hint()
 
 
 _BOUNDS = {
@@ -148,14 +157,14 @@ def _alternatives(expected: str) -> list[str]:
     return [part.strip().strip("'") for part in expected.replace(" or ", ", ").split(", ")]
 
 
-def _path(loc: Sequence[str | int], document: object, root: field.Path) -> field.Path:
+def _path(loc: Sequence[str | int], document: object, root: field.Path, *, is_missing: bool) -> field.Path:
     """Return ``loc`` without the segments that name a union's branch or a validator."""
     path, value = root, document
     for position, segment in enumerate(loc):
-        last = position == len(loc) - 1
+        is_absent = is_missing and position == len(loc) - 1
         if isinstance(segment, int):
             path = path.index(segment)
             value = value[segment] if isinstance(value, list) and segment < len(value) else None
-        elif isinstance(value, dict) and (segment in value or last):
+        elif isinstance(value, dict) and (segment in value or is_absent):
             path, value = path.member(segment), value.get(segment)
     return path

@@ -5,7 +5,7 @@ required field is an error, and an unknown field is a warning with the nearest n
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, partial
 from itertools import islice
 
@@ -16,6 +16,7 @@ from app.kube.embedded_types import TYPES, EmbeddedField
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 _NO_MEMBERS = Members()
+_Fields = Mapping[str, EmbeddedField]
 
 
 @cache
@@ -71,7 +72,7 @@ class TypeCheck:
             if declared is None:
                 unknown_keys.append(key)
             elif item is not None and not (type(item) is str and declared.type == "string" and not declared.container):
-                self._field(item, declared, path.child(key))
+                self._field(item, declared, path.child(key), type_)
         if unknown_keys:
             self._unknown(unknown_keys, value, type_name, path)
         if "image" in type_ and type_["image"].type == "string":
@@ -80,9 +81,17 @@ class TypeCheck:
             if value.get(key) is None and key not in optional and not self.full:
                 self.errors.append(field.required(path.child(key)))
 
-    def _field(self, item: object, declared: EmbeddedField, path: field.Path) -> None:
+    def _field(self, item: object, declared: EmbeddedField, path: field.Path, owner: _Fields) -> None:
         type_name = declared.type
-        if not declared.container:
+        if (
+            type(item) is dict
+            and type_name == "string"
+            and not declared.container
+            and (name := _meant_for(item, owner))
+        ):
+            detail = f"must be a string; write {', '.join(item)} below {name}"
+            self.errors += [] if self.full else [field.type_invalid(path, item, detail)]
+        elif not declared.container:
             self._value(item, type_name, path)
         elif declared.container == "[]" and isinstance(item, list):
             for part_path, part in path.each(item):
@@ -115,6 +124,12 @@ class TypeCheck:
         known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))
         found = unknown.warnings(keys, value, path, known)
         self.warnings += islice(found, max(MAX_WARNINGS - len(self.warnings), 0))
+
+
+def _meant_for(item: Json, type_: _Fields) -> str:
+    """Return the field of a type whose fields an object in place of another has: ``valueFrom`` for ``value``."""
+    objects = {name: TYPES[part.type] for name, part in type_.items() if part.type in TYPES and not part.container}
+    return next((name for name, names in objects.items() if item and item.keys() <= names.keys()), "")
 
 
 def image_warnings(name: object, path: field.Path) -> list[field.Advice]:

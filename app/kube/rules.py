@@ -7,6 +7,7 @@ list has them beside its type, ``Annotated[list[Item], Rules(...)]``.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, GetJsonSchemaHandler
@@ -48,7 +49,7 @@ def as_schema(rules: Sequence[Rule]) -> Schema:
 
 def violations(value: BaseModel, path: field.Path) -> Iterator[field.Error]:
     """Yield each violation of rules at and below ``value``, and duplicates in lists with keys."""
-    yield from broken(getattr(value, "constraints", ()), value, path, "object")
+    yield from broken(getattr(value, "constraints", ()), value, path)
     for name, info in type(value).model_fields.items():
         item, item_path = getattr(value, name), path.child(info.alias or name)
         if isinstance(item, BaseModel):
@@ -60,7 +61,7 @@ def violations(value: BaseModel, path: field.Path) -> Iterator[field.Error]:
 def _of_list(items: list[object], info: FieldInfo, path: field.Path) -> Iterator[field.Error]:
     for marker in info.metadata:
         if isinstance(marker, Rules):
-            yield from broken(marker.rules, items, path, "array")
+            yield from broken(marker.rules, items, path)
     extra = info.json_schema_extra
     keys: Any = extra.get("x-kubernetes-list-map-keys", ()) if isinstance(extra, dict) else ()
     earlier = []
@@ -74,8 +75,19 @@ def _of_list(items: list[object], info: FieldInfo, path: field.Path) -> Iterator
             yield from violations(item, item_path)
 
 
-def broken(rules: Sequence[Rule], value: object, path: field.Path, kind: str = "object") -> Iterator[field.Error]:
-    """Yield the errors of broken rules. As in the API server, messages do not repeat objects and lists."""
+def broken(rules: Sequence[Rule], value: object, path: field.Path) -> Iterator[field.Error]:
+    """Yield the errors of broken rules."""
     for rule in rules:
         if not rule.holds(value):
-            yield rule.error(value, path) if rule.error is not None else field.invalid(path, kind, rule.message)
+            yield (rule.error or partial(_error, rule.message))(value, path)
+
+
+def _error(message: str, value: object, path: field.Path) -> field.Error:
+    return field.invalid(path, _written(value), message)
+
+
+def _written(value: object) -> object:
+    """Return a part of a spec as it was written."""
+    if isinstance(value, list):
+        return [_written(item) for item in value]
+    return value.model_dump(by_alias=True, exclude_unset=True) if isinstance(value, BaseModel) else value

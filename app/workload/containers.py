@@ -102,6 +102,8 @@ def port(value: int | str, path: field.Path) -> Errors:
         yield from port_number(value, path)
     elif not is_port_name(value):
         detail = "must be a number from 1 to 65535, or the name of a port of the container"
+        if value.isdecimal():
+            detail = field.Hint(f"{detail}; write {value} without quotes", value)
         yield field.invalid(path, value, detail)
 
 

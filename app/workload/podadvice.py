@@ -7,7 +7,7 @@ from app.kube import field
 from app.kube.correction import closest_name
 from app.kube.field import Advice, advice, did_you_mean, name_meant, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
-from app.workload.fieldrules import Json
+from app.workload.fieldrules import Json, is_port_name
 
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
 _DEVICES = (
@@ -44,7 +44,7 @@ def probe_warnings(value: Json, path: field.Path, ports: Collection[str]) -> Ite
     """Warn about ports that the container does not name: their probes never succeed (LK-V-K14)."""
     for key in ("httpGet", "tcpSocket"):
         port = (value.get(key) or {}).get("port")
-        if isinstance(port, str) and port not in ports:
+        if isinstance(port, str) and is_port_name(port) and port not in ports:
             message = f"the container's port is called {', '.join(sorted(ports))}, not {port}"
             yield advice(path.child(key, "port"), message)
 

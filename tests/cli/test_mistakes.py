@@ -39,6 +39,15 @@ def scaled_by_cpu(target: Json) -> Json:
     return service({"resources": {"cpu": "1"}, "autoscaling": {"maxReplicas": 3, "metrics": metrics}})
 
 
+def startup_probe(probe: Json) -> Json:
+    return service({"probeOverrides": {"startup": {"httpGet": {"path": "/", "port": 8080}, **probe}}})
+
+
+def path_match(value: str) -> Json:
+    rule = {"matches": [{"path": {"type": "PathPrefix", "value": value}}]}
+    return llm({"router": {"route": {"http": {"spec": {"rules": [rule]}}}, "gateway": {}}})
+
+
 BESIDE = "and key: beside it"
 MISTAKES: dict[str, tuple[Json, str, str]] = {
     "field a level too high": (
@@ -210,6 +219,71 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         model(spec={"source": "huggingface.co/a/b/resolve/main/c.gguf"}),
         "spec.source",
         "did you mean https://huggingface.co/a/b/resolve/main/c.gguf?",
+    ),
+    "source in place of a value": (
+        service({"env": [{"name": "A", "value": {"secretKeyRef": {"name": "s", "key": "k"}}}]}),
+        "spec.env[0].value",
+        "must be a string; write secretKeyRef below valueFrom",
+    ),
+    "seconds with a unit": (
+        startup_probe({"periodSeconds": "1m"}),
+        "spec.probeOverrides.startup.periodSeconds",
+        "must be a whole number; write periodSeconds: 60",
+    ),
+    "number with a unit": (
+        service({"resources": {"gpu": "2 GPUs"}}),
+        "spec.resources.gpu",
+        "must be a whole number; write gpu: 2, without a unit",
+    ),
+    "percentage of a fraction": (
+        service({**SERVED_BY_VLLM, "vllmConfig": {"gpuMemoryUtilization": "90%"}}),
+        "spec.vllmConfig.gpuMemoryUtilization",
+        "must be a number; write gpuMemoryUtilization: 0.9",
+    ),
+    "fraction as a percentage": (
+        service({**SERVED_BY_VLLM, "vllmConfig": {"gpuMemoryUtilization": 85}}),
+        "spec.vllmConfig.gpuMemoryUtilization",
+        "must be at most 0.99; did you mean 0.85?",
+    ),
+    "dtype by another name": (
+        service({**SERVED_BY_VLLM, "vllmConfig": {"dtype": "fp16"}}),
+        "spec.vllmConfig.dtype",
+        'did you mean "float16"?',
+    ),
+    "list in place of its object": (
+        service({"probeOverrides": {"startup": {"exec": ["true"]}}}),
+        "spec.probeOverrides.startup.exec",
+        "must be an object; write the list as its field command",
+    ),
+    "mount of docker": (
+        service({"extraVolumes": ["/data:/data"]}),
+        "spec.extraVolumes[0]",
+        "must be an object; its fields are name,",
+    ),
+    "port in quotes": (
+        startup_probe({"httpGet": {"port": "8080"}}),
+        "spec.probeOverrides.startup.httpGet.port",
+        "write 8080 without quotes",
+    ),
+    "object in place of a number or string": (
+        llm({"kvCacheOffloading": {"cpu": {"size": "10Gi"}}}),
+        "spec.kvCacheOffloading.cpu",
+        "must be a number or a string; write cpu: 10Gi, without size",
+    ),
+    "object in place of an item": (
+        {**playground({}), "spec": {"modelClaim": {"modelName": "opt", "inferenceFlavors": [{"name": "a100"}]}}},
+        "spec.modelClaim.inferenceFlavors[0]",
+        "must be a string; write - a100, the name alone",
+    ),
+    "path without a slash": (
+        path_match("v1"),
+        "spec.router.route.http.spec.rules[0].matches[0].path",
+        """Invalid value: {"type":"PathPrefix","value":"v1"}: must start with '/' when type is Exact or PathPrefix""",
+    ),
+    "field of metadata": (
+        {**service(), "metadata": {"name": "chat", "label": {"a": "b"}}},
+        "metadata.label",
+        'unknown field "metadata.label", did you mean "labels"?',
     ),
     "two claims": (
         {**playground({}), "spec": {"modelClaim": {"modelName": "a"}, "modelClaims": {"models": [{"name": "a"}]}}},
