@@ -14,6 +14,7 @@ from app.kube.correction import Members, wrong_type
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import METADATA, SMALL, MetadataParts, excessive
+from app.kube.stored import without_nulls
 from app.limits import MAX_ERRORS, MAX_NAME_BYTES
 
 
@@ -30,9 +31,8 @@ def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[Observed
             return _identity(text), errors
         metadata = msgspec.json.decode(text, type=ObservedMeta)
     except msgspec.DecodeError:
-        return _repaired(text)
-    reserved = created and not any(owner.controller for owner in metadata.owner_references or ())
-    return metadata, list(islice(_validate(metadata, reserved=reserved), MAX_ERRORS))
+        return _repaired(text, created=created)
+    return metadata, _errors_of(metadata, created=created)
 
 
 class _Identity(msgspec.Struct, rename="camel"):
@@ -51,6 +51,11 @@ def _identity(text: bytes) -> ObservedMeta:
     return ObservedMeta(**msgspec.structs.asdict(identity))
 
 
+def _errors_of(metadata: ObservedMeta, *, created: bool) -> list[field.Error]:
+    reserved = created and not any(owner.controller for owner in metadata.owner_references or ())
+    return list(islice(_validate(metadata, reserved=reserved), MAX_ERRORS))
+
+
 def _validate(metadata: ObservedMeta, *, reserved: bool) -> Iterator[field.Error]:
     if not metadata.name and not metadata.generate_name:
         yield field.required(METADATA.child("name"), "name or generateName is required")
@@ -67,7 +72,7 @@ def _validate(metadata: ObservedMeta, *, reserved: bool) -> Iterator[field.Error
         yield field.too_long(path, ANNOTATIONS_MAX)
 
 
-def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
+def _repaired(text: bytes, *, created: bool) -> tuple[ObservedMeta, list[field.Error]]:
     """Return the valid part of metadata with wrong types, and an error for each of them."""
     try:
         parts = msgspec.json.decode(text, type=MetadataParts)
@@ -79,6 +84,13 @@ def _repaired(text: bytes) -> tuple[ObservedMeta, list[field.Error]]:
     except orjson.JSONDecodeError:
         raise ProtocolError("metadata is not valid JSON") from None
     errors = list(islice(_wrong_types(document), MAX_ERRORS))
+    document = without_nulls(document)
+    try:
+        present = None if errors else msgspec.convert(document, ObservedMeta)
+    except msgspec.ValidationError:
+        present = None
+    if present is not None:
+        return present, _errors_of(present, created=created)
     name, namespace = document.get("name"), document.get("namespace")
     metadata = ObservedMeta(
         name=name if isinstance(name, str) else "", namespace=namespace if isinstance(namespace, str) else ""

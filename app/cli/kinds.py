@@ -157,12 +157,14 @@ def _unknown(group: str, version: str, kind: str) -> tuple[str, str]:
         return "", ""
     if not kind:
         return "kind", f"Required value: {group} has {', '.join(kinds)}"
+    near = nearest(kind, tuple(kinds))
     elsewhere = versions_of(kind)
     if elsewhere:
-        return "apiVersion", f"{kind} is served as {' and '.join(elsewhere)}"
+        or_else = f"; {group} has {near}" if near else ""
+        return "apiVersion", f"{kind} is served as {' and '.join(elsewhere)}{or_else}"
     if instead := _NOT_SERVED.get(group, {}).get(kind):
         return "kind", f"{kind} is not served here, and nothing acts on it: {instead}"
-    hint = name_meant(nearest(kind, tuple(kinds)))
+    hint = name_meant(near)
     return "kind", with_hint(f'{group}/{version} has no kind "{kind}", but {", ".join(kinds)}', hint)
 
 

@@ -27,7 +27,13 @@ from app.hooks.protocol import AnyRequest
 from app.kube import field as fields
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path
-from app.kube.names import CONTROLLER_UID, LAST_APPLIED, is_dns1123_subdomain
+from app.kube.names import (
+    CONTROLLER_UID,
+    LAST_APPLIED,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    validate_annotation_keys,
+)
 from app.kube.rawchecks import METADATA
 from app.llmkube.names import PRIORITY_CLASS_PREFIX, PRIORITY_VALUES
 from app.settings import Settings
@@ -243,9 +249,14 @@ def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list
     reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
     verdict = judge(kind, metadata, reviewed, None, settings)
     errors += verdict.errors
-    name = METADATA.child("name")
+    name, namespace = METADATA.child("name"), METADATA.child("namespace")
     if metadata.name and not is_dns1123_subdomain(metadata.name) and name not in [error.path for error in errors]:
         errors.append(fields.invalid(name, metadata.name, _NAME))
+    if metadata.namespace and not is_dns1123_label(metadata.namespace):
+        errors.append(
+            fields.invalid(namespace, metadata.namespace, "must be at most 63 lower case letters, digits and '-'")
+        )
+    errors += validate_annotation_keys(metadata.annotations or {}, METADATA.child("annotations"))
     return errors, verdict.warnings
 
 

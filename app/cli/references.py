@@ -81,10 +81,10 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings
     """
     for reference in missing_references(kind, document, cluster, settings):
         name, namespaces, present = reference.name, reference.namespaces, reference.present
-        if all((outer_key(item), inner) in cluster.installed for inner, item in present.items()):
-            present = {}
         names = [key.rpartition("/")[2] for key in present if key.rpartition("/")[0] in namespaces]
         near = closest_name(name, [*names, *reference.built_in])
+        if all((outer_key(item), inner) in cluster.installed for inner, item in present.items()):
+            present = {}
         elsewhere = [key.rpartition("/")[0] for key in present if key.rpartition("/")[2] == name]
         if not near and not (present and reference.is_served and (elsewhere or reference.certain)):
             continue

@@ -172,9 +172,10 @@ _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 
 def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
     """Return the finding about a field beside the spec: a misspelt one, or one that is not indented."""
-    hint = field.name_meant(closest_name(key, _TOP), ",")
+    name = key.strip()
+    hint = field.name_meant(closest_name(name, _TOP), ",")
     inner = {"spec": modelfields.fields(kind.resource.spec), "metadata": ObservedMeta.__struct_encode_fields__}
-    for outer in (outer for outer, names in inner.items() if key in names):
+    for outer in (outer for outer, names in inner.items() if name in names):
         hint = field.Hint(f"; it is a field of {outer}: indent it below {outer}")
     message = field.with_hint(f"unknown field {field.go_quote(key)}", hint)
     return manifest.finding("error", field.Path(key), message, "unknown-field")

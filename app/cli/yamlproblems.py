@@ -67,6 +67,10 @@ _BEGUN_EARLIER = ("end of stream", "could not find expected ':'", "expected ',' 
 def _words(problem: str, text: str, column: int, before: Sequence[str]) -> tuple[str, _Remedy | None]:
     if "{{" in text or text.lstrip().startswith("{%"):
         return UNRENDERED, None
+    if re.fullmatch(r"\s*-{2,}\s*", text):
+        return 'objects are separated by "---", at the beginning of its line', None
+    if text.startswith("```"):
+        return "a mark of Markdown; remove it, and the one at the end", None
     if "tab" in problem or text[: len(text) - len(text.lstrip())].count("\t"):
         return "a tab where spaces belong; YAML is indented with spaces only", _use_blanks
     if "mapping values are not allowed" in problem:
@@ -81,7 +85,10 @@ def _words(problem: str, text: str, column: int, before: Sequence[str]) -> tuple
     return _TABLE.get(part, "cannot be read as YAML"), _REMEDIES.get(part)
 
 
-UNRENDERED = "an unrendered template; render it first, or leave the file out with --exclude"
+UNRENDERED = (
+    "an unrendered template; render it first, or leave the file out with --exclude; "
+    "put a value that begins with braces of its own in quotes"
+)
 _NO_COLON = 'neither a field nor an item; write "name: value", with a blank after the colon'
 _TABLE = {
     "could not find expected ':'": _NO_COLON,

@@ -11,7 +11,7 @@ from ipaddress import AddressValueError, IPv4Address
 
 from app.kserve.constants import MODEL_PATH
 from app.kserve.modeluri import parse, url_problem
-from app.kube.field import with_hint, without_user
+from app.kube.field import did_you_mean, with_hint, without_user
 from app.workload import address
 from app.workload.address import Address, Form
 
@@ -214,11 +214,18 @@ _FORMS = {
 }
 
 
+_HUB_MODEL = re.compile(r"[^/:@\s]+/[^/:@\s]+(?::[^/:@\s]+)?")
+
+
 def doubt_of(text: str, *, own_command: bool) -> str:
     """Return why the files of a usable address may not be the intended ones."""
     if url_problem(text):
         return ""
     uri = parse(text)
+    if uri.scheme == "hf" and not _HUB_MODEL.fullmatch(uri.rest):
+        revised = f"hf://{uri.rest.replace('@', ':')}"
+        hint = did_you_mean(revised) if _HUB_MODEL.fullmatch(revised.removeprefix("hf://")) else ""
+        return with_hint("the storage initializer takes hf://<organisation>/<model>, or that and :<revision>", hint)
     if uri.scheme not in SCHEMES or provider(uri) is not Provider.WEB or problem(uri, enabled=True):
         return ""
     if uri.host.endswith(".dfs.core.windows.net"):

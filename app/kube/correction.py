@@ -37,9 +37,12 @@ def _distance(one: str, other: str) -> int:
     return rows[-1][-1]
 
 
+_NO_BLANK = re.compile("-[\"']")
 _TRUE = frozenset({"true", "yes", "on", "y", "t", "1", "enabled"})
 _FALSE = frozenset({"false", "no", "off", "n", "f", "0", "disabled"})
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
+_OTHER_NUMBER = re.compile(r"0[0-9]+|[1-9](\.[0-9]+)?[eE][0-9]{1,2}")
+"""Numbers with leading zeros or an exponent, which YAML does not read as whole numbers."""
 _GROUPED = re.compile(r"[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*")
 _COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmM])")
 _THOUSANDS = {"k": 1, "m": 2}
@@ -92,6 +95,8 @@ def _number(value: object, name: str, _: Members) -> str:
     if not isinstance(value, str):
         return ""
     text = value.strip()
+    if _OTHER_NUMBER.fullmatch(text):
+        text = f"{float(text):.0f}"
     if _NUMBER.fullmatch(text):
         return _write(text, "without quotes")
     if _GROUPED.fullmatch(text):
@@ -155,7 +160,7 @@ def _list(value: object, name: str, members: Members) -> str:
         return _list_of(value, members)
     if isinstance(value, str) and "name" in members.fields:
         return f'write it as an item: "- name: {value}"'
-    if members.fields:
+    if members.fields or (isinstance(value, str) and _NO_BLANK.match(value)):
         return 'begin each item with "- "'
     items = _words(value) if isinstance(value, str) else [value]
     return Hint(f"write {name}: {field.render(items)}", field.as_json(items))
@@ -173,6 +178,8 @@ def _list_of(value: dict[str, object], members: Members) -> str:
     if not value:
         return _write("[]", "for none")
     first = next(iter(value))
+    if first.startswith("--"):
+        return f'write an option and its value as items of the list, as in "- {first}"'
     if first.startswith("-"):
         return f'write a blank after the dash, as in "- {first[1:]}:"'
     if "name" not in members.fields or any(key in members.fields for key in value):

@@ -136,25 +136,33 @@ def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
     """Warn of an image that the API server accepts and no registry can have."""
     if not isinstance(name, str) or name != name.strip() or "{{" in name:
         return []
-    plain = _image_meant(name)
+    why = _image_problem(name) if name else ""
+    return [field.advice(path, field.with_hint(f"{field.go_quote(name)} is not an image name: ", why))] if why else []
+
+
+def _image_problem(name: str) -> str:
     if any(char.isspace() for char in name):
-        why: str = "it contains a space"
-    elif plain != name:
-        problem = "it begins with a scheme" if "://" in name else "its repository must be lower case"
-        why = field.with_hint(problem, field.did_you_mean(plain))
-    else:
-        return []
-    return [field.advice(path, field.with_hint(f"{field.go_quote(name)} is not an image name: ", why))]
-
-
-def _image_meant(name: str) -> str:
-    """Return an image without a scheme, and its repository in lower case; host, tag and digest may have capitals."""
+        return "it contains a space"
     parts = _IMAGE.fullmatch(name)
-    return f"{parts[1]}{parts[2].lower()}{parts[3]}" if parts else name
+    if parts is None:
+        return ""
+    plain = f"{parts[2]}{parts[3].lower()}{parts[4]}"
+    if plain != name:
+        problem = "it begins with a scheme" if parts[1] else "its repository must be lower case"
+        return field.with_hint(problem, field.did_you_mean(plain))
+    tag, at, digest = parts[4].partition("@")
+    if not _REPOSITORY.fullmatch(parts[3]):
+        return "its repository must be names of letters, digits, '.', '_' and '-', with '/' between them"
+    if tag and not is_tag(tag[1:]):
+        return f"{field.go_quote(tag[1:])} is not a tag"
+    return "its digest must be sha256: and 64 hexadecimal digits" if at and not _DIGEST.fullmatch(digest) else ""
 
 
-_IMAGE = re.compile(r"(?:[a-z0-9+]+://)?((?:[^/@]*[.:][^/@]*/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
-"""The host, which has a dot or a port, the repository, and the tag or digest."""
+_IMAGE = re.compile(r"([a-z0-9+.-]+://)?((?:[^/@]*[.:][^/@]*/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
+"""The scheme, the host, which has a dot or a port, the repository, and the tag and digest."""
+_REPOSITORY = re.compile(r"{0}(?:/{0})*".format(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"))
+_DIGEST = re.compile(r"sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128})")
+is_tag = re.compile(r"\w[\w.-]{0,127}", re.ASCII).fullmatch
 
 
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})

@@ -165,11 +165,12 @@ def required(path: Path, detail: str = "") -> Error:
     return _error(ErrorType.REQUIRED, path, "Required value", detail)
 
 
+_TEMPLATE = re.compile(r"\{\{|\$\{\w+\}")
 UNRENDERED = "this is an unrendered template"
 
 
 def is_template(value: object) -> bool:
-    return isinstance(value, str) and "{{" in value
+    return isinstance(value, str) and _TEMPLATE.search(value) is not None
 
 
 def invalid(path: Path, value: object, detail: str) -> Error:

@@ -72,8 +72,9 @@ def _hint(key: str, value: Json, path: field.Path, known: Known, *, lone: bool) 
         return f"; it belongs {_levels(levels)} higher: indent it less"
     last = key.rpartition("/")[2]  # ``gpu`` of ``nvidia.com/gpu``
     guesses = [near or last] if near or last in names else items
-    if not guesses and lone and isinstance(item, (str, int, float)) and _only(absent):
-        guesses = absent
+    if not guesses and lone and isinstance(item, (str, int, float)):
+        unnamed = ["name"] if "name" in names and "name" not in value else []
+        guesses = absent if len(absent) == 1 else unnamed
     return _meant(*guesses) if guesses else _instead(key, item, path, above)
 
 

@@ -70,11 +70,15 @@ def named_words(text: str) -> list[str]:
     return [match[1] for match in _PLACEHOLDER.finditer(text)]
 
 
-_MEANT = re.compile(r"\{\{[^{}]*\b(?:" + "|".join(WORDS) + r")\b[^{}]*\}\}")
+_MEANT = re.compile(
+    r"\{{\{{[^{{}}]*\b(?:{words})\b[^{{}}]*\}}\}}|\{{+ *\.(?:{words})\b|\$[({{](?:{models})[)}}]".format(
+        words="|".join(WORDS), models="|".join(OF_MODELS)
+    )
+)
 
 
 def names_a_word(text: str) -> bool:
-    """True if braces contain a known word, in any form."""
+    """True if braces contain a known word, in any form, also a shell's."""
     return _MEANT.search(text) is not None
 
 

@@ -40,10 +40,7 @@ def workload_warnings(metadata: ObservedMeta) -> Iterator[Advice]:
             NAME,
             f"longer than {NAME_ADVISED} characters; choose a shorter name, because controllers append hashes to it",
         )
-    value = (metadata.annotations or {}).get(SKIP_LOADER)
-    if value not in (None, "true", "false"):
-        where = METADATA.child("annotations").key(SKIP_LOADER)
-        yield advice(where, f'{field.go_quote(value)} has no effect; only "true" has one', "no-effect")
+    yield from podadvice.annotation_warnings(metadata, {SKIP_LOADER: ("true", "false")})
 
 
 def claim_warnings(name: str, path: field.Path) -> Iterator[Advice]:

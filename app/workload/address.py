@@ -188,7 +188,7 @@ def hub_repository(address: Address) -> HubRepository | None:
 
     The page shows the repository, a revision (``/resolve/``, ``/blob/``) or a folder (``/tree/``), not a file.
     """
-    if address.scheme == "hf":
+    if _OTHER_NAMES.get(address.scheme, address.scheme) == "hf":
         match = _HUB_REPOSITORY.fullmatch(address.rest)
         return HubRepository(match[1], match[2] or "", match[3] or "") if match else None
     page = _HUB_PAGE.fullmatch(address.path) if address.host in HUB_HOSTS else None

@@ -4,14 +4,17 @@ The releases are the files in ``engines/``, which ``python -m tools.engines`` wr
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from operator import itemgetter
 
 import msgspec
 
+from app.kube.correction import closest_name
+
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
+_PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi": "text-generation-launcher"}
 _REPOSITORIES = {
     "vllm/vllm-openai": "vllm",
     "vllm/vllm-openai-rocm": "vllm",
@@ -74,6 +77,19 @@ class Engine:
             return True
         positive = option.replace("--no-", "--", 1)
         return any(name.startswith((option, positive)) for release in self.releases for name in release.options)
+
+    def is_started_by(self, command: Sequence[str]) -> bool:
+        """Return whether a container's command starts the engine; without one, the image's does."""
+        return not command or any(_PROGRAMS[self.name] in word for word in command)
+
+    def option_meant(self, argument: str) -> str:
+        """Return the option that an argument is within a typing error of, or but for its dashes; empty for others."""
+        option, equals, _ = argument.partition("=")
+        names = {name for release in self.releases for name in release.options}
+        dashed = f"--{option.lstrip('-')}" if equals or option[:1] == "-" != option[1:2] else option
+        if dashed != option:
+            return dashed if dashed in names and option not in names else ""
+        return "" if self.knows(argument) else closest_name(option, names)
 
     def values(self, option: str) -> tuple[str, ...]:
         """Return the values that an option accepts; none if it accepts any."""

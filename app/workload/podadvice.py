@@ -5,10 +5,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
 from app.kube.correction import closest_name
-from app.kube.field import Advice, advice, did_you_mean, name_meant, with_hint
+from app.kube.field import Advice, advice, did_you_mean, name_meant, nearest, with_hint
+from app.kube.objects import ObservedMeta
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
+from app.kube.rawchecks import METADATA
+from app.workload.engine import Engine
 from app.workload.fieldrules import Json, is_port_name
+from app.workload.wholepod import LISTS
 
+_DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
 _DEVICES = (
     "amd.com/gpu",
@@ -18,6 +23,23 @@ _DEVICES = (
     "habana.ai/gaudi",
     "nvidia.com/gpu",
     "nvidia.com/vgpu",
+)
+_NODE_LABELS = (
+    "cloud.google.com/gke-accelerator",
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "karpenter.sh/nodepool",
+    "kubernetes.azure.com/agentpool",
+    "kubernetes.io/arch",
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "node.kubernetes.io/instance-type",
+    "nvidia.com/gpu.count",
+    "nvidia.com/gpu.memory",
+    "nvidia.com/gpu.present",
+    "nvidia.com/gpu.product",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
 )
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
@@ -63,11 +85,67 @@ def security_warnings(pod: Json, container: Json, pod_path: field.Path, containe
 
 
 def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
-    """Warn of an option and its value in one item, which a server takes for an option of that whole name."""
+    """Warn of an option and its value in one item, which is an option of that whole name, and of dashes of prose."""
     for where, argument in path.each(arguments):
+        if argument[:1] in _DASHES:
+            meant = f"--{argument.lstrip('-' + _DASHES)}"
+            yield advice(where, with_hint("begins with a dash that is not the one of options", name_meant(meant)))
         if words := _TWO_WORDS.fullmatch(argument):
             items = f"{field.go_quote(words[1])}, {field.go_quote(words[2])}"
             yield advice(where, f"an option and its value are two items: write {items}")
+
+
+def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+    """Warn of options that an engine rejects, with what they are meant for."""
+    for where, argument in path.each(arguments):
+        option = argument.partition("=")[0]
+        meant = engine.option_meant(argument)
+        if not engine.knows(argument) or meant:
+            hint = name_meant(meant) if meant != option else ""
+            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", hint))
+
+
+def selector_warnings(selector: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
+    """Warn of misspelt names of labels that many nodes have."""
+    for key in selector:
+        if key not in _NODE_LABELS and (meant := closest_name(key, _NODE_LABELS)):
+            yield advice(path.key(key), with_hint("no known node label has this name", name_meant(meant)))
+
+
+def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collection[str]) -> Iterator[Advice]:
+    """Warn of volumes that no container mounts, and of media that the kubelet does not know."""
+    for where, volume in path.each(volumes):
+        name, medium = volume.get("name") or "", (volume.get("emptyDir") or {}).get("medium") or "Memory"
+        if name not in mounted and "$patch" not in volume:
+            yield advice(where, f"no container mounts volume {name}; add it to the container's volumeMounts")
+        if medium != "Memory" and not medium.startswith("HugePages"):
+            message = f"the kubelet does not know {field.go_quote(medium)}, so the pods cannot start"
+            yield advice(where.child("emptyDir", "medium"), with_hint(message, name_meant(nearest(medium, _MEDIA))))
+
+
+_MEDIA = ("Memory", "HugePages")
+
+
+def volumes_used(pod: Json) -> set[str]:
+    """Return the names of the volumes that containers of a pod use."""
+    containers = [item for name in LISTS for item in pod.get(name) or () if item]
+    mounts = [
+        mount for name in ("volumeMounts", "volumeDevices") for item in containers for mount in item.get(name) or ()
+    ]
+    variables = [variable for item in containers for variable in item.get("env") or () if variable]
+    files = [(variable.get("valueFrom") or {}).get("fileKeyRef") or {} for variable in variables]
+    return {mount.get("name") or "" for mount in mounts if mount} | {file.get("volumeName") or "" for file in files}
+
+
+def annotation_warnings(metadata: ObservedMeta, known: Mapping[str, Collection[str]]) -> Iterator[Advice]:
+    """Warn of misspelt annotations, and of values without effect; the first of the ``known`` values has one."""
+    for key, value in (metadata.annotations or {}).items():
+        where, meant = METADATA.child("annotations").key(key), closest_name(key, known)
+        if key not in known and meant:
+            yield Advice(with_hint(f"{where}: has no effect", name_meant(meant)), where, "no-effect")
+        elif key in known and value not in known[key]:
+            only = field.go_quote(next(iter(known[key])))
+            yield advice(where, f"{field.go_quote(value)} has no effect; only {only} has one", "no-effect")
 
 
 def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
@@ -80,7 +158,7 @@ def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of misspelt devices, and of units that are wrong: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():
-        meant = closest_name(name, _DEVICES) if "/" in name and name not in _DEVICES else ""
+        meant = _device_meant(name) if "/" in name and name not in _DEVICES else ""
         if meant:
             yield advice(path.member(name), with_hint("no known device has this name", name_meant(meant)))
         text = str(amount)
@@ -91,7 +169,14 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
         if name == "cpu" and value >= 2000:  # no node has as many
             hint = did_you_mean(f"{number}m")
             yield advice(path.member(name), with_hint(f"{text} is {value:f} CPUs", hint))
-        elif name != "cpu" and 0 < value < LEAST_MEMORY:
+        elif name.lower().endswith(("memory", "storage")) and 0 < value < LEAST_MEMORY:
             guesses = (f"{number}M", f"{number}Mi") if unit else (f"{number}{missing_unit(number)}",)
             message = with_hint(f"{text} is {value.normalize():f} bytes", did_you_mean(*guesses))
             yield advice(path.member(name), message)
+
+
+def _device_meant(name: str) -> str:
+    """Return the device of which a name has the words, or a typing error: ``nvidia.com/gpu`` for ``nvidia/gpu``."""
+    words = set(re.split("[./]", name))
+    found = [device for device in _DEVICES if words <= set(re.split("[./]", device))]
+    return found[0] if len(found) == 1 else closest_name(name, _DEVICES)

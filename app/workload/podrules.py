@@ -41,6 +41,7 @@ RULES: dict[str, rules.Rule] = {
     "PodSpec.subdomain": rules.dns_label,
     "PodDNSConfig.nameservers": rules.all_of(rules.at_most_items(3), rules.each(rules.ip)),
     # Containers.
+    "Container.image": rules.matching(lambda image: image == image.strip(), "must not begin or end with white space"),
     "Container.imagePullPolicy": rules.one_of("Always", "IfNotPresent", "Never"),
     "Container.name": rules.dns_label,
     "Container.ports": containers.port_names,
@@ -133,9 +134,16 @@ RULES: dict[str, rules.Rule] = {
         ),
         volumes.file_mode,
     ),
+    "ConfigMapVolumeSource": rules.has("name", "name the ConfigMap"),
+    "SecretVolumeSource": rules.has("secretName", "name the Secret"),
     "ClusterTrustBundleProjection.path": volumes.file_path,
     "DownwardAPIVolumeFile.path": volumes.file_path,
+    "HostPathVolumeSource": volumes.host_path,
+    "HostPathVolumeSource.type": rules.one_of(
+        *("DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
+    ),
     "KeyToPath.path": volumes.file_path,
+    "PersistentVolumeClaimVolumeSource.claimName": rules.not_empty("name the claim"),
     "ServiceAccountTokenProjection.path": volumes.file_path,
     "Volume": volumes.one_source,
     "Volume.name": rules.dns_label,

@@ -7,12 +7,23 @@ from app.kube import field
 from app.kube.correction import closest_name
 from app.workload.fieldrules import Errors, Json, leaves_its_root
 
+_NO_VOLUME = "no volume of the pod has this name"
+
 
 def one_source(volume: Json, path: field.Path) -> Errors:
     """Reject a second source (LK-V-K32); an unknown one may be of a newer Kubernetes."""
     sources = [key for key in volume if key not in ("name", "$patch") and volume[key] is not None]
     if len(sources) > 1:
         yield field.forbidden(path.child(sources[1]), f"{sources[0]} is set as well; a volume has exactly one source")
+
+
+def host_path(source: Json, path: field.Path) -> Errors:
+    """Require a path of the node without '..'."""
+    value, path = source.get("path") or "", path.child("path")
+    if not value:
+        yield field.required(path, "name a directory or file of the node")
+    elif ".." in value.split("/"):
+        yield field.invalid(path, value, "must not contain '..'")
 
 
 def file_path(value: str, path: field.Path) -> Errors:
@@ -49,7 +60,7 @@ def one_sub_path(mount: Json, path: field.Path) -> Errors:
 def mounted(mounts: Sequence[Json], path: field.Path, volumes: Collection[str]) -> Errors:
     """Require each mount to name one of the pod's volumes (LK-V-K34)."""
     for mount_path, mount in path.each(mounts):
-        name, hint = mount.get("name") or "", "name a volume of the pod"
+        name = mount.get("name") or ""
         if name not in volumes:
-            closest = closest_name(name, volumes)
-            yield field.not_supported(mount_path.child("name"), name, sorted(volumes), hint, closest)
+            hint = field.name_meant(closest_name(name, volumes)) or "; add it to extraVolumes"
+            yield field.invalid(mount_path.child("name"), name, field.with_hint(_NO_VOLUME, hint))

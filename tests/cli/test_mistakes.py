@@ -31,7 +31,28 @@ def main_container(container: Json) -> Json:
 
 
 def volume(source: Json) -> Json:
-    return service({"extraVolumes": [{"name": "files", **source}]})
+    mounts = [{"name": "files", "mountPath": "/files"}]
+    return service({"extraVolumes": [{"name": "files", **source}], "extraVolumeMounts": mounts})
+
+
+def runtime(spec: Json) -> Json:
+    kind = {"apiVersion": "inference.llmaz.io/v1alpha1", "kind": "BackendRuntime", "metadata": {"name": "mine"}}
+    image = {"image": "vllm/vllm-openai", "version": "v0.19.1", "recommendedConfigs": [{"name": "default"}]}
+    return {**kind, "spec": {**image, **spec}}
+
+
+def preset(argument: str) -> Json:
+    return runtime({"recommendedConfigs": [{"name": "default", "args": [argument]}]})
+
+
+def flavor(fields: Json) -> Json:
+    spec = {"familyName": "opt", "source": {"uri": "s3://bucket/opt"}}
+    return {**openmodel(""), "spec": {**spec, "inferenceConfig": {"flavors": [{"name": "a", **fields}]}}}
+
+
+def scheduled_by(config: Json) -> Json:
+    inline = {"apiVersion": "x/v1", "kind": "EndpointPickerConfig", **config}
+    return llm({"router": {"route": {}, "gateway": {}, "scheduler": {"config": {"inline": inline}}}})
 
 
 def scaled_by_cpu(target: Json) -> Json:
@@ -284,6 +305,266 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         {**service(), "metadata": {"name": "chat", "label": {"a": "b"}}},
         "metadata.label",
         'unknown field "metadata.label", did you mean "labels"?',
+    ),
+    "type of a host path": (
+        volume({"hostPath": {"path": "/x", "type": "directory"}}),
+        "spec.extraVolumes[0].hostPath.type",
+        'did you mean "Directory"?',
+    ),
+    "host path without a path": (
+        volume({"hostPath": {"path": "/a/../b"}}),
+        "spec.extraVolumes[0].hostPath.path",
+        "must not contain '..'",
+    ),
+    "Secret without its name": (
+        volume({"secret": {"optional": True}}),
+        "spec.extraVolumes[0].secret.secretName",
+        "Required value: name the Secret",
+    ),
+    "medium of an emptyDir": (
+        volume({"emptyDir": {"medium": "memory"}}),
+        "spec.extraVolumes[0].emptyDir.medium",
+        'the kubelet does not know "memory", so the pods cannot start; did you mean "Memory"?',
+    ),
+    "volume without a mount": (
+        service({"extraVolumes": [{"name": "files", "emptyDir": {}}]}),
+        "spec.extraVolumes[0]",
+        "no container mounts volume files",
+    ),
+    "volume without a mount in KServe": (
+        llm({"template": {"containers": [{"name": "main"}], "volumes": [{"name": "files", "emptyDir": {}}]}}),
+        "spec.template.volumes[0]",
+        "no container mounts volume files",
+    ),
+    "mount without a volume": (
+        service({"extraVolumeMounts": [{"name": "files", "mountPath": "/files"}]}),
+        "spec.extraVolumeMounts[0].name",
+        "no volume of the pod has this name; add it to extraVolumes",
+    ),
+    "image with white space behind it": (
+        main_container({"image": "a/b:1 "}),
+        "spec.template.containers[0].image",
+        "must not begin or end with white space",
+    ),
+    "image with two tags": (
+        main_container({"image": "a/b:1:2"}),
+        "spec.template.containers[0].image",
+        'is not an image name: "1:2" is not a tag',
+    ),
+    "image with a slash at its end": (
+        main_container({"image": "a/b/"}),
+        "spec.template.containers[0].image",
+        "its repository must be names of letters, digits, '.', '_' and '-', with '/' between them",
+    ),
+    "image with half a digest": (
+        main_container({"image": "a/b@0123"}),
+        "spec.template.containers[0].image",
+        "its digest must be sha256: and 64 hexadecimal digits",
+    ),
+    "scheme of an image of llmaz": (
+        runtime({"image": "https://docker.io/a/b"}),
+        "spec.image",
+        "it begins with a scheme; did you mean docker.io/a/b:v0.19.1?",
+    ),
+    "image for a version": (
+        playground({"version": "vllm/vllm-openai:v0.19.1"}),
+        "spec.backendRuntimeConfig.version",
+        "must be a tag of the BackendRuntime's image, without its name",
+    ),
+    "misspelt BackendRuntime of the installation": (
+        playground({"backendName": "vlm"}),
+        "spec.backendRuntimeConfig.backendName",
+        'BackendRuntime "vlm" is not among the files; did you mean "vllm"?',
+    ),
+    "preset that the BackendRuntime does not have": (
+        playground({"configName": "defualt"}),
+        "spec.backendRuntimeConfig.configName",
+        "BackendRuntime vllm has no preset defualt",
+    ),
+    "misspelt option": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["--max-modellen", "4096"]}),
+        "spec.extraArgs[0]",
+        'has no option --max-modellen, and ends with it; did you mean "--max-model-len"?',
+    ),
+    "misspelt option of llmaz": (
+        playground({"args": ["--max-modellen", "4096"]}),
+        "spec.backendRuntimeConfig.args[0]",
+        'did you mean "--max-model-len"?',
+    ),
+    "misspelt option of a preset": (
+        preset("--max-modellen=4096"),
+        "spec.recommendedConfigs[0].args[0]",
+        'did you mean "--max-model-len"?',
+    ),
+    "misspelt option of KServe": (
+        main_container({"image": "vllm/vllm-openai:v0.19.1", "args": ["--max-modellen=4096"]}),
+        "spec.template.containers[0].args[0]",
+        'did you mean "--max-model-len"?',
+    ),
+    "option with one dash": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["-max-model-len", "4096"]}),
+        "spec.extraArgs[0]",
+        'did you mean "--max-model-len"?',
+    ),
+    "option without dashes": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["max-model-len=4096"]}),
+        "spec.extraArgs[0]",
+        'did you mean "--max-model-len"?',
+    ),
+    "option with a dash of prose": (
+        service({"extraArgs": ["\u2014threads", "4"]}),
+        "spec.extraArgs[0]",
+        'begins with a dash that is not the one of options; did you mean "--threads"?',
+    ),
+    "option twice": (
+        service({"extraArgs": ["--ctx-size", "1024", "-c", "2048"]}),
+        "spec.extraArgs",
+        "--ctx-size and -c: set more than once; the last value counts",
+    ),
+    "arguments of another runtime": (
+        service({**SERVED_BY_VLLM, "args": ["--seed", "1"]}),
+        "spec.args",
+        "no effect with runtime vllm, only with generic; write them in extraArgs",
+    ),
+    "address with a port": (
+        service({"bindAddress": "0.0.0.0:8080"}),
+        "spec.bindAddress",
+        "an address has no port, so the server ends; set containerPort instead",
+    ),
+    "misspelt node label": (
+        service({"nodeSelector": {"kubernetes.io/hostnames": "a"}}),
+        "spec.nodeSelector[kubernetes.io/hostnames]",
+        'no known node label has this name; did you mean "kubernetes.io/hostname"?',
+    ),
+    "misspelt node label of a flavor": (
+        flavor({"nodeSelector": {"nvidia.com/gpu.produkt": "A100"}}),
+        "spec.inferenceConfig.flavors[0].nodeSelector[nvidia.com/gpu.produkt]",
+        'did you mean "nvidia.com/gpu.product"?',
+    ),
+    "device without the domain's end": (
+        flavor({"limits": {"nvidia/gpu": 1}}),
+        "spec.inferenceConfig.flavors[0].limits[nvidia/gpu]",
+        'no known device has this name; did you mean "nvidia.com/gpu"?',
+    ),
+    "device without a domain": (
+        flavor({"limits": {"gpu": 1}}),
+        "spec.inferenceConfig.flavors[0].limits[gpu]",
+        "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu",
+    ),
+    "size of a parallelism in small letters": (
+        flavor({"limits": {"nvidia.com/gpu": 2}, "params": {"tp": "2"}}),
+        "spec.inferenceConfig.flavors[0].params[tp]",
+        'did you mean "TP"?',
+    ),
+    "placeholder of a shell": (
+        preset("${ModelPath}"),
+        "spec.recommendedConfigs[0].args[0]",
+        "this placeholder is not replaced; write it like {{ .ModelPath }}",
+    ),
+    "placeholder with one brace": (
+        preset("{{ .ModelPath }"),
+        "spec.recommendedConfigs[0].args[0]",
+        "this placeholder is not replaced; write it like {{ .ModelPath }}",
+    ),
+    "other name of the Hub's scheme in llmaz": (
+        openmodel("huggingface://a/b"),
+        "spec.source.uri",
+        "did you mean modelHub: {modelID: a/b} in place of uri?",
+    ),
+    "space in a URL": (
+        model(spec={"source": "https://example.com/my model.gguf"}),
+        "spec.source",
+        "a URL has no spaces; did you mean https://example.com/my%20model.gguf?",
+    ),
+    "space before an address": (
+        model(spec={"source": " a/b"}),
+        "spec.source",
+        "remove the white space around it; did you mean a/b?",
+    ),
+    "page of GitHub": (
+        model(spec={"source": "https://github.com/a/b/blob/main/c.gguf"}),
+        "spec.source",
+        "did you mean https://github.com/a/b/raw/main/c.gguf?",
+    ),
+    "repository of three parts": (
+        model(spec={"source": "models/a/b"}),
+        "spec.source",
+        "read as a repository of the Hugging Face Hub, which is <owner>/<name>",
+    ),
+    "revision of the Hub's own form in KServe": (
+        llm({"model": {**LLM_MODEL, "uri": "hf://a/b@main"}}),
+        "spec.model.uri",
+        "did you mean hf://a/b:main?",
+    ),
+    "value of an annotation": (
+        {**llm({}), "metadata": {"name": "qwen", "annotations": {"serving.kserve.io/stop": "yes"}}},
+        "metadata.annotations[serving.kserve.io/stop]",
+        '"yes" has no effect; only "true" has one',
+    ),
+    "misspelt annotation": (
+        {**model(), "metadata": {"name": "m", "annotations": {"modelhooks.dev/downlaod": "Pods"}}},
+        "metadata.annotations[modelhooks.dev/downlaod]",
+        'has no effect; did you mean "modelhooks.dev/download"?',
+    ),
+    "key of an annotation": (
+        {**service(), "metadata": {"name": "chat", "annotations": {"a/b/c": "x"}}},
+        "metadata.annotations",
+        'Invalid value: "a/b/c"',
+    ),
+    "namespace in capitals": (
+        {**service(), "metadata": {"name": "chat", "namespace": "Team"}},
+        "metadata.namespace",
+        "must be at most 63 lower case letters, digits and '-'",
+    ),
+    "name that is null": (
+        {**service(), "metadata": {"name": None}},
+        "metadata.name",
+        "Required value: name or generateName is required",
+    ),
+    "plugin of a profile": (
+        scheduled_by(
+            {
+                "plugins": [{"type": "queue-scorer"}],
+                "schedulingProfiles": [{"name": "default", "plugins": [{"pluginRef": "queue-score"}]}],
+            }
+        ),
+        "spec.router.scheduler.config.inline.schedulingProfiles[0].plugins[0].pluginRef",
+        'did you mean "queue-scorer"?',
+    ),
+    "kind of the endpoint picker's configuration": (
+        scheduled_by({"kind": "EndpointPicker"}),
+        "spec.router.scheduler.config.inline.kind",
+        "must be EndpointPickerConfig, or the endpoint picker ends",
+    ),
+    "sampler of traces": (
+        llm({"tracing": {"sampler": "always-on"}}),
+        "spec.tracing.sampler",
+        'OpenTelemetry has no sampler "always-on", and takes its default; did you mean "always_on"?',
+    ),
+    "endpoint of traces without a scheme": (
+        llm({"tracing": {"exporterEndpoint": "otel:4317"}}),
+        "spec.tracing.exporterEndpoint",
+        "did you mean http://otel:4317?",
+    ),
+    "number with an exponent": (
+        service({"contextSize": "1e4"}),
+        "spec.contextSize",
+        "must be a whole number; write 10000 without quotes",
+    ),
+    "option and value as a field": (
+        service({"extraArgs": {"--threads": 4}}),
+        "spec.extraArgs",
+        'write an option and its value as items of the list, as in "- --threads"',
+    ),
+    "dash before a quote": (
+        service({"extraArgs": '-"--threads" -"4"'}),
+        "spec.extraArgs",
+        'begin each item with "- "',
+    ),
+    "variable of a shell": (
+        service({"replicas": "${REPLICAS}"}),
+        "spec.replicas",
+        "must be a whole number; this is an unrendered template",
     ),
     "two claims": (
         {**playground({}), "spec": {"modelClaim": {"modelName": "a"}, "modelClaims": {"models": [{"name": "a"}]}}},

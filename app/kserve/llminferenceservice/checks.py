@@ -14,7 +14,7 @@ from typing import get_args
 from app.hooks.sendable import clashes
 from app.kserve import devices, lora
 from app.kserve.arguments import evaluates, passes_arguments
-from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, OPEN, RESERVED_LABELS
+from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, OPEN, RESERVED_LABELS, STOP
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
@@ -26,9 +26,11 @@ from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import contradictions, ignored_by_server, unused, with_command
+from app.kserve.spec.pickerconfig import config_advice
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.route import replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
+from app.kserve.spec.tracing import tracing_advice
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field
 from app.kube.base import Json
@@ -44,6 +46,7 @@ from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload import podadvice, wholepod
+from app.workload.engine import engine_of
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
@@ -52,6 +55,7 @@ NAME = field.Path("metadata").child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
 _CONFIDENTIAL = SPEC.child("model", "confidential")
+_SWITCH = ("true", "True", "TRUE", "false", "False", "FALSE")
 _RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
 Place = tuple[str, str, str]
 """Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""
@@ -80,6 +84,7 @@ def warnings(service: Service) -> list[field.Advice]:
     based = bool(spec.base_refs)
     advices = [*_model_advice(spec), *_source_advice(spec), *_token_advice(service.metadata, spec)]
     advices += [
+        *podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH}),
         *devices.device_advice(service.metadata),
         *lora.advice(spec),
         *_name_advice(service.metadata.name, spec),
@@ -88,6 +93,8 @@ def warnings(service: Service) -> list[field.Advice]:
     advices += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in spec.workloads():
         advices += _workload_advice(workload, path, based)
+    if spec.tracing is not None:
+        advices += tracing_advice(spec.tracing)
     if not based:
         advices += _missing(spec)
     if spec.router is not None:
@@ -304,6 +311,7 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
     for pod, pod_path in workload.pods(path):
         yield from _without_main(pod, pod_path)
+        yield from podadvice.selector_warnings((pod or {}).get("nodeSelector") or {}, pod_path.child("nodeSelector"))
         for list_path, containers in ((pod_path.child(name), (pod or {}).get(name)) for name in wholepod.LISTS):
             for container_path, container in list_path.each(containers or ()):
                 yield from _container_advice(container or {}, container_path)
@@ -313,6 +321,9 @@ def _container_advice(container: Json, path: field.Path) -> Iterator[Advice]:
     yield from podadvice.resource_warnings(container, path)
     if container.get("command") and passes_arguments(container) and not evaluates(container):
         yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
+    engine = engine_of(container.get("image") or "")
+    if engine is not None and passes_arguments(container) and engine.is_started_by(container.get("command") or ()):
+        yield from podadvice.option_warnings(engine, container.get("args") or [], path.child("args"))
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
@@ -370,6 +381,8 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         preset = find(below, [str(segment) for segment in path.segments[1:]]) or {}
         for error in wholepod.missing(pod or {}, path, preset, MODEL_VOLUMES):
             yield advice(error.path, f"{error.body}; pods without it are refused")
+        used = podadvice.volumes_used(pod or {}) | podadvice.volumes_used(preset) | {*MODEL_VOLUMES}
+        yield from podadvice.volume_warnings((pod or {}).get("volumes") or (), path.child("volumes"), used)
 
 
 def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
@@ -411,6 +424,8 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _without_main(scheduler.template, SCHEDULER.child("template"))
+    if scheduler.config is not None and isinstance(scheduler.config.inline, dict) and scheduler.config.inline:
+        yield from config_advice(scheduler.config.inline, SCHEDULER.child("config", "inline"))
     if scheduler.pool is None or scheduler.pool.ref is None:
         return
     if not scheduler.pool.ref.name:

@@ -5,7 +5,7 @@ Source: KS-4.3. An annotation of the picker's pods names its version.
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import orjson
 from app.hooks.reader import read_yaml
 from app.kserve.constants import PICKER_VERSION
 from app.kube.base import Json
+from app.kube.field import Advice, Path, advice, go_quote, name_meant, nearest, with_hint
 from app.limits import MAX_YAML_BYTES
 
 Version = tuple[int, int]
@@ -75,8 +76,23 @@ def _encoded(document: object) -> bytes | str:
 
 
 def plugins(document: Json | None) -> list[Json]:
-    listed = (document or {}).get("plugins")
-    return [plugin for plugin in listed if isinstance(plugin, dict)] if isinstance(listed, list) else []
+    return objects((document or {}).get("plugins"))
+
+
+def objects(listed: object) -> list[Json]:
+    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+def config_advice(config: Json, path: Path) -> Iterator[Advice]:
+    """Warn of a configuration that is of another kind, or refers to plugins that it does not have."""
+    if config.get("kind") != _KIND:
+        yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
+    names = tuple(str(plugin.get("name") or plugin.get("type")) for plugin in plugins(config))
+    for profile_path, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles"))):
+        for where, item in profile_path.child("plugins").each(objects(profile.get("plugins"))):
+            if (name := str(item.get("pluginRef"))) not in names:
+                message = f"plugins has none of the name {go_quote(name)}, and the endpoint picker ends"
+                yield advice(where.child("pluginRef"), with_hint(message, name_meant(nearest(name, names))))
 
 
 def plugin_types(config: object) -> list[str]:

@@ -1,10 +1,13 @@
 """``spec.tracing``: OpenTelemetry for the model servers and the endpoint picker. Source: KS-2.9."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.kserve.arguments import has_flag, passes_arguments, word
 from app.kserve.constants import MAIN, MODEL_SERVERS
+from app.kserve.llminferenceservice.types import TracingSpec
 from app.kube.base import Json
+from app.kube.decode import SPEC
+from app.kube.field import Advice, advice, did_you_mean, go_quote, is_template, name_meant, nearest, with_hint
 from app.kube.merge import find, replaced
 from app.kube.objects import ObservedMeta
 from app.kube.podspec import with_container
@@ -24,6 +27,22 @@ def traced(document: Json, metadata: ObservedMeta) -> Json:
         flags = (("--otlp-traces-endpoint", endpoint), ("--collect-detailed-traces", "all"))
         document = _traced(document, path, flags, _variables(tracing, name, metadata))
     return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))
+
+
+_SAMPLERS = tuple(
+    f"{base}{name}" for base in ("", "parentbased_") for name in ("always_on", "always_off", "traceidratio")
+)
+
+
+def tracing_advice(tracing: TracingSpec) -> Iterator[Advice]:
+    """Warn of an endpoint and of samplers that OpenTelemetry does not understand; vendors have more samplers."""
+    endpoint, sampler, path = tracing.exporter_endpoint or "", tracing.sampler or "", SPEC.child("tracing")
+    if endpoint and "://" not in endpoint and not is_template(endpoint):
+        hint = did_you_mean(f"http://{endpoint}")
+        yield advice(path.child("exporterEndpoint"), with_hint("must be a URL, or no traces are sent", hint))
+    if sampler not in _SAMPLERS and (meant := nearest(sampler, _SAMPLERS)):
+        message = f"OpenTelemetry has no sampler {go_quote(sampler)}, and takes its default"
+        yield advice(path.child("sampler"), with_hint(message, name_meant(meant)))
 
 
 def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from app.hooks import sendable
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.embedded import image_warnings
 from app.kube.field import Advice, advice, nearest
 from app.llmaz import arguments, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
@@ -13,6 +14,7 @@ from app.llmaz.names import PORT_NAME
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
 from app.workload import podadvice, podrules
+from app.workload.engine import Engine, engine_of
 
 PRESETS = SPEC.child("recommendedConfigs")
 
@@ -55,8 +57,11 @@ def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
 def warnings(runtime: BackendRuntime) -> list[Advice]:
     spec = runtime.spec
     advices: list[Advice] = [*_image(spec), *_not_rendered(spec)]
+    engine = runtime_engine(spec)
     for path, config in PRESETS.each(spec.recommended_configs or ()):
         advices += _preset(config, path)
+        if engine is not None:
+            advices += podadvice.option_warnings(engine, config.args or [], path.child("args"))
     advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in spec.probes.items():
         advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), (PORT_NAME,))
@@ -65,10 +70,18 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
     return advices
 
 
+def runtime_engine(spec: BackendRuntimeSpec, version: str | None = None) -> Engine | None:
+    """Return the engine that a runtime starts, in its own version or another; ``None`` if it is unknown."""
+    engine = engine_of(f"{spec.image}:{version or spec.version}")
+    return engine if engine is not None and engine.is_started_by(spec.command or ()) else None
+
+
 def _image(spec: BackendRuntimeSpec) -> Iterator[Advice]:
     """Warn of parts that are not an image reference when a colon joins them."""
     if ":" in spec.image.rpartition("/")[2]:
         yield advice(SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version")
+    elif spec.image and spec.version:
+        yield from image_warnings(f"{spec.image}:{spec.version}".strip(), SPEC.child("image"))
     for name, text in (("image", spec.image), ("version", spec.version)):
         if not text:
             message = f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"

@@ -6,7 +6,7 @@ from math import prod
 from app.kube import field
 from app.kube.conditions import parse_rfc3339
 from app.kube.decode import SPEC
-from app.kube.field import Advice, advice, did_you_mean, with_hint, without_user
+from app.kube.field import Advice, advice, did_you_mean, name_meant, with_hint, without_user
 from app.kube.names import is_label_value
 from app.llmaz import flavors, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
@@ -114,6 +114,7 @@ def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[Advice]:
             yield advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         names.add(flavor.name)
         yield from podadvice.amount_warnings(flavor.limits or {}, path.child("limits"))
+        yield from podadvice.selector_warnings(flavor.node_selector or {}, path.child("nodeSelector"))
         yield from _params(flavor, path.child("params"))
 
 
@@ -125,6 +126,10 @@ def _params(flavor: Flavor, path: field.Path) -> Iterator[Advice]:
             yield advice(path.key(name), "ignored: this placeholder always has the model's own value")
         elif not is_word(name):
             yield advice(path.key(name), "no placeholder can have this name; use letters, digits, '-' and '_'")
+        elif name not in DEGREES and name.upper() in DEGREES:
+            yield advice(
+                path.key(name), with_hint("the size of a parallelism is in capitals", name_meant(name.upper()))
+            )
         elif name in DEGREES and not flavors.degree(value):
             message = f"must be a whole number, 1 or more; {field.go_quote(value)} stops Playgrounds that use it"
             yield advice(path.key(name), message)

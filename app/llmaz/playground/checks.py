@@ -11,15 +11,18 @@ from app.hooks import sendable
 from app.hooks.protocol import get
 from app.kube import field
 from app.kube.decode import SPEC
+from app.kube.embedded import is_tag
 from app.kube.field import Advice, advice
 from app.kube.names import is_dns1123_subdomain
 from app.llmaz import checks as shared
 from app.llmaz import claims, flavors, references, scaling
 from app.llmaz.arguments import port_warnings
+from app.llmaz.backendruntime.checks import runtime_engine
+from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Request
-from app.llmaz.playground.plan import plan
-from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundSpec
+from app.llmaz.playground.plan import no_preset, plan
+from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
 from app.workload import podadvice, podrules
@@ -118,6 +121,8 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)
+    elif config.version and not is_tag(config.version):
+        yield advice(CONFIG.child("version"), "must be a tag of the BackendRuntime's image, without its name")
     yield from podadvice.env_warnings(config.envs or [], CONFIG.child("envs"))
 
 
@@ -133,6 +138,21 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
 
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if the objects it refers to are not available."""
+    runtime = references.runtime(request.related.runtimes, playground.spec.backend_config.backend_name)
+    rejected = [] if isinstance(runtime, Cause) else _rejected(playground.spec.backend_config, runtime)
+    return [*rejected, *_unplanned(playground, request, settings)]
+
+
+def _rejected(config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[Advice]:
+    """Warn of a preset that the BackendRuntime does not have, and of options that its engine rejects."""
+    if config.config_name is not None and preset(runtime, config.config_name) is None:
+        problem = no_preset(config.backend_name, config.config_name, runtime)
+        yield advice(CONFIG.child("configName"), problem.text)
+    if (engine := runtime_engine(runtime, config.version)) is not None:
+        yield from podadvice.option_warnings(engine, config.args or [], CONFIG.child("args"))
+
+
+def _unplanned(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
     related, spec = request.related, playground.spec
     claim, path = spec.claims, SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
     names = claim.names
@@ -149,4 +169,6 @@ def against_related(playground: Playground, request: Request, settings: Settings
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):
         return [*advices, *(advice(SPEC, note) for note in decided.notes)]
+    if decided.reason is PlaygroundReason.PRESET_NOT_FOUND and spec.backend_config.config_name is not None:
+        return advices  # another rule warns of the name
     return [*advices, advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]

@@ -54,7 +54,7 @@ def plan(playground: Playground, related: PlaygroundRelated, settings: Settings)
     chosen = inferred if config.config_name is None else config.config_name
     base = preset(runtime, chosen)
     if base is None:
-        return _no_preset(config.backend_name, chosen, runtime)
+        return no_preset(config.backend_name, chosen, runtime)
     flavor = flavors.chosen(models[0].flavors, claims.inference_flavors or [])
     params = flavors.words(flavor)
     templates = [*(base.args or ()), *_param_args(base, params, config.args or [])]
@@ -81,7 +81,7 @@ def plan(playground: Playground, related: PlaygroundRelated, settings: Settings)
     )
 
 
-def _no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
+def no_preset(backend: str, name: str, runtime: BackendRuntimeSpec) -> Cause:
     names = ", ".join(config.name for config in runtime.recommended_configs or ()) or "none"
     text = f"BackendRuntime {backend} has no preset {name}; its presets are: {names}"
     return Cause(Stage.SPEC, text, PlaygroundReason.PRESET_NOT_FOUND)

@@ -290,7 +290,8 @@ def _unread(server: Runtime, written: Json) -> Iterator[Advice]:
     """Warn of fields that only other runtimes, or a metal agent, read (LK-V-I24 to LK-V-I28, LK-V-I36, LK-V-I63)."""
     for name, value in written.items():
         if is_set(value) and (reading := readers(name)) and server.name not in reading:
-            message = f"no effect with runtime {server.name}, only with {spelt_out(reading)}"
+            hint = "; write them in extraArgs" if name == "args" and "extraArgs" in server.fields else ""
+            message = f"no effect with runtime {server.name}, only with {spelt_out(reading)}{hint}"
             yield advice(SPEC.child(name), message, "no-effect")
     for name in _METAL_ONLY:  # LK-V-I63
         if is_set(written.get(name)):
@@ -310,8 +311,15 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
     if "extraArgs" not in server.fields:
         return
+    arguments = [argument.partition("=")[0] for argument in spec.extra_args]
     for path, option in server.flags.items():
-        repeated = next((flag for flag in option.spellings if has_flag(spec.extra_args, flag)), "")
+        given = [flag for flag in arguments if flag in option.spellings]
+        repeated = given[0] if given else ""
+        if len(given) > 1 and not option.is_list:
+            yield advice(
+                SPEC.child("extraArgs"),
+                f"{' and '.join(dict.fromkeys(given))}: set more than once; the last value counts",
+            )
         if repeated and is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
             yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {repeated} in extraArgs", "no-effect")
@@ -343,6 +351,8 @@ def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
     if spec.bind_address in ("localhost", "::1") or spec.bind_address.startswith("127."):
         message = "only the container itself reaches a loopback address: probes fail and the pods never become ready"
         yield advice(SPEC.child("bindAddress"), message)
+    if spec.bind_address.count(":") == 1:  # an IPv6 address has at least two
+        yield advice(SPEC.child("bindAddress"), "an address has no port, so the server ends; set containerPort instead")
     if spec.endpoint and spec.endpoint.node_port and spec.endpoint.type != "NodePort":
         message = f"no effect with type {spec.endpoint.type}, only with NodePort"
         yield advice(SPEC.child("endpoint", "nodePort"), message, "no-effect")
@@ -364,6 +374,9 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     yield from podadvice.amount_warnings(resources, SPEC.child("resources"))
     variables = [variable["name"] for variable in server.environment(spec)]
     mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
+    yield from podadvice.selector_warnings(spec.node_selector, SPEC.child("nodeSelector"))
+    used = podadvice.volumes_used({"containers": [{"env": spec.env, "volumeMounts": spec.extra_volume_mounts}]})
+    yield from podadvice.volume_warnings(spec.extra_volumes, SPEC.child("extraVolumes"), used)
     yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
     secrets = [secret.get("name") for secret in spec.image_pull_secrets]
     for position, name in enumerate(secrets):

@@ -321,7 +321,7 @@ class InferenceServiceSpec(KubeModel):
     args: Annotated[list[str], PASSED_THROUGH] = NO_ITEMS
     """All arguments of the container. Runtime generic only; no effect elsewhere."""
     extra_args: Annotated[list[str], passed_through("`--metrics` is written once")] = NO_ITEMS
-    """Arguments after the generated ones. Runtimes llamacpp and vllm only."""
+    """Arguments after the generated ones. No effect with runtime generic, whose arguments are args."""
     env: Annotated[list[base.EnvVar], passed_through("of two variables with one name the last one stays")] = NO_ITEMS
     """Environment of the container; it wins over what the runtime sets."""
     container_port: Annotated[Port | None, HONOURED] = None

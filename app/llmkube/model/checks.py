@@ -11,6 +11,7 @@ from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
 from app.kube.rules import violations
+from app.llmkube import names
 from app.llmkube import source as sources
 from app.llmkube.model.plan import refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers
@@ -144,7 +145,8 @@ def _quantity(text: str, path: field.Path, *, positive: bool = False, example: s
 def warnings(model: Model) -> list[Advice]:
     spec, source = model.spec, source_of(model.spec)
     metal = spec.on_metal
-    advices = [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
+    advices = [*podadvice.annotation_warnings(model.metadata, {names.DOWNLOAD: (names.BY_PODS,)})]
+    advices += [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
     advices += (line for line in without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
     advices += _secret_advice(spec, source, metal=metal)
     advices += podadvice.amount_warnings({"memory": spec.gpu.memory}, GPU_PATH)
@@ -182,11 +184,19 @@ def _source_advice(source: Source) -> Iterator[Advice]:
         yield advice(SOURCE, field.Hint(text, written))
     elif on_hub and "/resolve/" not in source.text:
         yield advice(SOURCE, "a page of the Hugging Face Hub, not a file: a file's URL has /resolve/ in it")
+    elif source.kind is SourceClass.HTTP and " " in source.text:
+        written = source.text.replace(" ", "%20")
+        yield advice(SOURCE, field.with_hint("a URL has no spaces", field.did_you_mean(written)))
+    elif sources.host(source.text) == "github.com" and "/blob/" in source.text:
+        written = source.text.replace("/blob/", "/raw/", 1)
+        yield advice(SOURCE, field.with_hint("a page of GitHub, not a file", field.did_you_mean(written)))
     elif sources.lacks_scheme(source):
         written = f"https://{source.text}"
         yield advice(
             SOURCE, field.Hint(f"read as a repository of the Hugging Face Hub; did you mean {written}?", written)
         )
+    elif source.repository and source.text == source.repository and source.text.count("/") > 1:
+        yield advice(SOURCE, "read as a repository of the Hugging Face Hub, which is <owner>/<name>")
     elif sources.is_archive(source):
         yield advice(SOURCE, "an archive, and nothing unpacks it; write the address of the model's own file")
 

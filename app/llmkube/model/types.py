@@ -11,7 +11,7 @@ from pydantic import Field
 
 from app.kube.base import DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
-from app.kube.field import Hint
+from app.kube.field import Hint, did_you_mean, with_hint
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
 from app.kube.resource import Resource
 from app.kube.rules import Rule, Rules
@@ -27,6 +27,8 @@ def _source_hint(text: str) -> Hint:
     written = _HUB_SCHEME.fullmatch(text)
     if written:
         return Hint(f"; write {written[1]}", written[1])
+    if text != text.strip() and re.match(SOURCE_PATTERN, text.strip()):
+        return with_hint("; remove the white space around it", did_you_mean(text.strip()))
     return scheme_hint(text, _SCHEMES, re.compile(SOURCE_PATTERN).match)
 
 

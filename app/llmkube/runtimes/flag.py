@@ -56,6 +56,8 @@ class Flag:
     hint: str = ""
     choices: tuple[str, ...] = ()
     """Values that the field's type lists."""
+    is_list: bool = False
+    """The field is a list, and ``extraArgs`` may have the option several times."""
     positive: bool = False
     """The server ends at once with a number below 1, which the schema accepts."""
     governs_block: bool = False
@@ -92,7 +94,8 @@ def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = F
     for alias, (name, shape) in fields(model).items():
         flag = options[name]
         if flag is not None:
-            flags[alias] = replace(flag, choices=_choices(model.model_fields[name].annotation))
+            annotation = model.model_fields[name].annotation
+            flags[alias] = replace(flag, choices=_choices(annotation), is_list=get_origin(annotation) is list)
         if shape.model is not None and not shape.container:
             below = flags_of(shape.model, runtime, config, own=own or alias == config)
             flags |= {f"{alias}.{path}": flag for path, flag in below.items()}

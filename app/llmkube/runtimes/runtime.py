@@ -16,6 +16,7 @@ from app.workload.cause import Cause
 from app.workload.engine import Engine, engine_of
 from app.workload.memory import Usage
 from app.workload.parts import GPURequest
+from app.workload.podadvice import option_warnings
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
@@ -243,9 +244,8 @@ def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[A
             yield advice(field, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
         elif accepted != value:
             yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
-    for path, argument in SPEC.child("extraArgs").each(spec.extra_args if "extraArgs" in runtime.fields else ()):
-        if not engine.knows(argument):
-            yield advice(path, f"{engine} has no option {argument.partition('=')[0]}, and ends with it")
+    if "extraArgs" in runtime.fields:
+        yield from option_warnings(engine, spec.extra_args, SPEC.child("extraArgs"))
 
 
 def _hint(option: Flag, engine: Engine) -> str:

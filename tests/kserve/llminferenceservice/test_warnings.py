@@ -249,7 +249,8 @@ def test_what_a_base_may_supply_is_not_missed(spec: Json) -> None:
 )
 def test_a_pod_that_brings_its_own_model(main: Json) -> None:
     """Disabling the storage initializer is fine if the container has a command or mounts the model."""
-    template = {"containers": [{"name": "main", **main}], "volumes": [{"name": "models", "emptyDir": {}}]}
+    volumes = [{"name": mount["name"], "emptyDir": {}} for mount in main.get("volumeMounts", ())]
+    template = {"containers": [{"name": "main", **main}], "volumes": volumes}
     assert admit(service(storageInitializer={"enabled": False}, template=template)).warnings == []
 
 

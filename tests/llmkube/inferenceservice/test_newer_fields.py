@@ -465,7 +465,7 @@ BROKEN: list[tuple[str, Json, str]] = [
         volume(projected={"sources": [{"serviceAccountToken": {"path": "/token"}}]}),
         "sources[0].serviceAccountToken.path",
     ),
-    ("LK-V-K34", {"extraVolumeMounts": [{"name": "none", "mountPath": "/x"}]}, "[0].name: Unsupported value"),
+    ("LK-V-K34", {"extraVolumeMounts": [{"name": "none", "mountPath": "/x"}]}, "[0].name: Invalid value"),
     ("LK-V-K34", {**volume(), "extraVolumeMounts": [{"name": "v", "mountPath": ""}]}, "mountPath: Required value"),
     ("LK-V-K34", {**volume(), "extraVolumeMounts": [{**MOUNT, "subPath": "../x"}]}, "subPath: Invalid value"),
     ("LK-V-K34", {**volume(), "extraVolumeMounts": [MOUNT, MOUNT]}, "spec.extraVolumeMounts: Duplicate value"),
