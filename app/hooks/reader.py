@@ -22,8 +22,15 @@ from app.kube.boundedyaml import LOADER, check_bounds
 from app.kube.decode import SPEC, decode_document
 from app.kube.field import Advice, Error, invalid, required
 from app.kube.modelfields import check_embedded, unknown_fields
-from app.kube.rawchecks import TOO_DEEP, control_characters, depth_exceeds, excess, may_have_controls
-from app.limits import MAX_DEPTH, MAX_ERRORS, MAX_UNKNOWN_FIELDS, MAX_YAML_BYTES
+from app.kube.rawchecks import (
+    TOO_DEEP,
+    control_characters,
+    depth_exceeds,
+    excess,
+    may_have_controls,
+    typographic_quotes,
+)
+from app.limits import MAX_DEPTH, MAX_ERRORS, MAX_UNKNOWN_FIELDS, MAX_WARNINGS, MAX_YAML_BYTES
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
@@ -55,7 +62,9 @@ class SpecReading(Generic[ModelT]):
 
     @property
     def warnings(self) -> list[Advice]:
-        return [*islice(unknown_fields(self.document, self.type, SPEC), MAX_UNKNOWN_FIELDS), *self.doubts]
+        quoted = typographic_quotes(self.text, self.document, SPEC)
+        unknown = unknown_fields(self.document, self.type, SPEC)
+        return [*islice(unknown, MAX_UNKNOWN_FIELDS), *self.doubts, *islice(quoted, MAX_WARNINGS)]
 
 
 def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecReading[ModelT]:

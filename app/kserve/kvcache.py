@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from app.kserve.arguments import has_flag
-from app.kserve.constants import MAIN
+from app.kserve.constants import MAIN, OPEN
 from app.kube import field
-from app.kube.base import IntOrString, Json, KubeModel
+from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
 from app.kube.decode import SPEC, decode_document
 from app.kube.merge import find, replaced
+from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.podspec import with_container
 from app.kube.quantity import QuantityError, is_quantity, parse, problem
 
@@ -21,18 +22,22 @@ TIER = "kv-cache-secondary-"
 NO_FLAG = f"kvCacheOffloading has no effect: the server does not get {FLAG}, which presets of v0.20 write"
 
 
+_ClaimSpec = Annotated[Json, EmbeddedType("PersistentVolumeClaimSpec")]
+_EmptyDir = Annotated[Json, EmbeddedType("EmptyDirVolumeSource")]
+
+
 class ClaimReference(KubeModel):
     name: str = Field("", description="Name of the claim.")
     path: str = Field("", description="Directory in the claim. Defaults to its root.")
 
 
 class CacheClaim(KubeModel):
-    spec: Json | None = Field(None, description="Spec of a claim that lives as long as its pod.")
+    spec: _ClaimSpec | None = Field(None, description="Spec of a claim that lives as long as its pod.")
     ref: ClaimReference | None = Field(None, description="A claim that exists.")
 
 
 class CacheFileSystem(KubeModel):
-    empty_dir: Json | None = Field(None, description="Storage of the node.")
+    empty_dir: _EmptyDir | None = Field(None, description="Storage of the node.")
     pvc: CacheClaim | None = Field(None, description="A PersistentVolumeClaim.")
 
 
@@ -52,6 +57,7 @@ def check(offloading: Json | None, path: field.Path, *, is_part: bool) -> Iterat
     yield from errors
     if settings is None:
         return
+    yield from (error for error in check_embedded(settings, path)[0] if OPEN not in error.body)
     if settings.cpu is not None:
         if not is_quantity(str(settings.cpu)):
             yield field.invalid(path.child("cpu"), settings.cpu, problem(str(settings.cpu)))
@@ -59,6 +65,14 @@ def check(offloading: Json | None, path: field.Path, *, is_part: bool) -> Iterat
         yield field.required(path.child("cpu"), "secondary holds what leaves the host memory")
     for position, tier in enumerate(settings.secondary or ()):
         yield from _check_tier(tier, path.child("secondary").index(position).child("fileSystem"))
+
+
+def advice(offloading: Json | None, path: field.Path) -> Iterator[field.Advice]:
+    """Warn of unknown fields."""
+    settings, _ = _decoded(offloading, path)
+    yield from unknown_fields(offloading, KVCacheOffloading, path)
+    if settings is not None:
+        yield from check_embedded(settings, path)[1]
 
 
 def _check_tier(tier: CacheTier, path: field.Path) -> Iterator[field.Error]:

@@ -103,7 +103,7 @@ def _number(value: object, name: str, _: Members) -> str:
         digits = re.sub("[,_]", "", text)
         return Hint(f"write {digits}", digits)
     unit = _WITH_UNIT.fullmatch(text)
-    if unit and name.endswith("Seconds") and unit[2].lower() in _SECONDS:
+    if unit and name.endswith(("Seconds", "Period", "Interval")) and unit[2].lower() in _SECONDS:
         return _write_field(name, f"{float(unit[1]) * _SECONDS[unit[2].lower()]:.0f}")
     if counted := _COUNTED.fullmatch(text):
         power = _THOUSANDS[counted[2].lower()]

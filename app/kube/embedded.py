@@ -154,7 +154,7 @@ def _image_problem(name: str) -> str:
     if not _REPOSITORY.fullmatch(parts[3]):
         return "its repository must be names of letters, digits, '.', '_' and '-', with '/' between them"
     if tag and not is_tag(tag[1:]):
-        return f"{field.go_quote(tag[1:])} is not a tag"
+        return f"{field.go_quote(tag[1:])} is not a tag" if tag[1:] else "its tag is empty"
     return "its digest must be sha256: and 64 hexadecimal digits" if at and not _DIGEST.fullmatch(digest) else ""
 
 

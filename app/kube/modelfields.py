@@ -147,7 +147,7 @@ def unknown_fields(
         return
     shapes = fields(model)
     if unknown_keys := [key for key in document if key not in shapes]:
-        around = (unknown.Level(fields(outer), partial(_inner, FieldType(outer))) for outer in reversed(above))
+        around = [unknown.Level(fields(outer), partial(_inner, FieldType(outer))) for outer in reversed(above)]
         inner = partial(_inner, FieldType(model))
         known = unknown.Known(_members(model), inner, lambda: around, model.habits, model.other_names)
         yield from unknown.warnings(unknown_keys, document, path, known)

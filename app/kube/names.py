@@ -80,6 +80,12 @@ def validate_labels(labels: Mapping[str, str | None], path: field.Path) -> Itera
             yield field.invalid(path.key(key), value, detail)
 
 
+def respelled(name: str) -> str:
+    """Return a name in the characters that an object's may have; empty if that is not a name either."""
+    plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
+    return plain if is_dns1123_subdomain(plain) else ""
+
+
 def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
     """Yield the errors of keys, whose case Kubernetes ignores; an annotation's value is free text."""
     return _key_errors(annotations, path, lambda key: key_problem(key.lower()))

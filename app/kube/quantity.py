@@ -14,7 +14,7 @@ _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
 _WRITTEN = re.compile(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
 _BYTES = re.compile(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
-_UNITLESS = frozenset({"", "b", "byte", "bytes", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
+_UNITLESS = frozenset({"", "b", "byte", "bytes", "c", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
 
 
 class QuantityError(ValueError):

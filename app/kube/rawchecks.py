@@ -116,6 +116,27 @@ def control_characters(value: object, path: field.Path) -> Iterator[field.Error]
             yield from control_characters(item, item_path)
 
 
+_OPENING, _CLOSING = "\u201c\u2018\u201d\u201e", "\u201d\u2019\u201c"
+_TYPOGRAPHIC = "\u2018".encode()[:2]
+"""The first bytes of all of them."""
+
+
+def typographic_quotes(document: bytes, value: object, path: field.Path) -> Iterator[field.Advice]:
+    """Warn of strings between typographic quotes, which YAML does not read as quotes."""
+    if _TYPOGRAPHIC not in document:
+        return
+    if isinstance(value, str) and len(value) > 1 and value[0] in _OPENING and value[-1] in _CLOSING:
+        meant = value[1:-1]
+        message = f"{field.go_quote(value)} has typographic quotes, which are part of it"
+        yield field.advice(path, field.with_hint(message, field.name_meant(meant)))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from typographic_quotes(document, item, path.member(key))
+    elif isinstance(value, list):
+        for item_path, item in path.each(value):
+            yield from typographic_quotes(document, item, item_path)
+
+
 class MetadataParts(msgspec.Struct, rename="camel"):
     """The parts of metadata that are used, not decoded."""
 

@@ -12,6 +12,7 @@ from app.kube.field import Hint, same_word, suggested
 _RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _MAX_GUESSES = 3
+_MAX_LISTED = 6
 _PREFIX, _STEM, _TYPED = 3, 6, 4
 """Minimum length of a word that another begins with, of the beginning that two share, and of one with a slip."""
 
@@ -42,7 +43,7 @@ def warnings(keys: Sequence[str], value: Json, path: field.Path, known: Known) -
     """
     taken = set(value)
     for key in keys:
-        hint = f"; {known.habits[key]}" if key in known.habits else _hint(key, value, path, known, lone=len(keys) == 1)
+        hint = _Unknown(key, value, path, known, is_alone=len(keys) == 1).hint()
         targets = {name.partition(".")[0] for name in suggested(hint)}
         yield _unknown_field(path.member(key), f"{hint}" if targets & taken else hint)
         taken |= targets
@@ -53,66 +54,121 @@ def _unknown_field(path: field.Path, hint: str) -> field.Advice:
     return field.Advice(message, path, "unknown-field")
 
 
-def _hint(key: str, value: Json, path: field.Path, known: Known, *, lone: bool) -> str:
-    names, item = known.members.fields, value[key]
-    if isinstance(item, dict) and item and item.keys() <= set(names):
-        return f"; remove this level: {', '.join(item)} must be directly below {path}"
-    absent = [name for name in known.members.required if name not in value]
-    if guess := same_word(key, names) or known.other_names.get(key) or _only(n for n in absent if _begins(n, key)):
-        return _meant(guess)
-    objects, items = _places(key, known.inner(), value)
-    if guesses := _of_resources(key, names) or objects:
-        return _meant(*guesses)
-    if guess := _typed(key, names) or _only(name for name in absent if _shares_word(key, name)):
-        return _meant(guess)
-    above = list(known.above())
-    near = _named_in_parts(key, known.inner()) or _of_words(key, names)
-    levels = next((distance for distance, level in enumerate(above, 1) if key in level.fields), 0)
-    if levels and not near.lower().endswith(key.lower()):
-        return f"; it belongs {_levels(levels)} higher: indent it less"
-    last = key.rpartition("/")[2]  # ``gpu`` of ``nvidia.com/gpu``
-    guesses = [near or last] if near or last in names else items
-    if not guesses and lone and isinstance(item, (str, int, float)):
-        unnamed = ["name"] if "name" in names and "name" not in value else []
-        guesses = absent if len(absent) == 1 else unnamed
-    return _meant(*guesses) if guesses else _instead(key, item, path, above)
+class _Unknown(NamedTuple):
+    """An unknown field, with the rules that find what was meant by it: the first that answers counts."""
+
+    key: str
+    value: Json
+    """The object that has the field."""
+    path: field.Path
+    """The object's path."""
+    known: Known
+    is_alone: bool
+    """No other field of the object is unknown."""
+
+    @property
+    def item(self) -> object:
+        return self.value[self.key]
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.known.members.fields
+
+    @property
+    def absent(self) -> list[str]:
+        return [name for name in self.known.members.required if name not in self.value]
+
+    def hint(self) -> str:
+        rules = (
+            *(self.habit, self.level_too_many, self.other_spelling, self.object_below, self.typing_error),
+            *(self.higher, self.words, self.items_below, self.required),
+            *(self.switch, self.metadata, self.object_beside, self.fields),
+        )
+        return next(filter(None, (rule() for rule in rules)), "")
+
+    def habit(self) -> str:
+        return f"; {self.known.habits[self.key]}" if self.key in self.known.habits else ""
+
+    def level_too_many(self) -> str:
+        if not isinstance(self.item, dict) or not self.item or not self.item.keys() <= set(self.names):
+            return ""
+        return f"; remove this level: {', '.join(self.item)} must be directly below {self.path}"
+
+    def other_spelling(self) -> str:
+        """Return the same word, another name of the field, or the required field that begins with the key."""
+        same = same_word(self.key, self.names) or self.known.other_names.get(self.key)
+        return _meant(same or _only(name for name in self.absent if _begins(name, self.key)))
+
+    def object_below(self) -> str:
+        return _meant(*(_of_resources(self.key, self.names) or self.places[0]))
+
+    def typing_error(self) -> str:
+        typed = _typed(self.key, self.names)
+        return _meant(typed or _only(name for name in self.absent if _shares_word(self.key, name)))
+
+    def higher(self) -> str:
+        levels = next((n for n, level in enumerate(self.known.above(), 1) if self.key in level.fields), 0)
+        if not levels or self.like.lower().endswith(self.key.lower()):
+            return ""
+        return f"; it belongs {'one level' if levels == 1 else f'{levels} levels'} higher: indent it less"
+
+    def words(self) -> str:
+        last = self.key.rpartition("/")[2]  # ``gpu`` of ``nvidia.com/gpu``
+        return _meant(self.like or (last if last in self.names else ""))
+
+    def items_below(self) -> str:
+        return _meant(*self.places[1])
+
+    def required(self) -> str:
+        """Return the only required field that is absent, or the name that a reference lacks, for a single value."""
+        if not self.is_alone or not isinstance(self.item, (str, int, float)):
+            return ""
+        is_reference = "name" in self.names and not {"key", "namespace"}.isdisjoint(self.names)
+        unnamed = "name" if is_reference and "name" not in self.value and not self.absent else ""
+        return _meant(_only(self.absent) or unnamed)
+
+    def switch(self) -> str:
+        """Advise on a switch that an object does not have."""
+        if self.key not in ("enabled", "enable") or not isinstance(self.item, bool):
+            return ""
+        remedy = f"remove it: {self.path} is enabled by being set"
+        return f"; {remedy}" if self.item else f"; leave {self.path} out to disable it"
+
+    def metadata(self) -> str:
+        """Advise on an object whose fields belong one level higher, as a pod's labels beside its template."""
+        keys = [key for key in self.item if key != "name"] if isinstance(self.item, dict) else []
+        around = next(iter(self.known.above()), Level((), tuple)).fields
+        if not keys or not set(keys) <= set(around):
+            return ""
+        return f"; write {' and '.join(keys)} one level higher, beside {self.path.segments[-1]}"
+
+    def object_beside(self) -> str:
+        """Return the object next to this one, or next to one around it, that has the field."""
+        owners = next(filter(None, (self._owners(level.inner()) for level in self.known.above())), [])
+        return f"; it is a field of {owners[0]}" if len(owners) == 1 and "[" not in owners[0] else ""
+
+    def fields(self) -> str:
+        """Return the many objects that have the field, or the few fields of this one."""
+        owners = self._owners(self.known.inner())
+        if owners and not any("[" in owner for owner in owners):
+            return f"; it is a field of {', '.join(owners)}"
+        return f"; the fields are {', '.join(self.names)}" if 0 < len(self.names) <= _MAX_LISTED else ""
+
+    @property
+    def places(self) -> tuple[list[str], list[str]]:
+        return _places(self.key, self.known.inner(), self.value)
+
+    @property
+    def like(self) -> str:
+        """The place, or the field, that has words of the key."""
+        return _named_in_parts(self.key, self.known.inner()) or _of_words(self.key, self.names, self.path)
+
+    def _owners(self, places: Iterable[str]) -> list[str]:
+        return [owner for owner, _, name in (place.rpartition(".") for place in places) if name == self.key]
 
 
-def _meant(*names: str) -> Hint:
-    return Hint(f", did you mean {' or '.join(map(field.go_quote, names))}?", *names)
-
-
-def _instead(key: str, item: object, path: field.Path, above: Sequence[Level]) -> str:
-    """Advise on a field that no field of the object stands for."""
-    return _switch(key, item, path) or _of_metadata(item, path, above) or _beside(key, above)
-
-
-def _levels(number: int) -> str:
-    return "one level" if number == 1 else f"{number} levels"
-
-
-def _switch(key: str, item: object, path: field.Path) -> str:
-    """Advise on a switch that an object does not have."""
-    if key not in ("enabled", "enable") or not isinstance(item, bool):
-        return ""
-    return f"; remove it: {path} is enabled by being set" if item else f"; leave {path} out to disable it"
-
-
-def _of_metadata(item: object, path: field.Path, above: Sequence[Level]) -> str:
-    """Advise on an object whose fields belong one level higher, as a pod's labels beside its template."""
-    keys = [key for key in item if key != "name"] if isinstance(item, dict) else []
-    if not keys or not above or not set(keys) <= set(above[0].fields):
-        return ""
-    return f"; write {' and '.join(keys)} one level higher, beside {path.segments[-1]}"
-
-
-def _beside(key: str, above: Iterable[Level]) -> str:
-    """Return the object next to this one, or next to one around it, that has the field."""
-    for level in above:
-        owners = [owner for owner, _, name in (place.rpartition(".") for place in level.inner()) if name == key]
-        if owners:
-            return f"; it is a field of {owners[0]}" if len(owners) == 1 and "[" not in owners[0] else ""
-    return ""
+def _meant(*names: str) -> str:
+    return Hint(f", did you mean {' or '.join(map(field.go_quote, names))}?", *names) if any(names) else ""
 
 
 def _typed(key: str, names: Collection[str]) -> str:
@@ -159,7 +215,7 @@ def _has_parts(key: str, place: str) -> bool:
     return 0 < len(rest) < len(words) and _covers(words, inner) and _covers(_words(owner), rest)
 
 
-def _of_words(key: str, names: Iterable[str]) -> str:
+def _of_words(key: str, names: Collection[str], path: field.Path) -> str:
     """Return the only name with the key's words in their order and the fewest others, or else the one within the key.
 
     ``maxReplicas`` for ``max``, ``tensor`` for ``tensorParallelSize``, ``uri`` for ``modelUri``.
@@ -168,7 +224,9 @@ def _of_words(key: str, names: Iterable[str]) -> str:
     longer = [name for name in names if _covers(_words(name), words)]
     fewest = min((len(_words(name)) for name in longer), default=0)
     found = [name for name in longer if len(_words(name)) == fewest]
-    return _only(found or (name for name in names if _begins(key, name) or _ends(key, name)))
+    owner = _words(str(path.segments[-1]))  # ``maxLoraRank`` of ``lora``
+    own = [word for word in words if word not in owner]
+    return _only(found or (name for name in names if _begins(key, name) or _ends(key, name) or _words(name) == own))
 
 
 def _begins(name: str, start: str) -> bool:

@@ -137,8 +137,8 @@ _OTHER_NAMES = {
 """Schemes by what other software calls them."""
 _LEAST_SCHEME = 3
 """Minimum length of schemes in which a slip is a typing error."""
-_WRITTEN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/*([^/?\s][^?\s]*)")
-"""An address with any number of slashes. A query is left out, because messages do not repeat it."""
+_WRITTEN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?::/*|//)([^/?\s][^?\s]*)")
+"""An address with any number of slashes, or without the colon. A query is left out: messages do not repeat it."""
 
 
 def scheme_hint(text: str, schemes: Collection[str], is_valid: Callable[[str], object]) -> Hint:

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from app.kube import field
-from app.kube.names import is_dns1123_label, is_dns1123_subdomain, is_label_value, key_problem
+from app.kube.names import is_dns1123_label, is_dns1123_subdomain, is_label_value, key_problem, respelled
 
 Json = Mapping[str, Any]
 Errors = Iterable[field.Error]
@@ -88,11 +88,13 @@ def _is_ip_address(value: str) -> bool:
     return True
 
 
-object_name = matching(
-    lambda name: not name or is_dns1123_subdomain(name),
-    "must be the name of an object: lower case letters, digits, '-' and '.'",
-)
-"""The name of another object, or an empty string."""
+def object_name(name: str | None, path: field.Path) -> Errors:
+    """Check the name of another object, or an empty string."""
+    if name and not is_dns1123_subdomain(name):
+        detail = "must be the name of an object: lower case letters, digits, '-' and '.'"
+        yield field.invalid(path, name, field.with_hint(detail, field.name_meant(respelled(name))))
+
+
 dns_label = matching(
     lambda name: not name or is_dns1123_label(name), "must be at most 63 lower case letters, digits and '-'"
 )

@@ -96,13 +96,40 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
 
 
 def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
-    """Warn of options that an engine rejects, with what they are meant for."""
-    for where, argument in path.each(arguments):
-        option = argument.partition("=")[0]
+    """Warn of options and values that an engine rejects, with what they are meant for."""
+    for position, (where, argument) in enumerate(path.each(arguments)):
+        option, equals, value = argument.partition("=")
         meant = engine.option_meant(argument)
         if not engine.knows(argument) or meant:
-            hint = name_meant(meant) if meant != option else ""
-            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", hint))
+            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", name_meant(meant)))
+        values, following = engine.values(option), arguments[position + 1 : position + 2]
+        value = value if equals else next(iter(following), "")
+        if values and value[:1].isalnum() and value.lower() not in map(str.lower, values):
+            hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
+            yield advice(where, with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint))
+
+
+_TENSOR_PARALLEL = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
+
+
+def size_warnings(arguments: Sequence[str], path: field.Path, gpus: int) -> Iterator[Advice]:
+    """Warn of a tensor-parallel size above the number of a pod's GPUs, if it has any."""
+    for position, (where, argument) in enumerate(path.each(arguments)):
+        option, equals, value = argument.partition("=")
+        size = value if equals else next(iter(arguments[position + 1 : position + 2]), "")
+        if option in _TENSOR_PARALLEL and size.isdecimal() and int(size) > gpus > 0:
+            yield advice(where, f"{option} is {size}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
+
+
+def port_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of containers that listen on one port, which only one of them can have."""
+    earlier: dict[tuple[object, object], object] = {}
+    for container_path, container in path.child("containers").each(pod.get("containers") or ()):
+        for where, port in container_path.child("ports").each((container or {}).get("ports") or ()):
+            key = ((port or {}).get("containerPort"), (port or {}).get("protocol") or "TCP")
+            owner = earlier.setdefault(key, container.get("name"))
+            if owner != container.get("name"):
+                yield advice(where.child("containerPort"), f"container {owner} of the pod has port {key[0]} already")
 
 
 def selector_warnings(selector: Mapping[str, object], path: field.Path) -> Iterator[Advice]:

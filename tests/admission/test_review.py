@@ -71,7 +71,10 @@ def test_mistakes_of_both_layers_together(spec: dict[str, Any], fields: list[str
     ("spec", "warning"),
     [
         ({"size": "small", "replica": 2}, 'unknown field "spec.replica", did you mean "replicas"?'),
-        ({"size": "small", "zzzz": 2}, 'unknown field "spec.zzzz"'),
+        (
+            {"size": "small", "zzzz": 2},
+            'unknown field "spec.zzzz"; the fields are size, replicas, minimum, name, ports, env',
+        ),
         (
             {"size": "small", "ports": [{"number": 1, "nmuber": 2}]},
             'unknown field "spec.ports[0].nmuber", did you mean "number"?',

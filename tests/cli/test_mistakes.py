@@ -70,6 +70,9 @@ def path_match(value: str) -> Json:
 
 
 BESIDE = "and key: beside it"
+PORT: Json = {"ports": [{"containerPort": 9000}]}
+VLLM: Json = {"image": "vllm/vllm-openai:v0.19.1", "command": ["vllm", "serve"]}
+WITHOUT: Json = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "gpu", "operator": "In"}]}]}
 MISTAKES: dict[str, tuple[Json, str, str]] = {
     "field a level too high": (
         service({"runtime": "vllm", "tensorParallelSize": 2}),
@@ -566,6 +569,64 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.replicas",
         "must be a whole number; this is an unrendered template",
     ),
+    "unknown field of a cache": (
+        llm({"kvCacheOffloading": {"cpu": "10Gi", "evictPolicy": "lru"}}),
+        "spec.kvCacheOffloading.evictPolicy",
+        'did you mean "evictionPolicy"?',
+    ),
+    "size of a cache's volume": (
+        llm({"kvCacheOffloading": {"cpu": "10Gi", "secondary": [{"fileSystem": {"emptyDir": {"sizeLimit": "9GB"}}}]}}),
+        "spec.kvCacheOffloading.secondary[0].fileSystem.emptyDir.sizeLimit",
+        "did you mean 9G or 9Gi?",
+    ),
+    "scheme without a colon": (
+        llm({"model": {**LLM_MODEL, "uri": "hf//a/b"}}),
+        "spec.model.uri",
+        "did you mean hf://a/b?",
+    ),
+    "typographic quotes": (
+        service({"extraArgs": ["\u201c--jinja\u201d"]}),
+        "spec.extraArgs[0]",
+        'has typographic quotes, which are part of it; did you mean "--jinja"?',
+    ),
+    "name of a claim in capitals": (
+        service({"modelCache": {"claimName": "My_Claim"}}),
+        "spec.modelCache.claimName",
+        'did you mean "my-claim"?',
+    ),
+    "repository for a Model's name": (
+        service({"modelRef": "Qwen/Qwen3"}),
+        "spec.modelRef",
+        'did you mean "qwen3"?',
+    ),
+    "value that an engine does not take": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["--dtype", "float61"]}),
+        "spec.extraArgs[0]",
+        'does not take float61 for --dtype, and ends with it; did you mean "float16"?',
+    ),
+    "more ranks than GPUs in KServe": (
+        main_container({**VLLM, "args": ["--tensor-parallel-size=4"], "resources": {"limits": {"nvidia.com/gpu": 1}}}),
+        "spec.template",
+        "container main passes --tensor-parallel-size 4, and requests 1 of nvidia.com/gpu; make them equal",
+    ),
+    "one port of two containers": (
+        llm({"template": {"containers": [{"name": "main", **PORT}, {"name": "side", "image": "a/b:1", **PORT}]}}),
+        "spec.template.containers[1].ports[0].containerPort",
+        "container main of the pod has port 9000 already",
+    ),
+    "operator without values": (
+        llm({"template": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": WITHOUT}}}}),
+        (
+            "spec.template.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            ".nodeSelectorTerms[0].matchExpressions[0].values"
+        ),
+        "must have a value with operator In; pods without it are refused",
+    ),
+    "period with a unit": (
+        llm({"scaling": {"minReplicas": 1, "maxReplicas": 2, "wva": {"keda": {"cooldownPeriod": "5m"}}}}),
+        "spec.scaling.wva.keda.cooldownPeriod",
+        "must be a whole number; write cooldownPeriod: 300",
+    ),
     "two claims": (
         {**playground({}), "spec": {"modelClaim": {"modelName": "a"}, "modelClaims": {"models": [{"name": "a"}]}}},
         "spec.modelClaims",
@@ -597,6 +658,22 @@ def test_a_required_field_whose_name_was_begun(command: Command) -> None:
     document = {**service(), "spec": {"model": "smollm"}}
     findings = command("validate", command.file("mistake.yaml", document), "--output", "json").findings
     assert 'unknown field "spec.model", did you mean "modelRef"?' in [finding["message"] for finding in findings]
+
+
+def test_more_ranks_than_gpus_of_the_model(command: Command) -> None:
+    document = service({"runtime": "vllm", "modelRef": "m", "extraArgs": ["-tp", "4"]})
+    other = model(
+        spec={"source": "a/b", "format": "safetensors", "hardware": {"accelerator": "cuda", "gpu": {"count": 2}}}
+    )
+    found = command("validate", command.file("mistake.yaml", document, other), "--output", "json").findings
+    assert "-tp is 4, but a pod has 2 GPUs" in [finding["message"] for finding in found]
+
+
+def test_more_ranks_than_gpus_of_the_flavor(command: Command) -> None:
+    document = playground({"args": ["--tensor-parallel-size", "4"]})
+    file = command.file("mistake.yaml", document, flavor({"limits": {"nvidia.com/gpu": 1}}))
+    [finding] = command("validate", file, "--output", "json").findings
+    assert finding["message"] == "--tensor-parallel-size is 4, but a pod has 1 GPU"
 
 
 def test_a_draft_model_that_is_not_there(command: Command) -> None:

@@ -43,6 +43,11 @@ MEANT: dict[str, tuple[str, Json, str]] = {
     ),
     "first word": ("LLMInferenceService", {"model": MODEL, "parallelism": {"tensorParallelSize": 2}}, "tensor"),
     "whole word": ("InferenceService", {"modelRef": "m", "autoscaling": {"maxReplicas": 2, "min": 1}}, "minReplicas"),
+    "words of the object itself": (
+        "LLMInferenceService",
+        {"model": {**MODEL, "lora": {"maxLoraRank": 8}}},
+        "maxRank",
+    ),
     "last words": ("LLMInferenceService", {"model": MODEL, "autoscaling": {"maxReplicas": 2}}, "scaling"),
     "object and field": ("LLMInferenceService", {"modelUri": "hf://a/b"}, "model.uri"),
     "field of an item": ("LLMInferenceService", {"model": MODEL, "router": {"gateway": {"name": "g"}}}, "refs[].name"),
@@ -107,7 +112,12 @@ UNMEANT: dict[str, tuple[str, Json, str]] = {
         {"modelRef": "m", "securityContext": {"fsGroup": 1}},
         "; it is a field of podSecurityContext",
     ),
-    "no such word": ("LLMInferenceService", {"model": MODEL, "router": {"gateway": {"x": 1}}}, 'gateway.x"'),
+    "no such word": ("LLMInferenceService", {"model": MODEL, "router": {"gateway": {"x": 1}}}, "; the fields are refs"),
+    "many objects with the field": (
+        "InferenceService",
+        {"modelRef": "m", "hfTokenSecretRef": {}},
+        "; it is a field of vllmConfig, tgiConfig, sglangConfig, personaPlexConfig",
+    ),
 }
 
 

@@ -9,10 +9,11 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import get_args
 
 from app.hooks.sendable import clashes
-from app.kserve import devices, lora
+from app.kserve import devices, kvcache, lora
 from app.kserve.arguments import evaluates, passes_arguments
 from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, OPEN, RESERVED_LABELS, STOP
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
@@ -25,7 +26,7 @@ from app.kserve.sources import doubt_of, problem_of, shown
 from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
-from app.kserve.spec.parallelism import contradictions, ignored_by_server, unused, with_command
+from app.kserve.spec.parallelism import contradictions, ignored_by_server, oversized, unused, with_command
 from app.kserve.spec.pickerconfig import config_advice
 from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.route import replaced_as_a_whole
@@ -307,10 +308,12 @@ def _name_advice(name: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Adv
 
 def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from _labels(workload.labels, path.child("labels"))
+    yield from kvcache.advice(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
     yield from _parallelism_advice(workload, path, based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
     for pod, pod_path in workload.pods(path):
         yield from _without_main(pod, pod_path)
+        yield from podadvice.port_warnings(pod or {}, pod_path)
         yield from podadvice.selector_warnings((pod or {}).get("nodeSelector") or {}, pod_path.child("nodeSelector"))
         for list_path, containers in ((pod_path.child(name), (pod or {}).get(name)) for name in wholepod.LISTS):
             for container_path, container in list_path.each(containers or ()):
@@ -365,6 +368,8 @@ def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based:
         return
     numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
     yield from contradictions(workload.template, numbers, path)
+    if not numbers:
+        yield from oversized(workload.template, parent.child("template"))
     if not based:
         yield from ignored_by_server(with_command(workload.template), numbers, path)
         if not any(merged.parallelism(workload, parent, based=False)):
@@ -379,7 +384,8 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
     for pod, path in spec.templates():
         preset = find(below, [str(segment) for segment in path.segments[1:]]) or {}
-        for error in wholepod.missing(pod or {}, path, preset, MODEL_VOLUMES):
+        missing = wholepod.missing(pod or {}, path, preset, MODEL_VOLUMES)
+        for error in chain(missing, merged.incomplete(pod or {}, path, preset)):
             yield advice(error.path, f"{error.body}; pods without it are refused")
         used = podadvice.volumes_used(pod or {}) | podadvice.volumes_used(preset) | {*MODEL_VOLUMES}
         yield from podadvice.volume_warnings((pod or {}).get("volumes") or (), path.child("volumes"), used)

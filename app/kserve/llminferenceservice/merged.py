@@ -17,6 +17,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type
 from app.kube.decode import SPEC, decode_document
+from app.kube.embedded_types import TYPES
 from app.kube.merge import find
 from app.kube.modelfields import check_embedded, embedded_values
 from app.kube.names import reserved_keys
@@ -184,6 +185,14 @@ def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
         pod = normalised(written or {})
         errors = chain(podrules.check(podrules.POD, pod, path), wholepod.amounts(pod, path))
         yield from (e for e in errors if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
+
+
+def incomplete(pod: Json, path: field.Path, base: Json) -> Iterator[field.Error]:
+    """Check for what is missing in the fields of a pod that no preset completes, and which :func:`pods` lets pass."""
+    for name, value in normalised(pod).items():
+        if name in TYPES["PodSpec"] and name not in base and name not in (*wholepod.LISTS, "volumes"):
+            errors = podrules.check(f"PodSpec.{name}", value, path.child(name))
+            yield from (error for error in errors if error.type is field.ErrorType.REQUIRED)
 
 
 def reserved(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
+from app.kserve import kvcache
 from app.kserve.constants import COMPONENT, MODEL_URI, NAME
 from app.kserve.gatewayapi import newer_fields
 from app.kserve.llminferenceservice import merged
@@ -83,7 +86,11 @@ def warnings(config: Config) -> list[field.Advice]:
     refused = (
         advice(error.path, f"{error.body}; a service has to replace the list") for error in merge_clashes(config.spec)
     )
-    return [*without_effect(config.spec, SPEC), *newer_fields(config.spec, SPEC), *refused]
+    cached = chain.from_iterable(
+        kvcache.advice(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
+        for workload, path in config.spec.workloads()
+    )
+    return [*without_effect(config.spec, SPEC), *newer_fields(config.spec, SPEC), *cached, *refused]
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[field.Advice]:

@@ -153,6 +153,15 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, p
             yield advice(path.child(name), text, "contradiction")
 
 
+def oversized(pod: Json | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of a tensor-parallel size above the number of GPUs that the server of a template requests."""
+    server = container_named(pod, MAIN)
+    count, size = _count(server), _sizes_passed(server).get(TENSOR)
+    if count and size and size > count:
+        text = f"container {MAIN} passes {TENSOR} {size}, and requests {count} of {GPU}; make them equal"
+        yield advice(path, text, "contradiction")
+
+
 def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn of arguments that are not added, because the template sets a part of them or does not start vLLM."""
     needs, server = demand(parallelism), container_named(pod, MAIN)

@@ -14,7 +14,8 @@ import orjson
 from app.hooks.reader import read_yaml
 from app.kserve.constants import PICKER_VERSION
 from app.kube.base import Json
-from app.kube.field import Advice, Path, advice, go_quote, name_meant, nearest, with_hint
+from app.kube.correction import closest_name
+from app.kube.field import Advice, Path, advice, go_quote, name_meant, with_hint
 from app.limits import MAX_YAML_BYTES
 
 Version = tuple[int, int]
@@ -84,15 +85,16 @@ def objects(listed: object) -> list[Json]:
 
 
 def config_advice(config: Json, path: Path) -> Iterator[Advice]:
-    """Warn of a configuration that is of another kind, or refers to plugins that it does not have."""
+    """Warn of a configuration that is of another kind, or refers to its plugins by a misspelt name."""
     if config.get("kind") != _KIND:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
     names = tuple(str(plugin.get("name") or plugin.get("type")) for plugin in plugins(config))
     for profile_path, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles"))):
         for where, item in profile_path.child("plugins").each(objects(profile.get("plugins"))):
-            if (name := str(item.get("pluginRef"))) not in names:
-                message = f"plugins has none of the name {go_quote(name)}, and the endpoint picker ends"
-                yield advice(where.child("pluginRef"), with_hint(message, name_meant(nearest(name, names))))
+            name = str(item.get("pluginRef"))
+            if name not in names and (meant := closest_name(name, names)):
+                message = f"plugins has none of the name {go_quote(name)}"
+                yield advice(where.child("pluginRef"), with_hint(message, name_meant(meant)))
 
 
 def plugin_types(config: object) -> list[str]:

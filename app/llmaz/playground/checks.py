@@ -3,7 +3,6 @@
 Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from app.kube import field
 from app.kube.decode import SPEC
 from app.kube.embedded import is_tag
 from app.kube.field import Advice, advice
-from app.kube.names import is_dns1123_subdomain
+from app.kube.names import is_dns1123_subdomain, respelled
 from app.llmaz import checks as shared
 from app.llmaz import claims, flavors, references, scaling
 from app.llmaz.arguments import port_warnings
@@ -61,8 +60,7 @@ def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:
 def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
     path = CONFIG.child("resources")
     if not is_dns1123_subdomain(config.backend_name):
-        respelled = re.sub(r"[^a-z0-9.]+", "-", config.backend_name.lower()).strip("-.")
-        example = respelled if is_dns1123_subdomain(respelled) else DEFAULT_BACKEND
+        example = respelled(config.backend_name) or DEFAULT_BACKEND
         detail = f"must be the name of a BackendRuntime (a DNS-1123 subdomain), for example {example}"
         yield field.invalid(CONFIG.child("backendName"), config.backend_name, detail)
     if config.resources is not None:
@@ -168,7 +166,10 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         return advices
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):
-        return [*advices, *(advice(SPEC, note) for note in decided.notes)]
+        flavor = flavors.chosen(claimed[0].flavors, claim.inference_flavors or [])
+        devices = flavors.devices(flavor) if flavor is not None else 0
+        sizes = podadvice.size_warnings(spec.backend_config.args or [], CONFIG.child("args"), devices)
+        return [*advices, *(advice(SPEC, note) for note in decided.notes), *sizes]
     if decided.reason is PlaygroundReason.PRESET_NOT_FOUND and spec.backend_config.config_name is not None:
         return advices  # another rule warns of the name
     return [*advices, advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]

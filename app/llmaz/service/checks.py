@@ -156,6 +156,7 @@ def warnings(service: types.Service) -> list[Advice]:
     advices += _unreachable(service)
     for pods, path in _templates(template):
         advices += _amount_warnings(pods, path)
+        advices += _pod_advice(pods.get("spec") or {}, path.child("spec"))
         advices += _incomplete(pods, path.child("spec"))
     return advices
 
@@ -225,6 +226,12 @@ def _unreachable(service: types.Service) -> Iterator[Advice]:
 def _metadata(pods: Json, kind: str) -> dict[str, str]:
     values: dict[str, str] = (pods.get("metadata") or {}).get(kind) or {}
     return values
+
+
+def _pod_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
+    yield from podadvice.port_warnings(pod, path)
+    yield from podadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
+    yield from podadvice.volume_warnings(pod.get("volumes") or (), path.child("volumes"), podadvice.volumes_used(pod))
 
 
 def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:

@@ -18,7 +18,14 @@ from app.kube.fieldclass import without_effect
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.modelfields import fields
-from app.kube.names import LABEL_MAX, is_dns1035_label, is_dns1123_subdomain, validate_annotation_keys, validate_labels
+from app.kube.names import (
+    LABEL_MAX,
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    respelled,
+    validate_annotation_keys,
+    validate_labels,
+)
 from app.kube.rules import violations
 from app.llmkube import names
 from app.llmkube.download import is_by_pods
@@ -94,8 +101,9 @@ def _model(spec: InferenceServiceSpec) -> Errors:
     elif len(spec.model_ref) > LABEL_MAX:
         yield field.too_long(path, LABEL_MAX, "names of Models are not longer")
     elif not is_dns1123_subdomain(spec.model_ref):
-        form = "lower case letters, digits, '-' and '.', for example smollm"
-        yield field.invalid(path, spec.model_ref, f"must be the name of a Model in this namespace: {form}")
+        detail = "must be the name of a Model in this namespace: lower case letters, digits, '-' and '.'"
+        hint = field.name_meant(respelled(spec.model_ref.rpartition("/")[2])) or ", for example smollm"
+        yield field.invalid(path, spec.model_ref, field.with_hint(detail, hint))
 
 
 def _image(spec: InferenceServiceSpec) -> Errors:
@@ -497,6 +505,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
         message = "set it to true: the Model is a repository, which the server downloads itself"  # LK-V-X03
         yield advice(SPEC.child("skipModelInit"), message)
     yield from server.advice_with_model(spec, model.spec, count)
+    yield from podadvice.size_warnings(spec.extra_args, SPEC.child("extraArgs"), count)
     for path, option, _ in flag_values(spec, server.flags):
         if option.needs_gpu and not count:  # LK-V-I42
             yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")

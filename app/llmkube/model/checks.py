@@ -14,7 +14,7 @@ from app.kube.rules import violations
 from app.llmkube import names
 from app.llmkube import source as sources
 from app.llmkube.model.plan import refusal
-from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers
+from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers, source_hint
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload import podadvice
@@ -196,7 +196,8 @@ def _source_advice(source: Source) -> Iterator[Advice]:
             SOURCE, field.Hint(f"read as a repository of the Hugging Face Hub; did you mean {written}?", written)
         )
     elif source.repository and source.text == source.repository and source.text.count("/") > 1:
-        yield advice(SOURCE, "read as a repository of the Hugging Face Hub, which is <owner>/<name>")
+        text = "read as a repository of the Hugging Face Hub, which is <owner>/<name>"
+        yield advice(SOURCE, field.with_hint(text, source_hint(source.text)))
     elif sources.is_archive(source):
         yield advice(SOURCE, "an archive, and nothing unpacks it; write the address of the model's own file")
 

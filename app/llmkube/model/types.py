@@ -22,7 +22,7 @@ _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)
 _SCHEMES = ("https", "http", "file", "pvc", "hf", "s3")
 
 
-def _source_hint(text: str) -> Hint:
+def source_hint(text: str) -> Hint:
     """Return a hint for a repository written with the scheme of another API, or an address with a misspelt one."""
     written = _HUB_SCHEME.fullmatch(text)
     if written:
@@ -37,7 +37,7 @@ SOURCE_FORM = (
     "https URL of one file, s3://<bucket>/<key>, pvc://<claim>/<path>, or an absolute path on the node"
 )
 SOURCE_PATTERN = pattern(
-    r"^(https?|file|pvc|hf|s3)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, _source_hint
+    r"^(https?|file|pvc|hf|s3)://.*|^/[^\t\n\f\r ]+$|^[a-zA-Z0-9][0-9A-Za-z_\-./]+$", SOURCE_FORM, source_hint
 )
 r"""Upstream's, with the character classes written out: ``\\w`` and ``\\s`` are ASCII for the API server."""
 
