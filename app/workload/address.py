@@ -121,6 +121,11 @@ def safe_host(address: Address) -> str:
     return f"host {name} {problem}" if problem else ""
 
 
+def spaces(text: str) -> str:
+    """Return the warning about an address with spaces, which only names in a bucket may have; empty for others."""
+    return "contains a space; remove it unless the name in the bucket has one" if " " in text else ""
+
+
 def bucket_form(scheme: str, *checks: Check) -> Form:
     return Form(f"{scheme}://<bucket>/<path>", (*checks, no_parent_directory))
 

@@ -85,10 +85,10 @@ class Engine:
     def option_meant(self, argument: str) -> str:
         """Return the option that an argument is within a typing error of, or but for its dashes; empty for others."""
         option, equals, _ = argument.partition("=")
-        names = {name for release in self.releases for name in release.options}
         dashed = f"--{option.lstrip('-')}" if equals or option[:1] == "-" != option[1:2] else option
         if dashed != option:
-            return dashed if dashed in names and option not in names else ""
+            return dashed if self.has(dashed) and not self.has(option) else ""
+        names = {name for release in self.releases for name in release.options}
         return "" if self.knows(argument) else closest_name(option, names)
 
     def values(self, option: str) -> tuple[str, ...]:

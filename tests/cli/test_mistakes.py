@@ -484,6 +484,16 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.source",
         "remove the white space around it; did you mean a/b?",
     ),
+    "space in an address of llmaz": (
+        openmodel("s3://bucket/my model"),
+        "spec.source.uri",
+        "contains a space; remove it unless the name in the bucket has one",
+    ),
+    "space in an address of KServe": (
+        llm({"model": {**LLM_MODEL, "uri": "s3://bucket/my model"}}),
+        "spec.model.uri",
+        "contains a space; remove it unless the name in the bucket has one",
+    ),
     "page of GitHub": (
         model(spec={"source": "https://github.com/a/b/blob/main/c.gguf"}),
         "spec.source",

@@ -16,7 +16,7 @@ from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.llmaz.quantities import check_amounts
 from app.settings import Settings
 from app.workload import podadvice
-from app.workload.address import Address, hub_repository
+from app.workload.address import Address, hub_repository, spaces
 from app.workload.fieldrules import leaves_its_root, matching
 
 _SOURCE = SPEC.child("source")
@@ -94,6 +94,8 @@ def _uri(uri: str) -> Iterator[Advice]:
     except source.SourceError:
         return
     path = _SOURCE.child("uri")
+    if doubt := spaces(uri):
+        yield advice(path, doubt)
     if not isinstance(store, source.ObjectStore) or store.protocol != "oss":
         return
     last = store.key.rpartition("/")[2]
