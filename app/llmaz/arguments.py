@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.kube import field
 from app.kube.field import Advice, advice
 from app.llmaz.names import PORT
+from app.workload.podadvice import options
 
 MODEL_PATH = "ModelPath"
 MODEL_NAME = "ModelName"
@@ -98,9 +99,6 @@ def misses(argument: str) -> bool:
 
 def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of a ``--port`` that differs from the port of container, probes and Service (LZ-N31)."""
-    for position, argument in enumerate(arguments):
-        option, equals, value = argument.partition("=")
-        port = value if equals else arguments[position + 1] if position + 1 < len(arguments) else ""
+    for where, option, port in options(arguments, path):
         if option == "--port" and port != str(PORT):
-            where = path.index(position)
             yield advice(where, f"no effect on the probes and the Service, which always use port {PORT}", "no-effect")

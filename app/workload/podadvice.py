@@ -25,21 +25,11 @@ _DEVICES = (
     "nvidia.com/vgpu",
 )
 _NODE_LABELS = (
-    "cloud.google.com/gke-accelerator",
-    "cloud.google.com/gke-nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "karpenter.sh/nodepool",
-    "kubernetes.azure.com/agentpool",
-    "kubernetes.io/arch",
-    "kubernetes.io/hostname",
-    "kubernetes.io/os",
-    "node.kubernetes.io/instance-type",
-    "nvidia.com/gpu.count",
-    "nvidia.com/gpu.memory",
-    "nvidia.com/gpu.present",
-    "nvidia.com/gpu.product",
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
+    *("cloud.google.com/gke-accelerator", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup"),
+    *("karpenter.sh/nodepool", "kubernetes.azure.com/agentpool", "node.kubernetes.io/instance-type"),
+    *("kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os"),
+    *("nvidia.com/gpu.count", "nvidia.com/gpu.memory", "nvidia.com/gpu.present", "nvidia.com/gpu.product"),
+    *("topology.kubernetes.io/region", "topology.kubernetes.io/zone"),
 )
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
@@ -95,15 +85,20 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
             yield advice(where, f"an option and its value are two items: write {items}")
 
 
+def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.Path, str, str]]:
+    """Yield each argument's place, the argument up to a ``=``, and what is behind that or else the next argument."""
+    following = [*arguments[1:], ""]
+    for position, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        yield path.index(position), option, value if equals else following[position]
+
+
 def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of options and values that an engine rejects, with what they are meant for."""
-    for position, (where, argument) in enumerate(path.each(arguments)):
-        option, equals, value = argument.partition("=")
-        meant = engine.option_meant(argument)
+    for argument, (where, option, value) in zip(arguments, options(arguments, path), strict=True):
+        meant, values = engine.option_meant(argument), engine.values(option)
         if not engine.knows(argument) or meant:
             yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", name_meant(meant)))
-        values, following = engine.values(option), arguments[position + 1 : position + 2]
-        value = value if equals else next(iter(following), "")
         if values and value[:1].isalnum() and value.lower() not in map(str.lower, values):
             hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
             yield advice(where, with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint))
@@ -114,9 +109,7 @@ _TENSOR_PARALLEL = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
 
 def size_warnings(arguments: Sequence[str], path: field.Path, gpus: int) -> Iterator[Advice]:
     """Warn of a tensor-parallel size above the number of a pod's GPUs, if it has any."""
-    for position, (where, argument) in enumerate(path.each(arguments)):
-        option, equals, value = argument.partition("=")
-        size = value if equals else next(iter(arguments[position + 1 : position + 2]), "")
+    for where, option, size in options(arguments, path):
         if option in _TENSOR_PARALLEL and size.isdecimal() and int(size) > gpus > 0:
             yield advice(where, f"{option} is {size}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
 
