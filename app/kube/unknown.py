@@ -8,6 +8,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, closest_name
 from app.kube.field import Hint, same_word, suggested
+from app.limits import MAX_WORD_CHARACTERS
 
 _RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
@@ -43,7 +44,8 @@ def warnings(keys: Sequence[str], value: Json, path: field.Path, known: Known) -
     """
     taken = set(value)
     for key in keys:
-        hint = _Unknown(key, value, path, known, is_alone=len(keys) == 1).hint()
+        is_word = len(key) <= MAX_WORD_CHARACTERS
+        hint = _Unknown(key, value, path, known, is_alone=len(keys) == 1).hint() if is_word else ""
         targets = {name.partition(".")[0] for name in suggested(hint)}
         yield _unknown_field(path.member(key), f"{hint}" if targets & taken else hint)
         taken |= targets
@@ -211,8 +213,10 @@ def _has_parts(key: str, place: str) -> bool:
     """Return whether the key has all words of the place's field, and otherwise words of what it is in."""
     owner, _, name = place.rpartition(".")
     words, inner = _words(key), _words(name)
+    if not _covers(words, inner):
+        return False
     rest = [word for word in words if not any(_alike(word, other) for other in inner)]
-    return 0 < len(rest) < len(words) and _covers(words, inner) and _covers(_words(owner), rest)
+    return 0 < len(rest) < len(words) and _covers(_words(owner), rest)
 
 
 def _of_words(key: str, names: Collection[str], path: field.Path) -> str:
@@ -257,7 +261,7 @@ def _alike(one: str, other: str) -> bool:
     if one == other or (len(short) >= _PREFIX and (long.startswith(short) or _abbreviates(short, long))):
         return True
     stem = len(short) >= _STEM and (long[:_STEM] == short[:_STEM] or long.endswith(short))
-    return stem or (len(short) >= _TYPED and closest_name(short, [long]) != "")
+    return stem or (len(short) >= _TYPED and one[0] == other[0] and closest_name(short, [long]) != "")
 
 
 def _abbreviates(short: str, word: str) -> bool:

@@ -129,6 +129,13 @@ def test_suggests_no_field(case: str) -> None:
     assert warning.suggested == ()
 
 
+def test_a_very_long_name_is_not_compared() -> None:
+    """No field has such a name, and each of its words would be compared with those of all fields."""
+    long = "maxModelLength" * 5
+    [warning] = warnings("InferenceService", {"modelRef": "m", long: 1})
+    assert warning.endswith(f'unknown field "spec.{long}"')
+
+
 def test_pod_fields_of_a_template() -> None:
     spec = {"modelClaims": {"models": [{"name": "m"}]}, "workloadTemplate": {"workerTemplate": {"containers": []}}}
     [warning] = warnings("Service", spec)
