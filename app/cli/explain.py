@@ -100,7 +100,7 @@ INVALID = "invalid"
 def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] = ()) -> list[Json]:
     """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
     result: list[Json] = []
-    attributions: Attributions = {}
+    attributions = Attributions()
     waiting, namespace = set(manifests), world.namespace
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]

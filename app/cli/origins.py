@@ -1,29 +1,30 @@
-"""Find the source of each value of a pod, by experiments that change one field at a time.
+"""Find the source of each value of a pod, by experiments that change fields.
 
-Hooks are pure functions, so a field is taken away (or altered, where it is required) and the hook is asked again; the
-values of the pod that change come from that field. This works for every kind without knowing its code. A value that
-several fields change is attributed to the one that changes the fewest others.
+Hooks are pure functions, so fields get other values and the hook is asked again; the values of the pod that change come
+from those fields. This works for every kind without knowing its code. Most values are copies of fields, and one
+experiment with all fields finds them. Any other field is taken away (or altered, where it is required) by itself. A
+value that several fields change is attributed to the one that changes the fewest others.
 """
 
 from __future__ import annotations
 
-import copy
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
-from typing import Any, Literal, get_origin
+from functools import lru_cache
+from typing import Literal, get_origin
 
 import orjson
 
 from app.cli import world
 from app.cli.changes import ABSENT, compare
+from app.cli.copies import alternative, copies, recognisable, with_value
 from app.cli.kinds import find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
-from app.cli.store import Store
+from app.cli.store import Key, Store
 from app.cli.world import inner_key, key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
@@ -36,11 +37,10 @@ DEFAULT = "default"
 """The source of a value that nothing bears on."""
 VAGUE = frozenset({DEFAULT, "metadata.name"})
 """Vague sources, which a more precise one of the kind replaces (:attr:`app.hooks.kind.Offline.explain`)."""
-FEW_FIELDS = 4
-"""Fields that are tried one by one without a trial of all at once."""
 MAX_FIELDS = 500
 """Fields of one parent and its related objects that are tried."""
 
+NAME = ("metadata", "name")
 FIELDS = ("spec", "data", "status")
 """The parts of a related object that hooks read."""
 
@@ -63,9 +63,20 @@ EXPLAINED = TEMPLATES | {
 Pods = dict[str, Json]
 """Those parts by their place: ``Deployment/chat spec.template``."""
 
+Pattern = tuple[str, ...]
+"""The kinds and the path of a field without positions: the same field of other objects."""
 
-Attributions = dict[str, list[tuple[int, ...]]]
-"""Numbers of the experiments that changed each value of the pods, by their inputs without names."""
+
+@dataclass
+class Attributions:
+    """What the experiments with earlier objects showed."""
+
+    fields: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
+    """Numbers of the fields that changed each value of the pods, by the inputs without names."""
+    derived: set[Pattern] = field(default_factory=set)
+    """Fields whose alternatives change more than copies."""
+    copied: set[tuple[Pattern, ...]] = field(default_factory=set)
+    """Fields without which no other values change than their copies, with the paths of those."""
 
 
 def origins(
@@ -76,20 +87,13 @@ def origins(
     What is found is added to ``attributions``. An object that differs from an earlier one in names alone is not tried
     again; its pods must differ in the same names, and in nothing else.
     """
-    attributions = {} if attributions is None else attributions
-    tracer = _Tracer(cluster, kind, parent)
-    groups = list(_groups(cluster, kind, parent, settings)) if tracer.values else []
-    experiments = [experiment for group in groups for experiment in group.experiments]
-    signature = _signature(cluster, kind, parent, tracer)
-    if signature not in attributions:
-        numbers = itertools.count()
-        for group in groups:
-            tracer.attribute_group([(next(numbers), experiment) for experiment in group.experiments], group.alter)
-        attributions[signature] = tracer.result()
-    sources = [
-        ", ".join(dict.fromkeys(experiments[number].source for number in contributing))
-        for contributing in attributions[signature]
-    ]
+    tracer = _Tracer(cluster, kind, parent, settings, attributions or Attributions())
+    fields = _fields(cluster, kind, parent, settings) if tracer.values else []
+    signature, known = _signature(cluster, kind, parent, tracer), tracer.attributions.fields
+    if signature not in known:
+        tracer.attribute(fields)
+        known[signature] = tracer.result()
+    sources = [", ".join(dict.fromkeys(fields[number].source for number in numbers)) for numbers in known[signature]]
     return [
         Origin(path, value, source or DEFAULT)
         for (path, value), source in zip(tracer.values.items(), sources, strict=True)
@@ -144,25 +148,19 @@ def neighbourhood(cluster: Cluster, kind: AnyKind, parent: Json, *, settling: bo
     return replace(cluster, objects=Store(readable), granted=granted)
 
 
-Alter = Callable[[Cluster, Sequence["_Experiment"]], Cluster]
+@dataclass(frozen=True, eq=False)
+class _Field:
+    """A field of an object that hooks read, or a setting of the operator, which has no ``key``."""
 
-
-@dataclass
-class _Experiment:
-    """One field made different. ``attempts`` are clusters in which it is; the first with an effect counts."""
-
+    number: int
     source: str
+    key: Key | None
     path: Path
     value: object
-    attempts: Iterable[Cluster]
 
 
-@dataclass
-class _Group:
-    """The experiments of one object, or of the settings; ``alter`` makes the fields of many different at once."""
-
-    experiments: list[_Experiment]
-    alter: Alter
+Changes = Mapping[_Field, object]
+"""Fields with other values; :data:`ABSENT` takes one away."""
 
 
 @dataclass
@@ -170,47 +168,96 @@ class _Tracer:
     cluster: Cluster
     kind: AnyKind
     parent: Json
+    settings: Settings
+    attributions: Attributions
     pods: Pods = field(init=False)
     values: dict[str, object] = field(init=False)
-    empty: Cluster = field(init=False)
+    start: Cluster = field(init=False)
     """The cluster before the parent has children: an invalid spec has no pods there, where others would be kept."""
-    _effects: dict[str, list[tuple[int, int, object]]] = field(default_factory=lambda: defaultdict(list))
+    _effects: dict[_Field, list[str]] = field(default_factory=dict)
+    """The values that change with each field."""
 
     def __post_init__(self) -> None:
         self.pods = settled_pod_templates(self.cluster, self.parent)
         self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }
+
+    def attribute(self, fields: Sequence[_Field]) -> None:
+        """Find the effects of fields: of all together if the pods are the same before the parent has children."""
         children = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
-        others = {key: document for key, document in self.cluster.objects.items() if key not in children}
-        self.empty = replace(self.cluster, objects=Store(others))
+        self.start = _without(self.cluster, children)
+        related, alone = {one.key for one in fields} - {None, key_of(self.parent)}, fields
+        if fields and self._pods_with({}, self.start) == self.pods:
+            if related and self._pods_with({}, _without(self.start, related)) == self.pods:
+                fields = [one for one in fields if one.key not in related]
+            alone = [one for one in fields if self._pattern(one) in self.attributions.derived]
+            self._try_together([one for one in fields if one not in alone])
+        else:
+            self.start = self.cluster
+        for one in alone:
+            self._try(one)
 
-    @cached_property
-    def comparable(self) -> bool:
-        """True if the pods are the same before the parent has children."""
-        return pod_templates(self.empty, self.kind, self.parent) == self.pods
+    def _try_together(self, fields: Sequence[_Field]) -> None:
+        """Find the copies of all fields at once, then of those that others may hide.
 
-    def attribute_group(self, numbered: Sequence[tuple[int, _Experiment]], alter: Alter) -> None:
-        """Try each experiment, except those whose fields have no effect even when all of them are different at once."""
-        if len(numbered) < FEW_FIELDS or not self.comparable:
-            for number, experiment in numbered:
-                self.attribute(number, experiment)
-        elif self._pods_in(alter(self.empty, [experiment for _, experiment in numbered])) != self.pods:
-            middle = len(numbered) // 2
-            self.attribute_group(numbered[:middle], alter)
-            self.attribute_group(numbered[middle:], alter)
+        Where anything else changes, fewer are tried at once.
+        """
+        values = {one: one.value for one in fields}
+        changed = self._pods_with(recognisable(values), self.start) if fields else self.pods
+        copied = copies([*self.pods.values()], [*changed.values()], values)
+        if copied:
+            for one, pods in copied.items():
+                self._attribute_copy(one, dict(zip(self.pods, pods, strict=True)))
+            self._try_together([one for one in fields if one not in copied])
+        elif copied is not None:
+            self._try_limits([one for one in fields if type(one.value) is int and one.key is not None])
+        elif len(fields) == 1:
+            self.attributions.derived.add(self._pattern(fields[0]))
+            self._try(fields[0])
+        else:
+            middle = len(fields) // 2
+            self._try_together(fields[:middle])
+            self._try_together(fields[middle:])
 
-    def _pods_in(self, cluster: Cluster) -> Pods:
-        return pod_templates(cluster, self.kind, cluster.objects.get(key_of(self.parent), self.parent))
+    def _try_limits(self, numbers: Sequence[_Field]) -> None:
+        """Try numbers of which more changes nothing: 3 replicas may add what 4 have too, and 1 has not."""
+        if numbers and self._pods_with(dict.fromkeys(numbers, ABSENT), self.start) != self.pods:
+            for one in numbers:
+                self._try(one)
 
-    def attribute(self, number: int, experiment: _Experiment) -> None:
-        """Try, and remember by the experiment's number which values it bears on."""
-        for cluster in experiment.attempts:
-            touched = self._touched(self._pods_in(cluster))
-            for path in touched:
-                self._effects[path].append((len(touched), number, experiment.value))
-            if touched:
+    def _attribute_copy(self, one: _Field, copied: Pods) -> None:
+        """Attribute copies to their field. The first of a kind shows whether other values change without the field."""
+        touched = self._touched(copied)
+        pattern = (self._pattern(one), *((_NAMES.sub("", path),) for path in touched))
+        if pattern in self.attributions.copied:
+            self._effects[one] = touched
+            return
+        self._try(one)
+        if self._effects.get(one) == touched:
+            self.attributions.copied.add(pattern)
+
+    def _pattern(self, one: _Field) -> Pattern:
+        related = one.key[0] if one.key is not None and one.key != key_of(self.parent) else ""
+        return self.kind.resource.kind, related, *(name for name in one.path.segments if isinstance(name, str))
+
+    def _try(self, one: _Field) -> None:
+        """Find the values that change without the field, or else with another value of it.
+
+        A change that leaves no pods is invalid. One that leaves others may be: it is tried where children are kept.
+        """
+        absent = [] if one.key is None or one.path.segments == NAME else [ABSENT]
+        for new in dict.fromkeys([*absent, alternative(one.value)]):
+            pods = self._pods_with({one: new}, self.start)
+            if pods and pods.keys() != self.pods.keys():
+                pods = self._pods_with({one: new}, self.cluster)
+            if pods and (touched := self._touched(pods)):
+                self._effects[one] = touched
                 return
+
+    def _pods_with(self, changes: Changes, cluster: Cluster) -> Pods:
+        changed = _changed(cluster, self.settings, changes)
+        return pod_templates(changed, self.kind, changed.objects.get(key_of(self.parent), self.parent))
 
     def _touched(self, changed: Pods) -> list[str]:
         paths = []
@@ -221,16 +268,28 @@ class _Tracer:
         return [path for path in paths if path in self.values]
 
     def result(self) -> list[tuple[int, ...]]:
-        """The experiments that tell where each value comes from; none for a default."""
-        return [self._closest(path, value) for path, value in self.values.items()]
+        """Return the numbers of the fields that each value comes from; none for a default."""
+        candidates: dict[str, list[_Field]] = defaultdict(list)
+        for one in sorted(self._effects, key=lambda one: one.number):
+            for path in self._effects[one]:
+                candidates[path].append(one)
+        return [self._closest(candidates[path], value) for path, value in self.values.items()]
 
-    def _closest(self, path: str, value: object) -> tuple[int, ...]:
+    def _closest(self, candidates: Sequence[_Field], value: object) -> tuple[int, ...]:
         """Those that bear on the fewest values; of equally close ones those with the same value, else all."""
-        candidates = self._effects.get(path, [])
-        fewest = min((count for count, _, _ in candidates), default=0)
-        closest = [candidate for candidate in candidates if candidate[0] == fewest]
-        equal = [candidate for candidate in closest if candidate[2] == value]
-        return tuple(number for _, number, _ in equal or closest)
+        fewest = min((len(self._effects[one]) for one in candidates), default=0)
+        closest = [one for one in candidates if len(self._effects[one]) == fewest]
+        equal = [one for one in closest if one.value == value]
+        return tuple(one.number for one in equal or closest)
+
+
+_NAMES = re.compile(r"/\S+|\[[^]]*\]")
+"""The names and positions in the path of a value."""
+
+
+def _without(cluster: Cluster, keys: Collection[Key | None]) -> Cluster:
+    objects = Store({key: document for key, document in cluster.objects.items() if key not in keys})
+    return replace(cluster, objects=objects)
 
 
 def _counterpart(place: str, before: Pods, after: Pods) -> Json:
@@ -281,50 +340,42 @@ def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
 # Experiments.
 
 
-def _groups(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> Iterator[_Group]:
-    """The parent's own fields with its name, those of the objects it reads, and the operator's settings."""
-    left = MAX_FIELDS
-    for document, prefix in _readable(cluster, parent):
-        fields = itertools.islice(written(document, FIELDS if prefix else ("spec",)), left)
-        experiments = [
-            _Experiment(f"{prefix}{path}", path, value, _altered(cluster, document, path, value))
-            for path, value in fields
-        ]
-        left -= len(experiments)
-        yield _Group(experiments, partial(_all_altered, document))
-    names = [
-        name
+def _fields(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> list[_Field]:
+    """Return the parent's own fields with its name, those of the objects it reads, and the operator's settings."""
+    found = [
+        (f"{prefix}{path}", key_of(document), path, value)
+        for document, prefix in _readable(cluster, parent)
+        for path, value in written(document, FIELDS if prefix else ("spec",))
+        if not prefix or path.segments != NAME  # an object is found by its name
+    ]
+    operator = [
+        (f"setting {variable_name(name)}", None, Path(name), value)
         for name, info in type(settings).model_fields.items()
         if (name.startswith(f"{kind.resource.family}_") or name == "cluster_domain")
         and get_origin(info.annotation) is not Literal  # an edition of built-in presets, which the kind names itself
-        and _alternative(getattr(settings, name)) is not ABSENT
+        and alternative(value := getattr(settings, name)) is not ABSENT
     ]
-    yield _Group(
-        [
-            _Experiment(
-                f"setting {variable_name(name)}",
-                Path(name),
-                getattr(settings, name),
-                _with_setting(cluster, settings, name),
-            )
-            for name in names
-        ],
-        partial(_all_settings, settings),
-    )
+    return [_Field(number, *one) for number, one in enumerate([*found[:MAX_FIELDS], *operator])]
 
 
-def _all_altered(document: Json, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
-    """A cluster in which all these fields of an object have other values; those without another are absent."""
-    changed = document
-    for experiment in reversed(experiments):  # the positions of earlier fields stay
-        changed = _with(changed, experiment.path.segments, _alternative(experiment.value))
-    return replace(cluster, objects=Store({**cluster.objects, key_of(document): changed}))
-
-
-def _all_settings(settings: Settings, cluster: Cluster, experiments: Sequence[_Experiment]) -> Cluster:
-    """A cluster in which all these settings have other values."""
-    values = {str(experiment.path): _alternative(experiment.value) for experiment in experiments}
-    return replace(cluster, send=direct(settings.model_copy(update=values)), answers={})
+def _changed(cluster: Cluster, settings: Settings, changes: Changes) -> Cluster:
+    """Return a cluster in which fields have other values, and in which changed references still find an object."""
+    objects, operator = dict(cluster.objects), {}
+    for one, value in reversed([*changes.items()]):  # the positions of earlier fields stay
+        if one.key is None:
+            operator[str(one.path)] = value
+        else:
+            objects[one.key] = with_value(objects[one.key], one.path.segments, value)
+    references = {
+        one.value: value for one, value in changes.items() if isinstance(one.value, str) and one.path.segments != NAME
+    }
+    for (kind, _), document in [*objects.items()]:
+        name = references.get(document["metadata"]["name"])
+        if isinstance(name, str) and find(document["apiVersion"], document["kind"]):
+            renamed = {**document, "metadata": {**document["metadata"], "name": name}}
+            objects.setdefault((kind, inner_key(renamed)), renamed)
+    changed = replace(cluster, objects=Store(objects))
+    return replace(changed, send=_send_with(settings, **operator), answers={}) if operator else changed
 
 
 def _readable(cluster: Cluster, parent: Json) -> Iterator[tuple[Json, str]]:
@@ -370,65 +421,10 @@ def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
         yield path, value
 
 
-def _altered(cluster: Cluster, document: Json, path: Path, value: object) -> Iterator[Cluster]:
-    """A cluster in which the field is absent, then one in which it has another value."""
-    key = key_of(document)
-    absent = [] if path.segments == ("metadata", "name") else [ABSENT]
-    for new in dict.fromkeys([*absent, _alternative(value)]):
-        changed = _with(document, path.segments, new)
-        yield replace(cluster, objects=Store({**cluster.objects, **_namesakes(cluster, value, new), key: changed}))
-
-
-def _namesakes(cluster: Cluster, old: object, new: object) -> dict[tuple[str, str], Json]:
-    """Copies, under the new name, of the objects that a changed reference named, so that it still finds something."""
-    if not isinstance(old, str) or not isinstance(new, str):
-        return {}
-    copies = {}
-    for (kind, _), document in cluster.objects.items():
-        if document["metadata"]["name"] == old and find(document["apiVersion"], document["kind"]):
-            renamed = {**document, "metadata": {**document["metadata"], "name": new}}
-            copies[kind, inner_key(renamed)] = renamed
-    return copies
-
-
-def _with(document: Any, segments: tuple[str | int, ...], value: object) -> Any:
-    """Return a document in which the field has another value; the parts that stay the same are shared."""
-    changed, (first, *others) = copy.copy(document), segments
-    if others:
-        changed[first] = _with(document[first], tuple(others), value)
-    elif value is ABSENT:
-        del changed[first]
-    else:
-        changed[first] = value
-    return changed
-
-
-_AMOUNT = re.compile(r"([0-9]+)(\D*)")
-
-
-def _alternative(value: object) -> object:
-    """Return another value of the same type; absent for one without, such as an empty list."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return value / 2
-    if isinstance(value, str):
-        amount = _AMOUNT.fullmatch(value)
-        return f"{int(amount[1]) + 1}{amount[2]}" if amount else f"{value}x"
-    return ABSENT
-
-
-def _with_setting(cluster: Cluster, settings: Settings, name: str) -> Iterator[Cluster]:
-    value = _alternative(getattr(settings, name))
-    yield replace(cluster, send=_send_with(settings, name, value), answers={})
-
-
 @lru_cache(maxsize=256)
-def _send_with(settings: Settings, name: str, value: object) -> Send:
-    """The hooks with one setting of another value; the same settings each time, so that what was judged stays known."""
-    return direct(settings.model_copy(update={name: value}))
+def _send_with(settings: Settings, **changes: object) -> Send:
+    """The hooks with other settings; the same settings each time, so that what was judged stays known."""
+    return direct(settings.model_copy(update=changes))
 
 
 def one_line(value: object) -> str:

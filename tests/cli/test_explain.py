@@ -255,7 +255,13 @@ def test_two_levels_are_explained_as_one(command: Command) -> None:
                 "command": ["serve"],
                 "image": "tool",
                 "version": "v1",
-                "recommendedConfigs": [{"name": "default", "args": ["--model", "{{ .ModelPath }}"]}],
+                "recommendedConfigs": [
+                    {
+                        "name": "default",
+                        "args": ["--model", "{{ .ModelPath }}"],
+                        "resources": {"requests": {"memory": "8Gi"}, "limits": {"memory": "8Gi"}},
+                    }
+                ],
             },
         },
         {
@@ -270,7 +276,52 @@ def test_two_levels_are_explained_as_one(command: Command) -> None:
     assert "once everything runs: ready" in one["state"]
     assert found["spec.containers[model-runner].command[0]"] == "BackendRuntime/tool spec.command[0]"
     assert "BackendRuntime/tool spec.image" in found["spec.containers[model-runner].image"]
+    preset = "BackendRuntime/tool spec.recommendedConfigs[0]"
+    for part in ("requests", "limits"):  # a limit is never below its request
+        assert found[f"spec.containers[model-runner].resources.{part}.memory"] == f"{preset}.resources.{part}.memory"
     assert found["metadata.labels[llmaz.io/model-family-name]"] == "OpenModel/opt spec.familyName"
+
+
+def test_what_never_changes_in_place_has_its_sources(command: Command) -> None:
+    """A Job, and the size of a LeaderWorkerSet, are kept as they are, whatever the fields of their object are."""
+    (claimed, served) = [
+        {
+            "apiVersion": "llmaz.io/v1alpha1",
+            "kind": "OpenModel",
+            "metadata": {"name": "opt"},
+            "spec": {"familyName": "opt", "source": {"modelHub": {"modelID": "facebook/opt-125m"}}},
+        },
+        {
+            "apiVersion": "inference.llmaz.io/v1alpha1",
+            "kind": "Service",
+            "metadata": {"name": "demo"},
+            "spec": {
+                "modelClaims": {"models": [{"name": "opt"}]},
+                "workloadTemplate": {
+                    "size": 2,
+                    "workerTemplate": {"spec": {"containers": [{"name": "model-runner", "image": "tool"}]}},
+                },
+            },
+        },
+    ]
+    one = explained(command, claimed, served)["Service/demo"]
+    size = "LeaderWorkerSet/demo spec.leaderWorkerTemplate.size"
+    assert [row["source"] for row in one["values"] if row["path"] == size] == ["spec.workloadTemplate.size"]
+    job = sources(explained(command, model(), service())["Model/m"])
+    assert job["spec.containers[model-downloader].env[KEEP_KEYS].name"] == "setting MODELHOOKS_LLMKUBE_KEEP_OLD_FILES"
+
+
+def test_a_number_that_has_to_be_large_enough_is_a_source(command: Command) -> None:
+    """Three replicas of a scheduler elect a leader, as four do; one has none to elect."""
+    document = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "qwen"},
+        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B", "name": "qwen"}, "router": {"scheduler": {"replicas": 3}}},
+    }
+    rows = explained(command, document)["LLMInferenceService/qwen"]["values"]
+    elects = [row["source"] for row in rows if row["value"] == "--ha-enable-leader-election"]
+    assert elects == ["spec.router.scheduler.replicas"]
 
 
 def test_presets_are_named(command: Command) -> None:
