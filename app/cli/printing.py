@@ -24,7 +24,8 @@ def escaped(text: str) -> str:
 
 def is_plain(text: str) -> bool:
     """Report whether :func:`escaped` changes no line."""
-    return text.replace("\n", "").isprintable() and not any(map(_WORKFLOW_COMMAND.search, text.split("\n")))
+    commands = ("::" in text or "##" in text) and any(map(_WORKFLOW_COMMAND.search, text.split("\n")))
+    return text.replace("\n", "").isprintable() and not commands
 
 
 def _escape(char: str) -> str:
