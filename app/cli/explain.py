@@ -31,6 +31,7 @@ from app.cli.origins import (
     TEMPLATES,
     VAGUE,
     Attributions,
+    Pods,
     neighbourhood,
     one_line,
     origins,
@@ -185,6 +186,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
     parent = final.objects[key_of(document)]
     eventually = parent["status"].get("conditions") or []
     live = bool(written) or observed
+    pods = settled_pod_templates(final, parent)
     shown = live_conditions if live else eventually
     return {
         **head,
@@ -192,15 +194,15 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
         "why": _why(shown),
         "conditions": [c for c in shown if c.get("type") != "Ready"],
         "children": [_child(child, present, head["namespace"]) for child in final.last_answer(parent)["children"]],
-        "fit": _fit(kind, parent, clusters),
-        "values": [origin._asdict() for origin in _values(kind, parent, clusters)],
+        "fit": _fit(kind, parent, pods, clusters),
+        "values": [origin._asdict() for origin in _values(kind, parent, pods, clusters)],
     }
 
 
-def _fit(kind: AnyKind, parent: Json, clusters: _Clusters) -> str:
+def _fit(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
     if kind.offline.fit is None:
-        result = pods_fit(kind, parent, settled_pod_templates(clusters.final, parent))
+        result = pods_fit(kind, parent, pods)
     else:
         result = fit.answer(kind, parent, clusters.final, clusters.settings)
     return f"{result.answer}: {result.why}" if result is not None else ""
@@ -263,10 +265,10 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
     }
 
 
-def _values(kind: AnyKind, parent: Json, clusters: _Clusters) -> list[Origin]:
+def _values(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> list[Origin]:
     """Return the sources of the pods' values: found by experiment, or else from the kind's own explanation."""
     cluster, settings = neighbourhood(clusters.final, kind, parent), clusters.settings
-    result = origins(cluster, kind, parent, settings, clusters.attributions)
+    result = origins(cluster, kind, parent, pods, settings, clusters.attributions)
     if kind.offline.explain is None:
         return result
     request = request_of(kind, parent, cluster)

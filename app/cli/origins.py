@@ -80,14 +80,19 @@ class Attributions:
 
 
 def origins(
-    cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings, attributions: Attributions | None = None
+    cluster: Cluster,
+    kind: AnyKind,
+    parent: Json,
+    pods: Pods,
+    settings: Settings,
+    attributions: Attributions | None = None,
 ) -> list[Origin]:
-    """The values of every pod that the parent leads to, with their sources, in the order of the pod's fields.
+    """The values of the pods that the parent leads to, with their sources, in the order of the pods' fields.
 
     What is found is added to ``attributions``. An object that differs from an earlier one in names alone is not tried
     again; its pods must differ in the same names, and in nothing else.
     """
-    tracer = _Tracer(cluster, kind, parent, settings, attributions or Attributions())
+    tracer = _Tracer(cluster, kind, parent, pods, settings, attributions or Attributions())
     fields = _fields(cluster, kind, parent, settings) if tracer.values else []
     signature, known = _signature(cluster, kind, parent, tracer), tracer.attributions.fields
     if signature not in known:
@@ -168,9 +173,9 @@ class _Tracer:
     cluster: Cluster
     kind: AnyKind
     parent: Json
+    pods: Pods
     settings: Settings
     attributions: Attributions
-    pods: Pods = field(init=False)
     values: dict[str, object] = field(init=False)
     start: Cluster = field(init=False)
     """The cluster before the parent has children: an invalid spec has no pods there, where others would be kept."""
@@ -178,7 +183,6 @@ class _Tracer:
     """The values that change with each field."""
 
     def __post_init__(self) -> None:
-        self.pods = settled_pod_templates(self.cluster, self.parent)
         self.values = {
             f"{place}{_below(path)}": value for place, pod in self.pods.items() for path, value in leaves(pod, Path())
         }

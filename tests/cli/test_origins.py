@@ -7,7 +7,7 @@ import pytest
 from app.cli.files import read
 from app.cli.manifests import parse
 from app.cli.offline import World, identity, served, settled
-from app.cli.origins import Attributions, neighbourhood, origins
+from app.cli.origins import Attributions, neighbourhood, origins, settled_pod_templates
 from app.cli.simulate import Cluster
 from app.cli.yaml import dump_all
 from app.hooks.kind import AnyKind
@@ -30,11 +30,12 @@ def test_copies_of_an_object_are_tried_once() -> None:
         kind, key, tried = served(manifest), identity(manifest, "default"), len(shared.fields)
         assert kind is not None
         assert key is not None
-        cluster = neighbourhood(world, kind, world.objects[key])
-        found = origins(cluster, kind, world.objects[key], SETTINGS, shared)
+        parent = world.objects[key]
+        cluster, pods = neighbourhood(world, kind, parent), settled_pod_templates(world, parent)
+        found = origins(cluster, kind, parent, pods, SETTINGS, shared)
         if number >= size:
             assert len(shared.fields) == tried, manifest.name
-            assert found == origins(cluster, kind, world.objects[key], SETTINGS)
+            assert found == origins(cluster, kind, parent, pods, SETTINGS)
             values += len(found)
     assert values > 300
 
@@ -58,8 +59,10 @@ def test_copies_of_fields_are_found_together(monkeypatch: pytest.MonkeyPatch) ->
             kind, key = served(manifest), identity(manifest, "default")
             assert kind is not None
             assert key is not None
+            parent = world.objects[key]
+            cluster, pods = neighbourhood(world, kind, parent), settled_pod_templates(world, parent)
             asked.clear()
-            assert origins(neighbourhood(world, kind, world.objects[key]), kind, world.objects[key], SETTINGS, shared)
+            assert origins(cluster, kind, parent, pods, SETTINGS, shared)
             counts.append(len(asked))
     assert max(counts) < 100
     assert counts[2] < 20  # from-google: the fields are those of from-s3
