@@ -163,6 +163,10 @@ class _Field:
     path: Path
     value: object
 
+    @property
+    def removable(self) -> bool:
+        return self.key is not None and self.path.segments != NAME
+
 
 Changes = Mapping[_Field, object]
 """Fields with other values; :data:`ABSENT` takes one away."""
@@ -215,10 +219,10 @@ class _Tracer:
                 self._attribute_copy(one, dict(zip(self.pods, pods, strict=True)))
             self._try_together([one for one in fields if one not in copied])
         elif copied is not None:
-            self._try_limits([one for one in fields if type(one.value) is int and one.key is not None])
+            self._try_limits([one for one in fields if type(one.value) is int and one.removable])
         elif len(fields) == 1:
             self.attributions.derived.add(self._pattern(fields[0]))
-            self._try(fields[0])
+            self._try(fields[0], changed)
         else:
             middle = len(fields) // 2
             self._try_together(fields[:middle])
@@ -237,7 +241,7 @@ class _Tracer:
         if pattern in self.attributions.copied:
             self._effects[one] = touched
             return
-        self._try(one)
+        self._try(one, copied)
         if self._effects.get(one) == touched:
             self.attributions.copied.add(pattern)
 
@@ -245,14 +249,13 @@ class _Tracer:
         related = one.key[0] if one.key is not None and one.key != key_of(self.parent) else ""
         return self.kind.resource.kind, related, *(name for name in one.path.segments if isinstance(name, str))
 
-    def _try(self, one: _Field) -> None:
-        """Find the values that change without the field, or else with another value of it.
+    def _try(self, one: _Field, altered: Pods | None = None) -> None:
+        """Find the values that change without the field, or else with another value of it (``altered``, if known).
 
         A change that leaves no pods is invalid. One that leaves others may be: it is tried where children are kept.
         """
-        absent = [] if one.key is None or one.path.segments == NAME else [ABSENT]
-        for new in dict.fromkeys([*absent, alternative(one.value)]):
-            pods = self._pods_with({one: new}, self.start)
+        for new in dict.fromkeys([ABSENT, alternative(one.value)] if one.removable else [alternative(one.value)]):
+            pods = altered if new is not ABSENT and altered is not None else self._pods_with({one: new}, self.start)
             if pods and pods.keys() != self.pods.keys():
                 pods = self._pods_with({one: new}, self.cluster)
             if pods and (touched := self._touched(pods)):
