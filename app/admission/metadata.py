@@ -11,9 +11,10 @@ from app.errors import ProtocolError
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
+from app.kube.field import METADATA
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObservedMeta
-from app.kube.rawchecks import METADATA, SMALL, MetadataParts, excessive
+from app.kube.rawchecks import SMALL, MetadataParts, excessive
 from app.kube.stored import without_nulls
 from app.limits import MAX_ERRORS, MAX_NAME_BYTES
 

@@ -15,7 +15,7 @@ from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
 from app.hooks.reader import ReadFault, SpecReading
 from app.kube import field
-from app.kube.decode import SPEC, decode_rest
+from app.kube.decode import decode_rest
 from app.kube.modelfields import check_embedded
 from app.kube.objects import ObservedMeta
 from app.kube.resource import AnyResource, Resource
@@ -145,7 +145,7 @@ def _rest(
     spec = decode_rest(reading.document, kind.resource.spec, reading.errors)
     if spec is None:
         return [], []
-    errors, unknown = check_embedded(spec, SPEC)
+    errors, unknown = check_embedded(spec, field.SPEC)
     if not errors:
         resource = Resource(metadata, spec, kind.resource.status())
         errors = [*kind.admission.validate(resource, None, settings), *kind.admission.admit(resource, settings)]

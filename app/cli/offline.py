@@ -26,7 +26,7 @@ from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
 from app.kube import field as fields
 from app.kube.base import Json
-from app.kube.field import ErrorType, Path
+from app.kube.field import METADATA, ErrorType, Path
 from app.kube.names import (
     CONTROLLER_UID,
     LAST_APPLIED,
@@ -34,7 +34,6 @@ from app.kube.names import (
     is_dns1123_subdomain,
     validate_annotation_keys,
 )
-from app.kube.rawchecks import METADATA
 from app.llmkube.names import PRIORITY_CLASS_PREFIX, PRIORITY_VALUES
 from app.settings import Settings
 

@@ -14,9 +14,8 @@ from app.cli.world import outer_key, related_keys
 from app.hooks.kind import AnyKind
 from app.kube.base import Json, KubeModel
 from app.kube.correction import closest_name
-from app.kube.decode import SPEC
 from app.kube.embedded_types import TYPES
-from app.kube.field import Path, go_quote, name_meant, with_hint
+from app.kube.field import SPEC, Path, go_quote, name_meant, with_hint
 from app.kube.merge import find as value_at
 from app.kube.modelfields import embedded_values
 from app.kube.names import is_dns1123_subdomain

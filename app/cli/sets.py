@@ -12,7 +12,7 @@ from app.cli.apply import canonical
 from app.cli.findings import Finding
 from app.cli.manifests import Manifest
 from app.cli.offline import identity
-from app.kube.field import Path
+from app.kube.field import METADATA, Path
 
 Key = tuple[str, str]
 
@@ -65,7 +65,7 @@ def _name(manifest: Manifest, versions: list[Manifest]) -> str:
 
 
 def _findings(versions: list[Manifest]) -> Iterator[Finding]:
-    path = Path("metadata").child("name")
+    path = METADATA.child("name")
     first: dict[PurePath, Manifest] = {}
     for manifest in versions:
         earlier = first.setdefault(PurePath(manifest.file).parent, manifest)

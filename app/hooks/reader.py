@@ -19,8 +19,8 @@ from msgspec import Raw
 from app.hooks.memo import remembered
 from app.kube.base import KubeModel
 from app.kube.boundedyaml import LOADER, check_bounds
-from app.kube.decode import SPEC, decode_document
-from app.kube.field import Advice, Error, invalid, required
+from app.kube.decode import decode_document
+from app.kube.field import SPEC, Advice, Error, invalid, required
 from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.rawchecks import (
     TOO_DEEP,

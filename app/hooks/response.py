@@ -13,7 +13,6 @@ from app.hooks.sendable import faults
 from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import printable
-from app.kube.decode import SPEC
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedObject
 from app.limits import MAX_ANSWER_BYTES
@@ -49,7 +48,7 @@ def unstorable(response: SyncResponse) -> list[field.Error]:
         if len(text) > ANNOTATIONS_MAX:
             named = _NAMED.decode(text)
             what = f"{named.kind} {named.metadata.name} would have {len(text)} bytes; shorten what goes into it"
-            errors.append(field.too_long(SPEC, ANNOTATIONS_MAX, what))
+            errors.append(field.too_long(field.SPEC, ANNOTATIONS_MAX, what))
     return errors
 
 

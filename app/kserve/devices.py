@@ -16,7 +16,7 @@ from app.kube.podspec import with_container
 _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
 _POSITIVE = re.compile(r"0*[1-9][0-9]*")
-_ANNOTATIONS = field.Path("metadata").child("annotations")
+_ANNOTATIONS = field.METADATA.child("annotations")
 CLAIM = "managed-device"
 """Name of the claim in pods, and of the request in the template."""
 COMPONENT = "resource-claims"

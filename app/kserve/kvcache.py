@@ -10,7 +10,7 @@ from app.kserve.arguments import has_flag
 from app.kserve.constants import MAIN, OPEN
 from app.kube import field
 from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
-from app.kube.decode import SPEC, decode_document
+from app.kube.decode import decode_document
 from app.kube.merge import find, replaced
 from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.podspec import with_container
@@ -94,7 +94,7 @@ def _exactly_one(path: field.Path, **choices: object) -> Iterator[field.Error]:
         yield field.invalid(path, present, f"must have only one of {names}")
 
 
-def _decoded(offloading: object, path: field.Path = SPEC) -> tuple[KVCacheOffloading | None, list[field.Error]]:
+def _decoded(offloading: object, path: field.Path = field.SPEC) -> tuple[KVCacheOffloading | None, list[field.Error]]:
     return decode_document(offloading, KVCacheOffloading, path) if isinstance(offloading, dict) else (None, [])
 
 

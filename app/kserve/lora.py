@@ -12,9 +12,8 @@ from app.kserve.sources import Artifact, problem, provider, shown
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
-from app.kube.decode import SPEC
 
-LORA = SPEC.child("model", "lora")
+LORA = field.SPEC.child("model", "lora")
 ADAPTERS = LORA.child("adapters")
 LORA_PATH = "/mnt/lora"
 _MODULES = "--lora-modules"

@@ -17,13 +17,12 @@ from app.limits import MAX_ERRORS
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
-SPEC = field.Path("spec")
 _ROUNDS = 4
 """Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
 
 def decode_document(
-    document: object, type_: type[ModelT], path: field.Path = SPEC
+    document: object, type_: type[ModelT], path: field.Path = field.SPEC
 ) -> tuple[ModelT | None, list[field.Error]]:
     """Return the typed spec, or every schema error at once.
 

@@ -76,6 +76,10 @@ class Path:
         return hash(str(self))
 
 
+SPEC = Path("spec")
+METADATA = Path("metadata")
+
+
 class ErrorType(StrEnum):
     """The ``reason`` of a cause in a ``Status``."""
 

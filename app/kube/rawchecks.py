@@ -31,7 +31,6 @@ _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 
 _MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-METADATA = field.Path("metadata")
 
 
 def check_text(body: bytes) -> None:
@@ -168,4 +167,4 @@ SMALL = min(_LIMITS.values())
 def excessive(parts: MetadataParts) -> Iterator[field.Error]:
     for name, key, limit in _PARTS:
         if memoryview(getattr(parts, name)).nbytes > limit:
-            yield field.too_long(METADATA.child(key), limit)
+            yield field.too_long(field.METADATA.child(key), limit)

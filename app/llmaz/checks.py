@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.kube import field
-from app.kube.field import Advice, Hint, advice, name_meant, with_hint
+from app.kube.field import METADATA, Advice, Hint, advice, name_meant, with_hint
 from app.kube.names import is_dns1035_label, is_dns1123_label
 from app.kube.objects import ObservedMeta
-from app.kube.rawchecks import METADATA
 from app.llmaz.names import NAME_ADVISED, NAME_MAX, SKIP_LOADER, load_balancer
 from app.llmaz.quantities import Resources
 from app.workload import podadvice

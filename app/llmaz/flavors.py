@@ -6,13 +6,12 @@ from itertools import takewhile
 
 from app.kube import field, quantity
 from app.kube.base import Json
-from app.kube.decode import SPEC
 from app.kube.names import is_label_value
 from app.llmaz.arguments import PIPELINE_PARALLEL, TENSOR_PARALLEL
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.workload import podrules
 
-FLAVORS = SPEC.child("inferenceConfig", "flavors")
+FLAVORS = field.SPEC.child("inferenceConfig", "flavors")
 INSTANCE_TYPE = "INSTANCE-TYPE"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -8,7 +8,6 @@ from app.hooks.protocol import RelatedResource, get
 from app.hooks.reader import read_related
 from app.kube import field
 from app.kube.conditions import parse_rfc3339, rfc3339
-from app.kube.decode import SPEC
 from app.kube.names import is_label_value
 from app.llmaz import flavors, source
 from app.llmaz.backendruntime.checks import unusable
@@ -91,13 +90,13 @@ def _model(resource: RelatedResource) -> ClaimedModel | str:
     spec, errors = reading.spec, reading.errors
     if spec is None or errors:
         return field.aggregate(errors)
-    for path, value in ((field.Path("metadata").child("name"), name), (SPEC.child("familyName"), spec.family_name)):
+    for path, value in ((field.METADATA.child("name"), name), (field.SPEC.child("familyName"), spec.family_name)):
         if not is_label_value(value):
             return f"{path}: not a valid label value"
     try:
         weights = source.read(spec.source)
     except source.SourceError as error:
-        return f"{SPEC.child('source')}: {error}"
+        return f"{field.SPEC.child('source')}: {error}"
     offered = flavors.of(spec)
     bad = list(flavors.unusable(offered))
     if bad:

@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from app.kube import field
 from app.kube.correction import closest_name
-from app.kube.field import Advice, advice, did_you_mean, name_meant, nearest, with_hint
+from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.objects import ObservedMeta
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
-from app.kube.rawchecks import METADATA
 from app.workload.engine import Engine
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.wholepod import LISTS

@@ -18,8 +18,7 @@ from tests.repository.test_readme import ROOT
 from tools.fieldpages import reading
 
 MODULE = """
-from app.kube.decode import SPEC
-from app.kube.field import advice, invalid
+from app.kube.field import SPEC, advice, invalid
 from app.llmkube.runtimes.runtime import Runtime, flag
 from app.workload.cause import Cause, Stage
 

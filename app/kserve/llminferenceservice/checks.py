@@ -35,8 +35,7 @@ from app.kserve.spec.tracing import tracing_advice
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field
 from app.kube.base import Json
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.merge import find, merge
 from app.kube.modelfields import embedded_values
@@ -52,7 +51,7 @@ from app.workload.engine import engine_of
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
 MODEL_URI = SPEC.child("model", "uri")
-NAME = field.Path("metadata").child("name")
+NAME = field.METADATA.child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
 _CONFIDENTIAL = SPEC.child("model", "confidential")
@@ -287,7 +286,7 @@ def _criticality_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceS
 
 
 def _criticalities(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[tuple[field.Path, str]]:
-    model, notes, notes_path = spec.model, metadata.annotations or {}, field.Path("metadata").child("annotations")
+    model, notes, notes_path = spec.model, metadata.annotations or {}, field.METADATA.child("annotations")
     if isinstance(model, v1alpha1.ModelSpecV1Alpha1) and model.criticality is not None:
         yield SPEC.child("model", "criticality"), model.criticality
     if notes.get(MODEL_CRITICALITY):

@@ -16,7 +16,7 @@ from app.kserve.spec.route import ROUTE
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import wrong_type
-from app.kube.decode import SPEC, decode_document
+from app.kube.decode import decode_document
 from app.kube.embedded_types import TYPES
 from app.kube.merge import find
 from app.kube.modelfields import check_embedded, embedded_values
@@ -26,7 +26,7 @@ from app.kube.rules import broken, violations
 from app.workload import podrules, wholepod
 from app.workload.behavior import check_behavior
 
-ROUTER = SPEC.child("router")
+ROUTER = field.SPEC.child("router")
 HTTP = ROUTER.child("route", "http")
 SCHEDULER = ROUTER.child("scheduler")
 
@@ -34,7 +34,7 @@ SCHEDULER = ROUTER.child("scheduler")
 def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
     errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
-    embedded = check_embedded(effective.spec, SPEC)[0] if effective.templated else []
+    embedded = check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in effective.spec.templates() if effective.is_users(path))
     pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path) for pod, path in users))
     return [*errors, *(embedded or (_sourced(error, effective) for error in pod_errors))]

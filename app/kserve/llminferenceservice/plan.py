@@ -24,7 +24,6 @@ from app.kserve.workload.plan import MissingAccountError, PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kserve.workload.topology import propagated
 from app.kube import field
-from app.kube.decode import SPEC
 from app.kube.merge import find
 from app.kube.origin import Origin, item_key, leaves
 from app.kube.podspec import MERGE_KEYS
@@ -136,7 +135,7 @@ def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origi
     """List the values of ScaledObjects that come from the operator's settings."""
     for plan in scaling_plans(effective.spec, context.names):
         scaled_objects = (child for child in scaling_children(plan, context) if child["kind"] == "ScaledObject")
-        for path, value in itertools.chain.from_iterable(leaves(child["spec"], SPEC) for child in scaled_objects):
+        for path, value in itertools.chain.from_iterable(leaves(child["spec"], field.SPEC) for child in scaled_objects):
             if str(path).endswith(_OPERATORS):
                 yield Origin(f"ScaledObject/{plan.scaler} {path}", value, PROMETHEUS)
 
@@ -144,7 +143,7 @@ def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origi
 def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -> list[Origin]:
     return [
         Origin(f"{place}.{path}", value, _written(effective, [*base, *keyed], value) or _added(keyed, value, plan))
-        for path, keyed, value in _located(plan.spec, SPEC, [])
+        for path, keyed, value in _located(plan.spec, field.SPEC, [])
     ]
 
 
@@ -199,12 +198,12 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
     try:
         context = reconcile_context(service, request, settings)
         if context.operator.ingress.tls:
-            advices.append(field.advice(SPEC, NO_TLS, "no-effect"))
+            advices.append(field.advice(field.SPEC, NO_TLS, "no-effect"))
         is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
             workload_plan(effective_spec(context).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
     except (OperatorConfigError, CombineError, PhaseError) as error:
-        advices.append(field.advice(SPEC.child("baseRefs") if named else SPEC, str(error)))
+        advices.append(field.advice(field.SPEC.child("baseRefs") if named else field.SPEC, str(error)))
     return advices

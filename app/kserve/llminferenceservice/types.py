@@ -11,7 +11,6 @@ from pydantic import ConfigDict, Field
 from app.kserve import gatewayapi
 from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Int64, Json, KubeModel, pattern
-from app.kube.decode import SPEC
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.rules import Rule, Rules, cel
 
@@ -547,15 +546,15 @@ class LLMInferenceServiceSpec(WorkloadSpec):
 
     def workloads(self) -> Iterator[tuple[WorkloadSpec, field.Path]]:
         """Yield the main workload and, where there is one, the prefill workload."""
-        yield self, SPEC
+        yield self, field.SPEC
         if self.prefill is not None:
-            yield self.prefill, SPEC.child("prefill")
+            yield self.prefill, field.SPEC.child("prefill")
 
     def templates(self) -> Iterator[tuple[Json | None, field.Path]]:
         for workload, path in self.workloads():
             yield from workload.pods(path)
         if self.scheduler is not None:
-            yield self.scheduler.template, SPEC.child("router", "scheduler", "template")
+            yield self.scheduler.template, field.SPEC.child("router", "scheduler", "template")
 
 
 # Status.

@@ -17,8 +17,7 @@ from app.kserve.spec.render import render_error, with_decided_templates
 from app.kserve.spec.template.data import ServiceData
 from app.kube import field
 from app.kube.base import Json
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.objects import ObservedMeta
 from app.kube.resource import Resource

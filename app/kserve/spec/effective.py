@@ -26,7 +26,7 @@ from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.tracing import traced
 from app.kube import field
 from app.kube.base import Json, with_types
-from app.kube.decode import SPEC, decode_document
+from app.kube.decode import decode_document
 from app.kube.merge import find, merge, replaced
 from app.limits import MAX_COMBINED_BYTES
 
@@ -224,7 +224,7 @@ def _typed(document: Json) -> EffectiveSpec:
         _, errors = decode_document(document, EffectiveSpec)
         raise CombineError(*map(str, errors)) from None
     errors = []
-    for value, path in (*spec.templates(), (spec.route_spec, SPEC.child(*route.ROUTE))):
+    for value, path in (*spec.templates(), (spec.route_spec, field.SPEC.child(*route.ROUTE))):
         if value is not None and not sendable.is_sendable(value):
             errors += sendable.check(value, path)
     if errors:

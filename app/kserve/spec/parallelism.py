@@ -13,8 +13,7 @@ from app.kserve.arguments import passes_arguments, with_arguments, words
 from app.kserve.constants import MAIN
 from app.kube import field
 from app.kube.base import Json
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
 from app.kube.quantity import QuantityError, parse
 

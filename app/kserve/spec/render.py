@@ -11,7 +11,7 @@ from app.kserve.spec.template.data import ServiceData, UnknownFieldError
 from app.kserve.spec.template.language import Template
 from app.kube import field
 from app.kube.base import Json, KubeModel
-from app.kube.decode import SPEC, decode_document
+from app.kube.decode import decode_document
 from app.kube.modelfields import check_embedded
 from app.kube.rawchecks import has_control
 from app.limits import MAX_ERRORS
@@ -122,7 +122,7 @@ def _position(error: TemplateError) -> str:
 
 
 def _full_path(segments: Sequence[str | int]) -> field.Path:
-    path = SPEC
+    path = field.SPEC
     for segment in segments:
         path = path.index(segment) if isinstance(segment, int) else path.child(segment)
     return path
@@ -153,7 +153,7 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
     typed, wrong = decode_document(rendered, type(spec))
     if typed is None:
         return spec, [*errors, *wrong]
-    embedded, _ = check_embedded(typed, SPEC)
+    embedded, _ = check_embedded(typed, field.SPEC)
     return (spec if embedded else typed), [*errors, *embedded]
 
 

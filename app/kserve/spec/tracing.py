@@ -6,8 +6,7 @@ from app.kserve.arguments import has_flag, passes_arguments, word
 from app.kserve.constants import MAIN, MODEL_SERVERS
 from app.kserve.llminferenceservice.types import TracingSpec
 from app.kube.base import Json
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice, did_you_mean, go_quote, is_template, name_meant, nearest, with_hint
+from app.kube.field import SPEC, Advice, advice, did_you_mean, go_quote, is_template, name_meant, nearest, with_hint
 from app.kube.merge import find, replaced
 from app.kube.objects import ObservedMeta
 from app.kube.podspec import with_container

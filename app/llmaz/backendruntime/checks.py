@@ -4,9 +4,8 @@ from collections.abc import Collection, Iterator
 
 from app.hooks import sendable
 from app.kube import field
-from app.kube.decode import SPEC
 from app.kube.embedded import image_warnings
-from app.kube.field import Advice, advice, nearest
+from app.kube.field import SPEC, Advice, advice, nearest
 from app.llmaz import arguments, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import resource_warnings, under_upstreams_path

@@ -5,8 +5,7 @@ from math import prod
 
 from app.kube import field
 from app.kube.conditions import parse_rfc3339
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice, did_you_mean, name_meant, with_hint, without_user
+from app.kube.field import SPEC, Advice, advice, did_you_mean, name_meant, with_hint, without_user
 from app.kube.names import is_label_value
 from app.llmaz import flavors, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word

@@ -9,9 +9,8 @@ from dataclasses import replace
 from app.hooks import sendable
 from app.hooks.protocol import get
 from app.kube import field
-from app.kube.decode import SPEC
 from app.kube.embedded import is_tag
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.kube.names import is_dns1123_subdomain, respelled
 from app.llmaz import checks as shared
 from app.llmaz import claims, flavors, references, scaling

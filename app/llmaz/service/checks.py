@@ -13,8 +13,7 @@ from app.hooks.protocol import get
 from app.hooks.sendable import merge_key
 from app.kube import field
 from app.kube.base import Json
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
 from app.kube.quantity import canonical_value
 from app.kube.stored import without_nulls

@@ -64,7 +64,7 @@ def _deployment(decided: ServicePlan, observed: ObservedDeployment | None) -> tu
 
 def _conflict(workload: Json) -> Cause | None:
     """Return a cause if the user's template and the model's parts conflict, for example in a mount path."""
-    clash = next(iter(clashes(workload["spec"], field.Path("spec"))), None)
+    clash = next(iter(clashes(workload["spec"], field.SPEC)), None)
     if clash is None:
         return None
     return Cause(Stage.SPEC, f"the pod template cannot be used: {clash}", ServiceReason.TEMPLATE_CONFLICT)

@@ -11,9 +11,8 @@ from app.hooks import sendable
 from app.hooks.protocol import AnyRequest, get
 from app.kube import field, quantity
 from app.kube.base import Json
-from app.kube.decode import SPEC
 from app.kube.embedded import image_warnings
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.kube.fieldclass import without_effect
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
@@ -83,7 +82,7 @@ _DRAFT_FILE = matching(
 
 def _name(name: str) -> Errors:
     """Reject a name that no Service can have, with dashes for dots (LK-V-I57)."""
-    path = field.Path("metadata").child("name")
+    path = field.METADATA.child("name")
     if len(name) > LABEL_MAX:
         yield field.too_long(path, LABEL_MAX, "the name is also used in labels")
     elif name and not is_dns1035_label(names.service_name(name)):

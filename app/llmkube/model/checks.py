@@ -5,8 +5,7 @@ from itertools import pairwise
 
 from app.hooks import sendable
 from app.kube import field, quantity
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice, without_user
+from app.kube.field import SPEC, Advice, advice, without_user
 from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
@@ -36,7 +35,7 @@ def _errors(model: Model, settings: Settings) -> Errors:
     spec = model.spec
     source = source_of(spec)
     if len(model.metadata.name) > LABEL_MAX:  # LK-V-M35
-        path = field.Path("metadata").child("name")
+        path = field.METADATA.child("name")
         yield field.too_long(path, LABEL_MAX, "pods carry the name as a label")
     if message := sources.problem(source):
         yield field.invalid(SOURCE, without_user(source.text), message)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from math import gcd
 
 from app import images
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.names import MODELS_DIR

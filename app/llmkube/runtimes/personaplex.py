@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag
 from app.llmkube.runtimes.types import PersonaPlexConfig

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.kube.base import Json, KubeModel
-from app.kube.decode import SPEC
-from app.kube.field import Advice, Error, advice
+from app.kube.field import SPEC, Advice, Error, advice
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec

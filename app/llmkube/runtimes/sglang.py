@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app import images
-from app.kube.decode import SPEC
-from app.kube.field import Advice, Path, advice
+from app.kube.field import SPEC, Advice, Path, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, mode, switch

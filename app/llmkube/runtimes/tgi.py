@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from app import images
-from app.kube.decode import SPEC
-from app.kube.field import Advice, advice
+from app.kube.field import SPEC, Advice, advice
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import TGIConfig
