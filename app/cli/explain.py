@@ -43,9 +43,8 @@ from app.cli.printing import counted
 from app.cli.sets import split
 from app.cli.simulate import Cluster, created
 from app.cli.status import Row, row_with_cause
-from app.cli.store import Store
 from app.cli.validate import check
-from app.cli.world import key_of
+from app.cli.world import Store, key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.correction import closest_name

@@ -14,8 +14,7 @@ from app.cli import CommandError
 from app.cli.kinds import all_kinds, find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster
-from app.cli.store import owner
-from app.cli.world import is_namespaced, plural, related_keys
+from app.cli.world import is_namespaced, owner, plural, related_keys
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.settings import Settings

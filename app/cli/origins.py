@@ -24,8 +24,7 @@ from app.cli.copies import alternative, copies, recognisable, with_value
 from app.cli.kinds import find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
-from app.cli.store import Key, Store
-from app.cli.world import inner_key, key_of
+from app.cli.world import Key, Store, inner_key, key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import Path

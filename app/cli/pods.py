@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from app.cli.live import ready
-from app.cli.store import Store
-from app.cli.world import inner_key
+from app.cli.world import Store, inner_key
 from app.kube.base import Json
 from app.workload.pods import JOB_NAMES, LWS_NAME
 

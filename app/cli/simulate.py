@@ -15,8 +15,7 @@ import orjson
 from app.admission.protocol import creation
 from app.cli import apply, world
 from app.cli.kinds import SERVED, find, find_version
-from app.cli.store import Key, Store, owner
-from app.cli.world import key_of
+from app.cli.world import Key, Store, key_of, owner
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID

@@ -15,8 +15,7 @@ from app.cli.offline import desired, in_cluster
 from app.cli.pods import is_ready, selected
 from app.cli.references import referring_field
 from app.cli.simulate import Cluster
-from app.cli.store import Key, owner
-from app.cli.world import key_of
+from app.cli.world import Key, key_of, owner
 from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.field import Path

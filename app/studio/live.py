@@ -16,8 +16,7 @@ from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
 from app.cli.status import Row, row_of, rows_with_objects
-from app.cli.store import Store
-from app.cli.world import key_of
+from app.cli.world import Store, key_of
 from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID

@@ -10,8 +10,7 @@ from app.cli.offline import identity
 from app.cli.origins import neighbourhood
 from app.cli.origins import written as fields_of
 from app.cli.simulate import Cluster
-from app.cli.store import Key, owner
-from app.cli.world import key_of
+from app.cli.world import Key, key_of, owner
 from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.studio.documents import Unknown, world

@@ -9,8 +9,7 @@ from app.cli.manifests import Manifest
 from app.cli.offline import World, direct, holding
 from app.cli.pods import is_ready
 from app.cli.simulate import CONTROLLERS, Cluster
-from app.cli.store import Key
-from app.cli.world import key_of
+from app.cli.world import Key, key_of
 from app.kube.base import Json
 from app.studio.graph import troubled
 from app.studio.kubelet import Clock, PodPhase, Trouble, pods_of, since, status, summary

@@ -11,7 +11,7 @@ from app.cli.live import ready
 from app.cli.manifests import Manifest
 from app.cli.offline import World
 from app.cli.simulate import Cluster
-from app.cli.store import owner
+from app.cli.world import owner
 from app.studio import models
 from app.studio.documents import Unknown, objects, world
 from app.studio.graph import draw, key_in, node_id, places, yaml_of
