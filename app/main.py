@@ -16,23 +16,19 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_fastapi_instrumentator import Instrumentator
 
-from app import conversion
-from app.admission import review
-from app.admission.protocol import creation
+from app import conversion, installation
+from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.decorator import answer_decorate
 from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync, answer_sync_with_facts
 from app.hooks.protocol import SyncAnswer
-from app.installation import CONVERSION_PATH
 from app.kube.base import Json
 from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS
-from app.server import openapi
+from app.server import openapi, problems, worker
 from app.server.body import Load
 from app.server.endpoint import Answer, AnsweredT, Handle, HookEndpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
-from app.server.problems import handlers
-from app.server.worker import caller_of
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -72,7 +68,7 @@ class Application(FastAPI):
             openapi_url="/openapi.json" if self.settings.openapi else None,
             redirect_slashes=False,
             lifespan=_lifespan,
-            exception_handlers=handlers(self.load, self.log),
+            exception_handlers=problems.handlers(self.load, self.log),
         )
         self.router.route_class = HookRoute
         for kind in KINDS:  # first: routes are tried in their order, twice a request, and most requests are syncs
@@ -86,7 +82,7 @@ class Application(FastAPI):
             self._add_hook(f"{decorator.hook_path}/sync", decorate, partial(openapi.decorate, decorator))
         convert = partial(conversion.answer, CONVERT)
         endpoint = HookEndpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
-        self._add(CONVERSION_PATH, endpoint, openapi.convert)
+        self._add(installation.CONVERSION_PATH, endpoint, openapi.convert)
         self._add_operations()
 
     def _add_sync(self, kind: AnyKind) -> None:
@@ -165,7 +161,7 @@ class Application(FastAPI):
 
     async def _metrics(self, request: Request) -> Response:
         """Answer in the worker's turn: a scrape costs as much as a request."""
-        text = await self.load.worker.answer(lambda _: generate_latest(), b"", caller_of(request.scope))
+        text = await self.load.worker.answer(lambda _: generate_latest(), b"", worker.caller_of(request.scope))
         return Answer(self.load, text, media_type=CONTENT_TYPE_LATEST.encode())
 
 
@@ -178,7 +174,7 @@ def self_test(kind: AnyKind, settings: Settings, now: datetime) -> None:
     resource, uid = kind.resource, "self-test"
     metadata = {"name": uid, "uid": uid, "generation": 1} | ({"namespace": uid} if resource.namespaced else {})
     parent = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}}
-    answer = orjson.loads(review.answer(kind, creation(resource, parent), settings))
+    answer = orjson.loads(review.answer(kind, protocol.creation(resource, parent), settings))
     if answer["response"]["uid"] != uid:
         raise ValueError("a review was not answered by its uid")
     request = {"parent": parent, "children": {}, "related": {}, "finalizing": False}

@@ -8,14 +8,13 @@ import orjson
 from msgspec import Raw
 
 from app.errors import ProtocolError
-from app.kube import field
+from app.kube import field, stored
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.field import METADATA
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
 from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import SMALL, MetadataParts, excessive
-from app.kube.stored import without_nulls
 from app.limits import MAX_ERRORS, MAX_NAME_BYTES
 
 
@@ -85,7 +84,7 @@ def _repaired(text: bytes, *, created: bool) -> tuple[ObservedMeta, list[field.E
     except orjson.JSONDecodeError:
         raise ProtocolError("metadata is not valid JSON") from None
     errors = list(islice(_wrong_types(document), MAX_ERRORS))
-    document = without_nulls(document)
+    document = stored.without_nulls(document)
     try:
         present = None if errors else msgspec.convert(document, ObservedMeta)
     except msgspec.ValidationError:

@@ -11,10 +11,9 @@ import msgspec
 import orjson
 from msgspec import Raw
 
-from app.kube import field
+from app.kube import field, review
 from app.kube.base import Json
 from app.kube.resource import CustomResource
-from app.kube.review import Envelope
 from app.limits import MAX_SHOWN_ERRORS, MAX_WARNING_CHARACTERS, MAX_WARNINGS
 
 API_VERSION = "admission.k8s.io/v1"
@@ -51,7 +50,7 @@ class AdmissionRequest(msgspec.Struct, rename="camel"):
     old_object: ReviewedObject | None = None
 
 
-_REVIEWS = Envelope(API_VERSION, "AdmissionReview", AdmissionRequest)
+_REVIEWS = review.Envelope(API_VERSION, "AdmissionReview", AdmissionRequest)
 
 
 def creation(resource: CustomResource, document: Json) -> bytes:

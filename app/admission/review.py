@@ -14,9 +14,7 @@ from app.hooks import response
 from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
 from app.hooks.reader import ReadFault, SpecReading
-from app.kube import field
-from app.kube.decode import decode_rest
-from app.kube.modelfields import check_embedded
+from app.kube import decode, field, modelfields
 from app.kube.objects import ObservedMeta
 from app.kube.resource import AnyResource, Resource
 from app.limits import MAX_SHOWN_ERRORS
@@ -142,10 +140,10 @@ def _rest(
     """Apply the rules to the part of a spec that the schema accepts, and list its unknown fields."""
     if reading.document is None or len(reading.errors) >= MAX_SHOWN_ERRORS:
         return [], []
-    spec = decode_rest(reading.document, kind.resource.spec, reading.errors)
+    spec = decode.decode_rest(reading.document, kind.resource.spec, reading.errors)
     if spec is None:
         return [], []
-    errors, unknown = check_embedded(spec, field.SPEC)
+    errors, unknown = modelfields.check_embedded(spec, field.SPEC)
     if not errors:
         resource = Resource(metadata, spec, kind.resource.status())
         errors = [*kind.admission.validate(resource, None, settings), *kind.admission.admit(resource, settings)]

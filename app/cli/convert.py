@@ -10,26 +10,22 @@ The exit status is 0 when everything was carried over, 1 when something is lost,
 import click
 import orjson
 
-from app.cli import CommandError, options, printing
-from app.cli.counterparts import FAMILIES
+from app.cli import CommandError, counterparts, offline, options, printing, validate
 from app.cli.files import collect
-from app.cli.offline import World
-from app.cli.printing import counted
 from app.cli.translate import Entry, Translation, family_of, translate
-from app.cli.validate import check
 from app.cli.yaml import dump_all
 from app.kube.base import Json
 
 
 @click.command(help=options.doc(__doc__))
 @options.files
-@click.option("--to", required=True, type=click.Choice(list(FAMILIES)), help="The family to convert to.")
+@click.option("--to", required=True, type=click.Choice(list(counterparts.FAMILIES)), help="The family to convert to.")
 @options.output("yaml", "json")
 @options.offline
-def command(*, files: tuple[str, ...], to: str, output: str, world: World) -> int:
+def command(*, files: tuple[str, ...], to: str, output: str, world: offline.World) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
-    findings = (finding for item in (*selected, *others.manifests) for finding in check(item, world.settings))
+    findings = (finding for item in (*selected, *others.manifests) for finding in validate.check(item, world.settings))
     problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
         raise CommandError("\n".join(["objects with errors are not converted:", *map(str, problems)]))
@@ -53,8 +49,8 @@ def _account(result: Translation) -> list[str]:
         lines.append(f"{place}: lost: {item.object} {item.path}{value}: {item.reason}")
     lines += [f"added: {name} {path}: {orjson.dumps(value).decode()}" for name, path, value in result.added]
     counts = (
-        f"{counted(len(result.documents), 'object')} made, {counted(len(result.carried), 'value')} carried over, "
-        f"{len(result.lost)} lost"
+        f"{printing.counted(len(result.documents), 'object')} made, "
+        f"{printing.counted(len(result.carried), 'value')} carried over, {len(result.lost)} lost"
     )
     return [*lines, counts]
 

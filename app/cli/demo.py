@@ -19,8 +19,7 @@ from pathlib import Path
 
 import click
 
-from app.cli import catalogue, options
-from app.cli.files import read
+from app.cli import catalogue, files, options
 from app.cli.live import ready
 from app.cli.manifests import Manifest, parse
 from app.cli.simulate import MAX_ROUNDS, Cluster, Send
@@ -55,7 +54,7 @@ def command(directories: tuple[str, ...]) -> int:
 def _manifests(directories: tuple[str, ...]) -> list[Manifest]:
     """Those of the directories; by default those of the source tree, or their copies in the package."""
     if directories or all(map(os.path.isdir, DIRECTORIES)):
-        return read(directories or DIRECTORIES)
+        return files.read(directories or DIRECTORIES)
     described = [m for row in catalogue.examples() for m in parse(row["text"], f"{row['name']}.yaml")]
     return [*catalogue.installed(described), *described]
 

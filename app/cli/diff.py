@@ -15,15 +15,10 @@ from typing import Literal
 import click
 import orjson
 
-from app.cli import CommandError, options, printing
+from app.cli import CommandError, files, kinds, options, printing, sets, simulate, validate
 from app.cli.changes import Change, compare
-from app.cli.files import collect, nothing_served
-from app.cli.kinds import find
 from app.cli.manifests import Manifest, ManifestFiles
 from app.cli.offline import World, desired, direct, identity, in_cluster, served, settled
-from app.cli.sets import split
-from app.cli.simulate import Cluster
-from app.cli.validate import check
 from app.cli.world import key_of
 from app.families import RESOURCES
 from app.hooks.template import INPUTS, KEPT
@@ -81,13 +76,13 @@ def _sides(old: str, new: str, world: World) -> tuple[Children, Children]:
     sides = [(path, _readable([path], world.exclude)) for path in (old, new)]
     for path, reading in sides:
         if not any(served(manifest) for manifest in [*reading.manifests, *others]):
-            raise NotComparable(f"{path}: {nothing_served(reading)}")
+            raise NotComparable(f"{path}: {files.nothing_served(reading)}")
     first, second = ([*reading.manifests, *others] for _, reading in sides)
     return applied(first, second, world, world.settings)
 
 
 def _readable(paths: Sequence[str], exclude: Sequence[str]) -> ManifestFiles:
-    reading = collect(paths, exclude)
+    reading = files.collect(paths, exclude)
     if reading.findings:
         raise NotComparable("\n".join(["a file that cannot be read:", *map(str, reading.findings)]))
     return reading
@@ -152,7 +147,7 @@ def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Se
     _refuse_invalid([*old, *new] if first == second else old, first)
     if first != second:
         _refuse_invalid(new, second)
-    if any(len(split(manifests, namespace).sets) > 1 for manifests in (old, new)):
+    if any(len(sets.split(manifests, namespace).sets) > 1 for manifests in (old, new)):
         raise NotComparable("the same object is described in several ways; compare one folder at a time")
     old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
     cluster = settled(old, world)
@@ -168,12 +163,12 @@ def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Se
 def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     """Refuse objects with errors, which change no child. Objects that are equal on both sides are checked once."""
     different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
-    errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
+    errors = [f for manifest in different.values() for f in validate.check(manifest, settings) if f.level == "error"]
     if errors:
         raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
 
 
-def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
+def _replace(cluster: simulate.Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
     """Bring the objects of the files to their new version, and remove those that are gone with what they own."""
     documents = {key_of(d): d for d in (in_cluster(manifest, namespace) for manifest in new)}
     for document in (in_cluster(manifest, namespace) for manifest in old):
@@ -190,10 +185,10 @@ def _replace(cluster: Cluster, old: Iterable[Manifest], new: Iterable[Manifest],
         cluster.objects[key] = document
 
 
-def _children(cluster: Cluster) -> Children:
+def _children(cluster: simulate.Cluster) -> Children:
     """Return the children in the cluster, except those of the kinds served here, which have children themselves."""
     owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
-    return {key_of(c): c for c in owned if find(c["apiVersion"], c["kind"]) is None}
+    return {key_of(c): c for c in owned if kinds.find(c["apiVersion"], c["kind"]) is None}
 
 
 def _recorded(path: str, namespace: str) -> Children | None:

@@ -18,15 +18,12 @@ from dataclasses import asdict
 import click
 import orjson
 
-from app.cli import CommandError, options, printing
+from app.cli import CommandError, options, origins, printing, sets, validate
 from app.cli.files import collect, nothing_served
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.offline import World, holding, in_cluster, request_of, served, tell_assumptions
-from app.cli.origins import pod_templates
 from app.cli.podfit import pods_fit
-from app.cli.sets import split
 from app.cli.simulate import Cluster
-from app.cli.validate import errors_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import go_quote
@@ -47,7 +44,7 @@ from app.workload.gpumodels import GPU_MODELS, gpu_model
 def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
     memory = _memory_of(gpu, gpu_memory)
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    errors = errors_of(reading, others.manifests, world)
+    errors = validate.errors_of(reading, others.manifests, world)
     printing.warn("fit", errors)
     answers = list(_answers(reading.manifests, others.manifests, world, memory))
     tell_assumptions("fit", [*reading.manifests, *others.manifests], world)
@@ -88,7 +85,7 @@ def _answers(
     manifests: list[Manifest], others: list[Manifest], world: World, gpu_memory: str
 ) -> Iterator[tuple[Json, Fit]]:
     selected = set(manifests)
-    for members in split([*manifests, *others], world.namespace).sets:
+    for members in sets.split([*manifests, *others], world.namespace).sets:
         cluster = holding(members, world)
         for manifest in members:
             kind = served(manifest)
@@ -108,7 +105,7 @@ def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, 
     """
     if kind.offline.fit is None:
         valid = not kind.read(orjson.dumps(document.get("spec"))).errors
-        return pods_fit(kind, document, pod_templates(cluster, kind, document), gpu_memory) if valid else None
+        return pods_fit(kind, document, origins.pod_templates(cluster, kind, document), gpu_memory) if valid else None
     request = request_of(kind, document, cluster)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:

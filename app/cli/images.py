@@ -15,13 +15,10 @@ from collections.abc import Iterator
 import click
 
 from app import images
-from app.cli import CommandError, options, printing
+from app.cli import CommandError, options, origins, printing, sets, validate
 from app.cli.files import collect, nothing_served
 from app.cli.manifests import Manifest
 from app.cli.offline import World, settled
-from app.cli.origins import TEMPLATES
-from app.cli.sets import split
-from app.cli.validate import errors_of
 from app.kube.base import Json
 
 
@@ -31,7 +28,7 @@ from app.kube.base import Json
 @options.offline
 def command(*, files: tuple[str, ...], output: str, world: World) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    errors = errors_of(reading, others.manifests, world)
+    errors = validate.errors_of(reading, others.manifests, world)
     printing.warn("images", errors)
     if files and not reading.manifests and not errors:
         raise CommandError(nothing_served(reading))
@@ -47,9 +44,9 @@ def command(*, files: tuple[str, ...], output: str, world: World) -> int:
 
 
 def _started(manifests: list[Manifest], world: World) -> Iterator[str]:
-    for members in split(manifests, world.namespace).sets:
+    for members in sets.split(manifests, world.namespace).sets:
         for document in settled(members, world).objects.values():
-            if document["kind"] in TEMPLATES:
+            if document["kind"] in origins.TEMPLATES:
                 yield from images_of(document.get("spec") or {})
 
 

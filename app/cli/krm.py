@@ -10,13 +10,8 @@ import sys
 import click
 import orjson
 
-from app.cli import CommandError, options
-from app.cli.files import collect
+from app.cli import CommandError, files, manifests, offline, options, render, validate
 from app.cli.findings import Finding
-from app.cli.manifests import ManifestFiles
-from app.cli.offline import World, served
-from app.cli.render import answers_of
-from app.cli.validate import all_findings
 from app.cli.world import outer_key
 from app.cli.yaml import dump
 from app.kube.base import Json
@@ -24,15 +19,15 @@ from app.kube.base import Json
 
 @click.command(help=options.doc(__doc__))
 @options.offline
-def command(*, world: World) -> int:
-    reading = ManifestFiles()
+def command(*, world: offline.World) -> int:
+    reading = manifests.ManifestFiles()
     try:
         text = sys.stdin.buffer.read().decode()
         reading.add(text, "<stdin>", whole=True)
-        others = collect(world.related, world.exclude).manifests
-        findings = all_findings(reading, others, world)
-        ours = [manifest for manifest in reading.manifests if served(manifest)]
-        answers = answers_of([*reading.manifests, *others], ours, world)
+        others = files.collect(world.related, world.exclude).manifests
+        findings = validate.all_findings(reading, others, world)
+        ours = [manifest for manifest in reading.manifests if offline.served(manifest)]
+        answers = render.answers_of([*reading.manifests, *others], ours, world)
     except UnicodeDecodeError as error:
         raise CommandError(str(error)) from None
     items = [manifest.document for manifest in reading.manifests]

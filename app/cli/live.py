@@ -10,10 +10,8 @@ import threading
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Protocol
 
-from app.cli import CommandError
+from app.cli import CommandError, offline, simulate
 from app.cli.kinds import all_kinds, find
-from app.cli.offline import direct
-from app.cli.simulate import Cluster
 from app.cli.world import is_namespaced, owner, plural, related_keys
 from app.kube.base import Json
 from app.kube.resource import CustomResource
@@ -136,7 +134,7 @@ def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: st
 
     The rules are those of the customize hooks of an object and of those among ``documents`` that it owns.
     """
-    cluster, uid = Cluster(direct(Settings())), document["metadata"]["uid"]
+    cluster, uid = simulate.Cluster(offline.direct(Settings())), document["metadata"]["uid"]
     parents = [document, *(other for other in documents if owner(other) == uid)]
     kinds = [(kind, parent) for parent in parents if (kind := find(parent["apiVersion"], parent["kind"])) is not None]
     rules = [rule for kind, parent in kinds for rule in cluster.rules(kind, parent)]

@@ -9,16 +9,13 @@ from dataclasses import field as dataclass_field
 
 import yaml
 
-from app.cli import CommandError, fixes
+from app.cli import CommandError, fixes, printing, yamlproblems
 from app.cli.findings import MUTING, Finding, ids_in
 from app.cli.fixes import Entry, Fix
-from app.cli.printing import escaped
-from app.cli.yamlproblems import UNRENDERED, explain
-from app.kube import field
+from app.kube import field, origin
 from app.kube.base import Json
 from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
 from app.kube.merge import find as value_at
-from app.kube.origin import KEYS
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 
@@ -28,7 +25,7 @@ class ManifestError(CommandError):
     def __init__(
         self, problem: str, file: str = "", line: int = 1, column: int = 1, corrections: tuple[Fix, ...] = ()
     ) -> None:
-        super().__init__(escaped(f"{file}:{line}:{column}: {problem}" if file else problem))
+        super().__init__(printing.escaped(f"{file}:{line}:{column}: {problem}" if file else problem))
         self.problem = problem
         self.place = (file, line, column)
         self._corrections = corrections
@@ -111,7 +108,7 @@ def _entry(node: yaml.Node, segment: str | int) -> Entry | None:
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):
             fields = item.value if isinstance(item, yaml.MappingNode) else ()
-            if segment == position or any(key.value in KEYS and value.value == segment for key, value in fields):
+            if segment == position or any(key.value in origin.KEYS and value.value == segment for key, value in fields):
                 return None, item
     return None
 
@@ -201,7 +198,7 @@ def _compose(text: str, file: str) -> list[yaml.Node]:
     except ExcessError as error:
         raise _wrong(error.event, file, error.reason) from None
     except yaml.YAMLError as error:
-        line, column, message, corrections = explain(error, file, text.splitlines())
+        line, column, message, corrections = yamlproblems.explain(error, file, text.splitlines())
         raise NotYaml(message, file, line, column, corrections) from None
 
 
@@ -308,7 +305,7 @@ class _Builder:
                 continue
             if not isinstance(key, yaml.ScalarNode):
                 in_braces = isinstance(key, yaml.MappingNode) and key.flow_style
-                raise _wrong(key, self._file, UNRENDERED if in_braces else "a field name must be a string")
+                raise _wrong(key, self._file, yamlproblems.UNRENDERED if in_braces else "a field name must be a string")
             name = str(key.value)
             if name in entries:
                 remedy = (

@@ -14,8 +14,7 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
-from app.cli import printing
-from app.cli.catalogue import installed
+from app.cli import catalogue, printing
 from app.cli.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.references import missing_references
@@ -87,7 +86,7 @@ class World:
 def holding(manifests: Iterable[Manifest], world: World) -> Cluster:
     """Build a cluster in memory with the objects of files as they are, and with what is taken as given."""
     manifests, namespace = list(manifests), world.namespace
-    assumed = installed(manifests) if INSTALLATION not in world.without else []
+    assumed = catalogue.installed(manifests) if INSTALLATION not in world.without else []
     cluster = Cluster(direct(world.settings), world.without)
     for manifest in [*assumed, *manifests]:
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):

@@ -12,12 +12,10 @@ from app.cli.kinds import find
 from app.cli.simulate import Cluster
 from app.cli.world import outer_key, related_keys
 from app.hooks.kind import AnyKind
+from app.kube import correction, embedded_types, modelfields
 from app.kube.base import Json, KubeModel
-from app.kube.correction import closest_name
-from app.kube.embedded_types import TYPES
 from app.kube.field import SPEC, Path, go_quote, name_meant, with_hint
 from app.kube.merge import find as value_at
-from app.kube.modelfields import embedded_values
 from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
 
@@ -81,7 +79,7 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings
     for reference in missing_references(kind, document, cluster, settings):
         name, namespaces, present = reference.name, reference.namespaces, reference.present
         names = [key.rpartition("/")[2] for key in present if key.rpartition("/")[0] in namespaces]
-        near = closest_name(name, [*names, *reference.built_in])
+        near = correction.closest_name(name, [*names, *reference.built_in])
         if all((outer_key(item), inner) in cluster.installed for inner, item in present.items()):
             present = {}
         elsewhere = [key.rpartition("/")[0] for key in present if key.rpartition("/")[2] == name]
@@ -96,13 +94,13 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings
 def absent_keys(spec: KubeModel, namespace: str, cluster: Cluster) -> Iterator[tuple[Path, str]]:
     """Yield references to keys that a Secret among the files does not have. A Secret without any is filled later."""
     secrets = cluster.objects.of_kind("Secret.v1")
-    for path, value, shape in embedded_values(spec, SPEC) if secrets else ():
+    for path, value, shape in modelfields.embedded_values(spec, SPEC) if secrets else ():
         for where, selector in _key_selectors(value, shape.embedded, path):
             secret, key = secrets.get(f"{namespace}/{selector.get('name')}", {}), selector.get("key")
             parts = [part for part in (secret.get("data"), secret.get("stringData")) if isinstance(part, dict)]
             keys = sorted({str(name) for part in parts for name in part})
             if keys and isinstance(key, str) and key not in keys and not selector.get("optional"):
-                hint = name_meant(closest_name(key, keys)) or f", which has {', '.join(keys[:5])}"
+                hint = name_meant(correction.closest_name(key, keys)) or f", which has {', '.join(keys[:5])}"
                 words = f"Secret {go_quote(selector['name'])} has no key {go_quote(key)}"
                 yield where.child("key"), with_hint(words, hint)
 
@@ -114,8 +112,8 @@ def _key_selectors(value: object, type_name: str, path: Path) -> Iterator[tuple[
     if type_name == "SecretKeySelector":
         yield path, value
     for name, item in value.items():
-        declared = TYPES[type_name].get(name)
-        if declared is None or declared.type not in TYPES:
+        declared = embedded_types.TYPES[type_name].get(name)
+        if declared is None or declared.type not in embedded_types.TYPES:
             continue
         below = path.child(name)
         for where, part in below.each(item) if isinstance(item, list) else [(below, item)]:

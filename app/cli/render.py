@@ -13,17 +13,11 @@ from collections.abc import Iterator
 
 import click
 
-from app.cli import CommandError, options, printing
+from app.cli import CommandError, kinds, live, options, printing, sets, simulate, validate
 from app.cli.files import collect, nothing_served
-from app.cli.kinds import find
-from app.cli.live import ready
 from app.cli.manifests import Manifest
 from app.cli.offline import World, desired, identity, served, settled, tell_assumptions
-from app.cli.printing import escaped
-from app.cli.sets import split
-from app.cli.simulate import Cluster
 from app.cli.status import first_cause
-from app.cli.validate import errors_of
 from app.cli.yaml import dump
 from app.kube.base import Json
 
@@ -36,7 +30,7 @@ from app.kube.base import Json
 def command(*, files: tuple[str, ...], output: str, world: World, status: bool) -> int:
     reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
-    errors = errors_of(reading, others.manifests, world)
+    errors = validate.errors_of(reading, others.manifests, world)
     printing.warn("render", errors)
     if not selected:
         raise CommandError(nothing_served(reading))
@@ -51,7 +45,7 @@ def command(*, files: tuple[str, ...], output: str, world: World, status: bool) 
 def _without_children(answers: list[Json]) -> Iterator[str]:
     """Why an object has no children: the first cause in its Ready condition. A stopped one shall have none."""
     for answer in answers:
-        condition = ready(answer)
+        condition = live.ready(answer)
         if not answer["children"] and condition.get("status") == "False" and condition.get("reason") != "Stopped":
             yield f"{answer['file']}: {answer['parent']} has no children: {first_cause(condition)}"
 
@@ -60,7 +54,7 @@ def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World
     """One per object, of every version of it that there is."""
     waiting, namespace = set(selected), world.namespace
     answers = []
-    for members in split(manifests, namespace).sets:
+    for members in sets.split(manifests, namespace).sets:
         present = [manifest for manifest in members if manifest in waiting]
         if not present:
             continue
@@ -75,11 +69,11 @@ def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World
     return answers
 
 
-def _below(cluster: Cluster, parent: Json) -> Iterator[Json]:
+def _below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
     """The children, and those of children that are of our kinds."""
     for child in cluster.children(parent):
         yield child
-        if find(child["apiVersion"], child["kind"]) is not None:
+        if kinds.find(child["apiVersion"], child["kind"]) is not None:
             yield from _below(cluster, child)
 
 
@@ -88,7 +82,7 @@ def _printed(answers: list[Json], output: str, *, status: bool) -> str:
         return printing.as_json(answers)
     parts = []
     for answer in answers:
-        parent = escaped(answer["parent"])
+        parent = printing.escaped(answer["parent"])
         parts += [f"# child of {parent}\n{dump(child)}" for child in answer["children"]]
         if status:
             lines = [f"status of {parent} once everything runs", *dump({"status": answer["status"]}).splitlines()]

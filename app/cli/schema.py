@@ -16,11 +16,9 @@ import orjson
 
 from app.cli import CommandError, options
 from app.families import KINDS, RESOURCES
+from app.kube import correction, embedded_types, modelfields
 from app.kube.base import KubeModel
-from app.kube.correction import closest_name
-from app.kube.embedded_types import TYPES
 from app.kube.field import name_meant
-from app.kube.modelfields import fields
 from app.kube.resource import CustomResource
 from app.kube.rules import Schema
 from app.kube.schema import structural_schema
@@ -48,7 +46,7 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
     matches = [resource for resource in RESOURCES if kind.lower() in resource.names]
     names = ", ".join(resource.qualified_name for resource in matches or RESOURCES)
     if not matches:
-        near = closest_name(kind, sorted(name for resource in RESOURCES for name in resource.names))
+        near = correction.closest_name(kind, sorted(name for resource in RESOURCES for name in resource.names))
         raise CommandError(f"{kind}: no such kind{name_meant(near) or f': {names}'}")
     if len(matches) > 1:
         raise CommandError(f"{kind}: several kinds have that name; add the group: {names}")
@@ -99,7 +97,7 @@ def _complete(node: Schema, model: type[KubeModel], definitions: dict[str, Schem
 
     They allow further fields, so that one that is newer than this release is accepted.
     """
-    for name, (_, shape) in fields(model).items():
+    for name, (_, shape) in modelfields.fields(model).items():
         below = node["properties"][name]
         if shape.container:
             below = below["items" if shape.container == "list" else "additionalProperties"]
@@ -114,7 +112,7 @@ def _reference(type_: str, optional: Collection[str], definitions: dict[str, Sch
     name = f"{type_}-without-{'-'.join(optional)}" if optional else type_
     if name not in definitions:
         definitions[name] = {}  # a type may contain itself
-        declared = TYPES[type_].items()
+        declared = embedded_types.TYPES[type_].items()
         properties = {key: _member(part.type, part.container, definitions) for key, part in declared}
         required = [key for key, part in declared if part.required and key not in optional]
         definitions[name] = {"type": "object", "properties": properties, **({"required": required} if required else {})}

@@ -19,28 +19,20 @@ from pathlib import Path
 
 import click
 
-from app.cli import CommandError, options, printing
+from app.cli import CommandError, fixes, options, origins, podfit, printing, references, simulate
 from app.cli.files import collect, listed, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
-from app.cli.fixes import Fix, applied
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles
 from app.cli.offline import World, findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
-from app.cli.origins import pod_templates
-from app.cli.podfit import pods_fit
 from app.cli.printing import counted
-from app.cli.references import absent_keys, dangling
 from app.cli.sets import split
-from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
-from app.kube import field, modelfields
+from app.kube import correction, embedded, field, modelfields, unknown
 from app.kube.base import Json
-from app.kube.correction import closest_name
-from app.kube.embedded import TypeCheck
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.objects import ObservedMeta
-from app.kube.unknown import Level
 from app.settings import Settings
 
 
@@ -86,7 +78,7 @@ def command(
 def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> ManifestFiles:
     """Write the corrections of errors into the files until none leaves no choice; return the files as they are then."""
     reading = collect(files, world.exclude)
-    previous: dict[Finding, Fix] = {}
+    previous: dict[Finding, fixes.Fix] = {}
     for _ in range(MAX_ROUNDS):
         findings = all_findings(reading, related, world)
         corrections = {f: f.fixes[0] for f in findings if f.level == "error" and len(f.fixes) == 1}
@@ -95,7 +87,7 @@ def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> M
         for file in dict.fromkeys(finding.file for finding in corrections):
             edits = [edit for finding, fix in corrections.items() if finding.file == file for edit in fix.edits]
             path = Path(file)
-            path.write_bytes(applied(path.read_bytes().decode("utf-8-sig"), edits).encode())
+            path.write_bytes(fixes.applied(path.read_bytes().decode("utf-8-sig"), edits).encode())
         printing.warn("validate", [f"{f.file}:{f.line}: {f.path}: {fix.title}" for f, fix in corrections.items()])
         reading, previous = collect(files, world.exclude), corrections
     return reading
@@ -162,7 +154,7 @@ def check(manifest: Manifest, settings: Settings) -> list[Finding]:
 
 def _unknown_metadata(metadata: object) -> list[field.Advice]:
     """Warn of fields that no object's metadata has; those with wrong types are errors of the review."""
-    findings = TypeCheck(lambda _: (Level(_TOP, tuple),))
+    findings = embedded.TypeCheck(lambda _: (unknown.Level(_TOP, tuple),))
     findings.check(metadata, "ObjectMeta", field.Path("metadata"))
     return findings.warnings
 
@@ -173,7 +165,7 @@ _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
     """Return the finding about a field beside the spec: a misspelt one, or one that is not indented."""
     name = key.strip()
-    hint = field.name_meant(closest_name(name, _TOP), ",")
+    hint = field.name_meant(correction.closest_name(name, _TOP), ",")
     inner = {"spec": modelfields.fields(kind.resource.spec), "metadata": ObservedMeta.__struct_encode_fields__}
     for outer in (outer for outer, names in inner.items() if name in names):
         hint = field.Hint(f"; it is a field of {outer}: indent it below {outer}")
@@ -210,7 +202,7 @@ def check_together(manifests: list[Manifest], world: World) -> list[Finding]:
     return [finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, world)]
 
 
-def _together(manifest: Manifest, kind: AnyKind, cluster: Cluster, world: World) -> Iterator[Finding]:
+def _together(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, world: World) -> Iterator[Finding]:
     document = in_cluster(manifest, world.namespace)
     try:
         request = request_of(kind, document, cluster)
@@ -219,8 +211,8 @@ def _together(manifest: Manifest, kind: AnyKind, cluster: Cluster, world: World)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return
-    absent = absent_keys(resource.spec, document["metadata"].get("namespace", ""), cluster)
-    for path, words in chain(dangling(kind, document, cluster, world.settings), absent):
+    absent = references.absent_keys(resource.spec, document["metadata"].get("namespace", ""), cluster)
+    for path, words in chain(references.dangling(kind, document, cluster, world.settings), absent):
         yield manifest.finding("warning", path, words, "dangling-reference")
     if findings_of(kind, document, world.settings)[0]:
         return  # an object with errors has no plan
@@ -236,8 +228,8 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 """The fields that name the model of a service whose kind does not judge its size."""
 
 
-def _too_large(manifest: Manifest, kind: AnyKind, cluster: Cluster, document: Json) -> Iterator[Finding]:
-    fit = pods_fit(kind, document, pod_templates(cluster, kind, document))
+def _too_large(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, document: Json) -> Iterator[Finding]:
+    fit = podfit.pods_fit(kind, document, origins.pod_templates(cluster, kind, document))
     if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
         return
     path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())

@@ -7,9 +7,7 @@ from typing import Any
 import msgspec
 
 from app.errors import ProtocolError
-from app.hooks.kind import decode
-from app.hooks.protocol import Parent
-from app.hooks.reader import read_related
+from app.hooks import kind, protocol, reader
 from app.kube.names import is_label_value
 from app.kube.resource import CustomResource
 from app.kube.stored import Decoder
@@ -43,7 +41,7 @@ class Decorator:
 
 
 class DecorateRequest(msgspec.Struct):
-    object: Parent
+    object: protocol.Parent
 
 
 _REQUEST: Decoder[DecorateRequest] = Decoder(DecorateRequest)
@@ -55,17 +53,17 @@ def answer_decorate(decorator: Decorator, body: bytes) -> bytes:
     An answer without ``status`` leaves the CompositeController's. Raises :class:`ProtocolError` for an object of
     another kind.
     """
-    parent = decode(_REQUEST, body).object
+    parent = kind.decode(_REQUEST, body).object
     labels: dict[str, str | None] = {}
     label = _label(decorator, parent)
-    spec = read_related(parent.spec, label.resource.spec).spec
+    spec = reader.read_related(parent.spec, label.resource.spec).spec
     if spec is not None:
         value = label.value(spec)
         labels[label.key] = value if value and is_label_value(value) else None
     return msgspec.json.encode({"labels": labels, "attachments": []})
 
 
-def _label(decorator: Decorator, parent: Parent) -> Label:
+def _label(decorator: Decorator, parent: protocol.Parent) -> Label:
     for label in decorator.labels:
         if (label.resource.kind, label.resource.api_version) == (parent.kind, parent.api_version):
             return label

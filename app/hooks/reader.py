@@ -17,11 +17,9 @@ import yaml
 from msgspec import Raw
 
 from app.hooks.memo import remembered
+from app.kube import boundedyaml, decode, modelfields
 from app.kube.base import KubeModel
-from app.kube.boundedyaml import LOADER, check_bounds
-from app.kube.decode import decode_document
 from app.kube.field import SPEC, Advice, Error, invalid, required
-from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.rawchecks import (
     TOO_DEEP,
     control_characters,
@@ -63,7 +61,7 @@ class SpecReading(Generic[ModelT]):
     @property
     def warnings(self) -> list[Advice]:
         quoted = typographic_quotes(self.text, self.document, SPEC)
-        unknown = unknown_fields(self.document, self.type, SPEC)
+        unknown = modelfields.unknown_fields(self.document, self.type, SPEC)
         return [*islice(unknown, MAX_UNKNOWN_FIELDS), *self.doubts, *islice(quoted, MAX_WARNINGS)]
 
 
@@ -82,8 +80,8 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecR
         document = orjson.loads(text)
     except (orjson.JSONDecodeError, msgspec.DecodeError) as error:  # half a surrogate, 1e400: not skipped any more
         return SpecReading(type_, errors=[invalid(SPEC, "…", f"not valid JSON: {error}")], fault=ReadFault.JSON)
-    spec, errors = decode_document(document, type_)
-    wrong, doubts = ([], []) if spec is None else check_embedded(spec, SPEC)
+    spec, errors = decode.decode_document(document, type_)
+    wrong, doubts = ([], []) if spec is None else modelfields.check_embedded(spec, SPEC)
     errors += wrong
     if may_have_controls(text):
         errors += islice(control_characters(document, SPEC), MAX_ERRORS)
@@ -100,7 +98,7 @@ def _is_sound(reading: SpecReading[Any]) -> bool:
     return reading.spec is not None and not reading.errors
 
 
-class _Loader(LOADER):  # type: ignore[misc]  # chosen when it is imported
+class _Loader(boundedyaml.LOADER):  # type: ignore[misc]  # chosen when it is imported
     """YAML without merge keys (``<<``): ten lines with them can make more values than memory holds."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -116,7 +114,7 @@ def read_yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
 
 def _yaml(text: str, of: Callable[[object], ValueT | str]) -> ValueT | str:
     try:
-        check_bounds(text)
+        boundedyaml.check_bounds(text)
         return of(_Loader(text).get_single_data())
     except (yaml.YAMLError, ValueError, RecursionError):
         return "is not valid YAML, or has merge keys (<<)"

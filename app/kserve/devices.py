@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
 from app.kserve.names import Names, child, component_labels
 from app.kserve.names import metadata as child_metadata
-from app.kube import field
+from app.kube import field, merge, podspec
 from app.kube.base import Json
-from app.kube.merge import find, replaced
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObservedMeta
-from app.kube.podspec import with_container
 
 _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
@@ -73,9 +71,9 @@ def with_claims(document: Json, names: Names) -> Json:
     """Claim the devices for the model servers of a spec. A claim of the same name in a pod is the user's own."""
     claim = {"name": CLAIM, "resourceClaimTemplateName": names.claim_template}
     for path in MODEL_SERVERS:
-        if (pod := find(document, path)) is not None:
+        if (pod := merge.find(document, path)) is not None:
             pod = {**pod, "resourceClaims": _extended(pod.get("resourceClaims"), claim)}
-            document = replaced(document, path, with_container(pod, MAIN, _with_claim))
+            document = merge.replaced(document, path, podspec.with_container(pod, MAIN, _with_claim))
     return document
 
 

@@ -8,12 +8,10 @@ from pydantic import Field
 
 from app.kserve.arguments import has_flag
 from app.kserve.constants import MAIN, OPEN
-from app.kube import field
+from app.kube import decode, field, podspec
 from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
-from app.kube.decode import decode_document
 from app.kube.merge import find, replaced
 from app.kube.modelfields import check_embedded, unknown_fields
-from app.kube.podspec import with_container
 from app.kube.quantity import QuantityError, is_quantity, parse, problem
 
 FLAG = "--kv-transfer-config"
@@ -95,7 +93,7 @@ def _exactly_one(path: field.Path, **choices: object) -> Iterator[field.Error]:
 
 
 def _decoded(offloading: object, path: field.Path = field.SPEC) -> tuple[KVCacheOffloading | None, list[field.Error]]:
-    return decode_document(offloading, KVCacheOffloading, path) if isinstance(offloading, dict) else (None, [])
+    return decode.decode_document(offloading, KVCacheOffloading, path) if isinstance(offloading, dict) else (None, [])
 
 
 def with_tiers(document: Json) -> Json:
@@ -118,7 +116,7 @@ def _with_volumes(pod: Json, tiers: list[CacheFileSystem]) -> Json:
         volumes.append({"name": name, **_source(files)})
         mounts.append({"name": name, "mountPath": _directory(position), **below})
     pod = {**pod, "volumes": [*(pod.get("volumes") or ()), *volumes]}
-    return with_container(pod, MAIN, lambda c: {**c, "volumeMounts": [*(c.get("volumeMounts") or ()), *mounts]})
+    return podspec.with_container(pod, MAIN, lambda c: {**c, "volumeMounts": [*(c.get("volumeMounts") or ()), *mounts]})
 
 
 def _directory(position: int) -> str:

@@ -7,9 +7,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from app.kube import field
+from app.kube import correction, field
 from app.kube.base import FORMS, KubeModel
-from app.kube.correction import wrong_type
 from app.kube.field import Hint, did_you_mean, with_hint
 from app.kube.modelfields import members_at
 from app.kube.stored import without_nulls
@@ -110,7 +109,7 @@ def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_
         return field.invalid(path, value, FORMS[context["pattern"]](value))
     json_type = "int-or-string" if detail["loc"][-1:] == ("int",) else _json_type(kind)
     if json_type:
-        return wrong_type(path, value, json_type, members_at(type_, path.segments[len(root.segments) :]))
+        return correction.wrong_type(path, value, json_type, members_at(type_, path.segments[len(root.segments) :]))
     return field.invalid(path, value, context.get("hint") or detail["msg"].removeprefix("Value error, "))
 
 

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
-from app.kube import embedded, field, unknown
+from app.kube import embedded, embedded_types, field, unknown
 from app.kube.base import EmbeddedType, KubeModel
 from app.kube.correction import Members
-from app.kube.embedded_types import TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +185,8 @@ def _type_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> FieldTy
         if place.model is not None and segment in fields(place.model):
             place = fields(place.model)[str(segment)][1]
         elif place.embedded and isinstance(segment, str):
-            declared = TYPES[place.embedded].get(segment)
-            if declared is None or declared.type not in TYPES:
+            declared = embedded_types.TYPES[place.embedded].get(segment)
+            if declared is None or declared.type not in embedded_types.TYPES:
                 return FieldType()
             place = FieldType(embedded=declared.type)
     return place

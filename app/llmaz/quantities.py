@@ -7,9 +7,8 @@ from typing import Annotated
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
-from app.kube import field, quantity
+from app.kube import field, names, quantity
 from app.kube.base import Json, KubeModel
-from app.kube.names import key_problem
 from app.workload.wholepod import resource_problem
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
@@ -51,7 +50,7 @@ class Resources(KubeModel):
 
 def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
     for name, amount in (amounts or {}).items():
-        problem = key_problem(name)
+        problem = names.key_problem(name)
         value = quantity.parse(amount)
         if problem:
             yield field.invalid(path, name, f"must be the name of a resource: {problem}")

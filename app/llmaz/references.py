@@ -6,8 +6,7 @@ from enum import StrEnum
 
 from app.hooks.protocol import RelatedResource, get
 from app.hooks.reader import read_related
-from app.kube import field
-from app.kube.conditions import parse_rfc3339, rfc3339
+from app.kube import conditions, field
 from app.kube.names import is_label_value
 from app.llmaz import flavors, source
 from app.llmaz.backendruntime.checks import unusable
@@ -101,8 +100,8 @@ def _model(resource: RelatedResource) -> ClaimedModel | str:
     bad = list(flavors.unusable(offered))
     if bad:
         return field.aggregate(bad)
-    created = parse_rfc3339(spec.created_at or resource.metadata.creation_timestamp or "")
-    created_at = rfc3339(created) if created is not None else None
+    created = conditions.parse_rfc3339(spec.created_at or resource.metadata.creation_timestamp or "")
+    created_at = conditions.rfc3339(created) if created is not None else None
     return ClaimedModel(name, spec.family_name, weights, offered, owned_by=spec.owned_by, created_at=created_at)
 
 

@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from app.hooks import sendable
-from app.kube import field
+from app.kube import field, quantity, stored
 from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.field import Advice, advice
-from app.kube.quantity import canonical_value
-from app.kube.stored import clean
 from app.llmaz.names import RUNNER
 from app.workload.behavior import check_behavior
 
@@ -82,11 +80,11 @@ def _check_member(value: Json, path: field.Path, members: Mapping[str, str]) -> 
 
 
 def stored_metric(metric: Json) -> Json:
-    result: Json = clean(metric)
+    result: Json = stored.clean(metric)
     for source in result.values():
         target = source.get("target") if isinstance(source, dict) else None
         if isinstance(target, dict):
-            target |= {key: canonical_value(target[key]) for key in ("value", "averageValue") if key in target}
+            target |= {key: quantity.canonical_value(target[key]) for key in ("value", "averageValue") if key in target}
     return result
 
 

@@ -5,10 +5,8 @@ from dataclasses import asdict
 
 import yaml
 
-from app.cli import offline
+from app.cli import findings, offline, validate
 from app.cli.files import nothing_served
-from app.cli.findings import Finding
-from app.cli.validate import all_findings
 from app.kube.field import Path
 from app.studio.documents import read, world
 from app.studio.models import Correction, Level, Manifests, PlacedFinding
@@ -17,7 +15,7 @@ from app.studio.models import Correction, Level, Manifests, PlacedFinding
 def check(request: Manifests) -> list[PlacedFinding]:
     """Every finding, in the order of the documents."""
     reading = read(request.documents)
-    reported = all_findings(reading, [], world(request))
+    reported = validate.all_findings(reading, [], world(request))
     if reading.manifests and not reported and not any(map(offline.served, reading.manifests)):
         reported = [reading.manifests[0].finding("warning", Path("kind"), nothing_served(reading), "unknown-kind")]
     return [_finding(finding, reading.lines.get(finding.file, ())) for finding in reported]
@@ -28,7 +26,7 @@ def assumptions(request: Manifests) -> list[str]:
     return list(offline.assumptions(read(request.documents).manifests, offline.World(request.namespace)))
 
 
-def _finding(finding: Finding, lines: Sequence[str]) -> PlacedFinding:
+def _finding(finding: findings.Finding, lines: Sequence[str]) -> PlacedFinding:
     end_line, end_column = _end(finding, lines)
     level: Level = "error" if finding.level == "error" else "advice" if finding.id == "advice" else "warning"
     return PlacedFinding(
@@ -46,7 +44,7 @@ def _finding(finding: Finding, lines: Sequence[str]) -> PlacedFinding:
     )
 
 
-def _end(finding: Finding, lines: Sequence[str]) -> tuple[int, int]:
+def _end(finding: findings.Finding, lines: Sequence[str]) -> tuple[int, int]:
     """Return the end of a field with its value if that is short, else of the field's name, else of the line."""
     if finding.entry is not None:
         key, value = finding.entry

@@ -17,10 +17,8 @@ import uvicorn
 from app.cli import CommandError, options
 from app.cli.files import collect
 from app.cli.live import LiveCluster
-from app.studio.guard import Guard, new_token
+from app.studio import guard, models, routes
 from app.studio.live import Live
-from app.studio.models import Document
-from app.studio.routes import create_app
 
 LOOPBACK = "127.0.0.1"
 
@@ -39,10 +37,10 @@ def command(*, files: tuple[str, ...], live: bool, context: str | None, port: in
         listening = socket.create_server((LOOPBACK, port))
     except OSError as error:
         raise CommandError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}") from None
-    authority, token = f"{LOOPBACK}:{listening.getsockname()[1]}", new_token()
+    authority, token = f"{LOOPBACK}:{listening.getsockname()[1]}", guard.new_token()
     address = f"http://{authority}/{token}/"
     click.echo(f"The studio is at {address} until this is interrupted (Ctrl-C).")
-    app = Guard(create_app(documents, cluster), token, authority)
+    app = guard.Guard(routes.create_app(documents, cluster), token, authority)
     server = _Server(uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none"))
     server.opened = "" if no_browser else address
     asyncio.run(server.serve([listening]))
@@ -64,6 +62,6 @@ class _Server(uvicorn.Server):
             await asyncio.to_thread(webbrowser.open, self.opened)
 
 
-def _documents(files: Sequence[str]) -> list[Document]:
+def _documents(files: Sequence[str]) -> list[models.Document]:
     reading = collect(files)
-    return [Document(name=name, text="\n".join(lines) + "\n") for name, lines in reading.lines.items()]
+    return [models.Document(name=name, text="\n".join(lines) + "\n") for name, lines in reading.lines.items()]

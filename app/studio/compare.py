@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.cli import catalogue
+from app.cli import catalogue, manifests
 from app.cli.changes import ABSENT, Change
 from app.cli.changes import compare as compare_values
 from app.cli.diff import ChildDifference, Children, NotComparable, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
-from app.cli.manifests import Manifest
 from app.cli.offline import World, identity
 from app.kube.base import Json
 from app.kube.field import Path
@@ -38,7 +37,7 @@ def compare(request: CompareRequest) -> Comparison:
     return Comparison(**comparison_fields(list(edits(old, new, request.namespace)), *children))
 
 
-def edits(old: Sequence[Manifest], new: Sequence[Manifest], namespace: str) -> Iterator[FieldEdit]:
+def edits(old: Sequence[manifests.Manifest], new: Sequence[manifests.Manifest], namespace: str) -> Iterator[FieldEdit]:
     """Yield the fields of the new manifests that differ from those of the same object before."""
     before = {identity(manifest, namespace): manifest.document for manifest in old}
     for manifest in new:

@@ -7,13 +7,11 @@ from typing import Any
 
 import orjson
 
-from app.cli import world
+from app.cli import live, references, world
 from app.cli.kinds import find
-from app.cli.live import ready
 from app.cli.manifests import Manifest
 from app.cli.offline import desired, in_cluster
 from app.cli.pods import is_ready, selected
-from app.cli.references import referring_field
 from app.cli.simulate import Cluster
 from app.cli.world import Key, key_of, owner
 from app.cli.yaml import dump
@@ -134,7 +132,7 @@ class _Drawing:
         for outer, group in world.related(kind, unnamed, self._objects).items():
             served = find(*_type(outer))
             for inner in group if served is not None and not served.resource.children else ():
-                if referring_field(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
+                if references.referring_field(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
             outer = world.related_keys(kind).get((rule["resource"], rule["apiVersion"]), "")
@@ -146,7 +144,7 @@ class _Drawing:
                     yield held
                 elif (
                     self._looked_for((outer, inner))
-                    and referring_field(document, outer.partition(".")[0], name) is not None
+                    and references.referring_field(document, outer.partition(".")[0], name) is not None
                 ):
                     self._needed.add(_id((outer, inner)))
                     yield self._missing((outer, inner))
@@ -195,7 +193,7 @@ class _Drawing:
 
         It cannot where something that the object reaches fails or is absent, or where nothing there waits.
         """
-        condition = ready(document)
+        condition = live.ready(document)
         if condition.get("status") == "True":
             return "ready", ""
         if not condition:

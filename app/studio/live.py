@@ -11,7 +11,6 @@ from fastapi.sse import EventSourceResponse
 
 from app.cli import live as clusters
 from app.cli.kinds import find
-from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
@@ -22,10 +21,9 @@ from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.resource import ChildKind, CustomResource
 from app.settings import Settings
-from app.studio import models
+from app.studio import documents, models
 from app.studio.check import check
 from app.studio.compare import comparison_fields, edits
-from app.studio.documents import Unknown
 from app.studio.graph import draw, key_in, node_id
 
 _READY: Mapping[str, models.Ready] = {"True": "True", "False": "False"}
@@ -34,7 +32,7 @@ _WRITTEN_BY_USERS = ("name", "namespace", "labels", "annotations")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Watched(ObjectSource, Protocol):
+class Watched(clusters.ObjectSource, Protocol):
     context: str
 
     def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
@@ -117,7 +115,7 @@ class Live:
         for document in self._source.objects(resource.api_version, resource.kind, namespace or None) or ():
             if document["metadata"]["name"] == name and document["metadata"].get("namespace", "") == namespace:
                 return document
-        raise Unknown(f"no {resource.kind} is called {name} in namespace {namespace or '(none)'}")
+        raise documents.Unknown(f"no {resource.kind} is called {name} in namespace {namespace or '(none)'}")
 
     def _simulated_cluster(self, resource: CustomResource, document: Json, namespace: str) -> Cluster:
         """Return the part of the cluster that the object's hooks read."""
@@ -142,7 +140,7 @@ def _resource(name: str) -> CustomResource:
     matching = [item for item in served if name in (item.qualified_name, item.kind.lower(), item.plural)]
     if len(matching) != 1:
         names = ", ".join(resource.qualified_name for resource in served)
-        raise Unknown(f"{name} is not supported; must be one of {names}")
+        raise documents.Unknown(f"{name} is not supported; must be one of {names}")
     return matching[0]
 
 

@@ -3,35 +3,32 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.cli import catalogue
+from app.cli import catalogue, simulate
 from app.cli.explain import explain
 from app.cli.manifests import Manifest
 from app.cli.offline import identity
 from app.cli.origins import neighbourhood
 from app.cli.origins import written as fields_of
-from app.cli.simulate import Cluster
 from app.cli.world import Key, key_of, owner
 from app.hooks.kind import Kind
 from app.kube.base import Json
-from app.studio.documents import Unknown, world
-from app.studio.graph import key_in, node_id
+from app.studio import documents, graph, simulation
 from app.studio.models import OriginsRequest, ValueOrigin
-from app.studio.simulation import end
 
 
 def origins(request: OriginsRequest) -> list[ValueOrigin]:
     """The values of the pods and autoscalers below one object. Raises :class:`Unknown` if nothing created it."""
-    manifests, cluster = end(request)
+    manifests, cluster = simulation.end(request)
     written = {
         identity(manifest, request.namespace): manifest for manifest in [*catalogue.installed(manifests), *manifests]
     }
-    outer, inner = key = key_in(request.node)
+    outer, inner = key = graph.key_in(request.node)
     kind, parent = _maker(cluster, key)
     related = neighbourhood(cluster, kind, parent, settling=True).objects
     target = written[key_of(parent)]
     rest = [manifest for key, manifest in written.items() if key in related and manifest is not target]
-    (explained,) = explain([target], world(request), rest)
-    child = "" if node_id(parent) == request.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
+    (explained,) = explain([target], documents.world(request), rest)
+    child = "" if graph.node_id(parent) == request.node else f"{outer.partition('.')[0]}/{inner.rpartition('/')[2]} "
     places = dict(_places(target, [manifest for manifest in rest if manifest in manifests]))
     return [
         _origin(row, places)
@@ -40,7 +37,7 @@ def origins(request: OriginsRequest) -> list[ValueOrigin]:
     ]
 
 
-def _maker(cluster: Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
+def _maker(cluster: simulate.Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
     """Return the object itself if it is a served one without an owner, else its owner."""
     makers = {document["metadata"]["uid"]: (kind, document) for kind, document in cluster.parents()}
     document = cluster.objects.get(key)
@@ -49,7 +46,7 @@ def _maker(cluster: Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
         maker = makers[uid]
         document = maker[1]
     if maker is None:
-        raise Unknown(f"{' '.join(key)} is not created by these documents")
+        raise documents.Unknown(f"{' '.join(key)} is not created by these documents")
     return maker
 
 

@@ -13,10 +13,8 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from app.cli import NAME, version
-from app.cli.diff import NotComparable
+from app.cli import NAME, diff, manifests, version
 from app.cli.live import Unreadable
-from app.cli.manifests import ManifestError
 from app.cli.schema import json_schema
 from app.families import KINDS
 from app.studio import catalogue, models, scenes, simulation
@@ -112,8 +110,8 @@ def schemas() -> bytes:
 
 
 _STATUSES: dict[type[Exception], int] = {
-    ManifestError: 422,
-    NotComparable: 422,
+    manifests.ManifestError: 422,
+    diff.NotComparable: 422,
     Refused: 422,
     Unknown: 404,
     Unreadable: 502,

@@ -4,9 +4,7 @@ import re
 from collections.abc import Iterable
 
 from app.kube.base import Json
-from app.studio import models
-from app.studio.documents import Unknown
-from app.studio.graph import scaled
+from app.studio import documents, graph, models
 from app.studio.kubelet import PodPhase, Trouble
 from app.studio.playback import Playback, Scene
 
@@ -103,7 +101,7 @@ def _scale(playback: Playback) -> str:
     """Once everything runs, load asks for as many replicas as are allowed."""
     events = []
     for document in list(playback.cluster.objects.values()):
-        target = playback.cluster.objects.get(scaled(document) or ("", ""))
+        target = playback.cluster.objects.get(graph.scaled(document) or ("", ""))
         most = document.get("spec", {}).get("maxReplicas", document.get("spec", {}).get("maxReplicaCount", 1))
         if target is not None and target["spec"].get("replicas", 1) != most:
             target["spec"] = {**target["spec"], "replicas": most}
@@ -164,5 +162,5 @@ def chosen(names: Iterable[str]) -> list[Scene]:
     """Return the scenes of these names. Raises :class:`Unknown` for one that does not exist."""
     unknown = [name for name in names if name not in SCENES]
     if unknown:
-        raise Unknown(f"no scene is called {unknown[0]}; there are {', '.join(SCENES)}")
+        raise documents.Unknown(f"no scene is called {unknown[0]}; there are {', '.join(SCENES)}")
     return [SCENES[name] for name in names]

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.kube import field
+from app.kube import field, quantity, stored
 from app.kube.base import Json
-from app.kube.quantity import canonical_value
-from app.kube.stored import clean
 
 _SELECT_POLICIES = ("Max", "Min", "Disabled")
 _POLICIES = ("Pods", "Percent")
@@ -27,7 +25,7 @@ def _check_rules(rules: Json, path: field.Path) -> Iterator[field.Error]:
         yield field.invalid(path.child("stabilizationWindowSeconds"), window, f"must be between 0 and {MAX_WINDOW}")
     if select is not None and select not in _SELECT_POLICIES:
         yield field.not_supported(path.child("selectPolicy"), select, _SELECT_POLICIES)
-    if str(canonical_value(tolerance)).startswith("-"):
+    if str(quantity.canonical_value(tolerance)).startswith("-"):
         yield field.invalid(path.child("tolerance"), tolerance, "must be 0 or more")
     for policy_path, policy in path.child("policies").each(rules.get("policies") or ()):
         if policy:
@@ -52,7 +50,7 @@ def stored_behavior(behavior: Json | None) -> Json | None:
 
 
 def _stored_rules(rules: object) -> object:
-    result = clean(rules)
+    result = stored.clean(rules)
     if isinstance(result, dict) and "tolerance" in result:
-        result["tolerance"] = canonical_value(result["tolerance"])
+        result["tolerance"] = quantity.canonical_value(result["tolerance"])
     return result

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from app.kube import field
+from app.kube import field, objects
 from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
-from app.kube.objects import ObservedMeta
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.workload.engine import Engine
 from app.workload.fieldrules import Json, is_port_name
@@ -156,7 +155,7 @@ def volumes_used(pod: Json) -> set[str]:
     return {mount.get("name") or "" for mount in mounts if mount} | {file.get("volumeName") or "" for file in files}
 
 
-def annotation_warnings(metadata: ObservedMeta, known: Mapping[str, Collection[str]]) -> Iterator[Advice]:
+def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Collection[str]]) -> Iterator[Advice]:
     """Warn of misspelt annotations, and of values without effect; the first of the ``known`` values has one."""
     for key, value in (metadata.annotations or {}).items():
         where, meant = METADATA.child("annotations").key(key), closest_name(key, known)

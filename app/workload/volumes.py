@@ -3,8 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 
-from app.kube import field
-from app.kube.correction import closest_name
+from app.kube import correction, field
 from app.workload.fieldrules import Errors, Json, leaves_its_root
 
 _NO_VOLUME = "no volume of the pod has this name"
@@ -62,5 +61,5 @@ def mounted(mounts: Sequence[Json], path: field.Path, volumes: Collection[str]) 
     for mount_path, mount in path.each(mounts):
         name = mount.get("name") or ""
         if name not in volumes:
-            hint = field.name_meant(closest_name(name, volumes)) or "; add it to extraVolumes"
+            hint = field.name_meant(correction.closest_name(name, volumes)) or "; add it to extraVolumes"
             yield field.invalid(mount_path.child("name"), name, field.with_hint(_NO_VOLUME, hint))

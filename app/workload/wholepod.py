@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from decimal import Decimal
 
-from app.kube import field
-from app.kube.quantity import parse
+from app.kube import field, quantity
 from app.workload.containers import is_native
 from app.workload.fieldrules import Errors, Json, object_name
 
@@ -124,7 +123,7 @@ def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
 
 
 def _amounts(quantities: Json) -> dict[str, Decimal]:
-    return {name: parse(str(amount)) for name, amount in quantities.items() if amount is not None}
+    return {name: quantity.parse(str(amount)) for name, amount in quantities.items() if amount is not None}
 
 
 def _name(item: Json | None) -> str:

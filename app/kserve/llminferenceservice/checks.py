@@ -23,25 +23,18 @@ from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, problem_of, shown
-from app.kserve.spec import presets
+from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import contradictions, ignored_by_server, oversized, unused, with_command
-from app.kserve.spec.pickerconfig import config_advice
-from app.kserve.spec.render import with_decided_templates
 from app.kserve.spec.route import replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
-from app.kserve.spec.tracing import tracing_advice
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
-from app.kube import field
+from app.kube import field, fieldclass, modelfields, names, podspec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
-from app.kube.fieldclass import without_effect
 from app.kube.merge import find, merge
-from app.kube.modelfields import embedded_values
-from app.kube.names import is_dns1035_label, validate_labels
 from app.kube.objects import ObservedMeta
-from app.kube.podspec import container_named
 from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
@@ -89,12 +82,12 @@ def warnings(service: Service) -> list[field.Advice]:
         *lora.advice(spec),
         *_name_advice(service.metadata.name, spec),
     ]
-    advices += [*without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
+    advices += [*fieldclass.without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
     advices += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in spec.workloads():
         advices += _workload_advice(workload, path, based)
     if spec.tracing is not None:
-        advices += tracing_advice(spec.tracing)
+        advices += tracing.tracing_advice(spec.tracing)
     if not based:
         advices += _missing(spec)
     if spec.router is not None:
@@ -110,11 +103,11 @@ def warnings(service: Service) -> list[field.Advice]:
 
 def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[field.Error]]:
     """The user's spec with the templates rendered that depend on the service alone, and what is wrong with them."""
-    return with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, _OPERATOR))
+    return render.with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, _OPERATOR))
 
 
 def _name(metadata: ObservedMeta) -> Iterator[field.Error]:
-    if metadata.name and not is_dns1035_label(metadata.name):
+    if metadata.name and not names.is_dns1035_label(metadata.name):
         detail = (
             "must be at most 63 lower case letters, digits and '-', starting with a letter and ending with a letter or "
             "digit: the names of the service's objects begin with it"
@@ -267,7 +260,7 @@ def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -
 
 def _has_model(pod: Json | None) -> bool:
     """Report whether the main container of a user's pod can load a model without the storage initializer."""
-    main = container_named(pod, MAIN)
+    main = podspec.container_named(pod, MAIN)
     mounted = [str(mount.get("mountPath")).rstrip("/") for mount in main.get("volumeMounts") or ()]
     return bool(main.get("command")) or any(path in (MODEL_PATH, posixpath.dirname(MODEL_PATH)) for path in mounted)
 
@@ -337,7 +330,7 @@ def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iter
     if keda.idle_replica_count is not None:
         message = "KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
         yield field.no_effect(path.child("idleReplicaCount"), message)
-    for below, behavior, _ in embedded_values(keda, path):
+    for below, behavior, _ in modelfields.embedded_values(keda, path):
         for way, rules in behavior.items():
             if isinstance(rules, dict) and rules.get("tolerance") is not None:
                 message = "KEDA has this field only from 2.18 on, so it is not passed on"
@@ -350,7 +343,7 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
         if key in plain:
             message = "overrides a label that selectors use; the pods may drop out of the service's pool"
             yield advice(path.key(key), message)
-    for error in validate_labels(plain, path):
+    for error in names.validate_labels(plain, path):
         if error.type is not field.ErrorType.FORBIDDEN:  # a mistake of its own
             yield advice(error.path, f"{error.body}; pods with it are refused")
 
@@ -430,7 +423,7 @@ def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _without_main(scheduler.template, SCHEDULER.child("template"))
     if scheduler.config is not None and isinstance(scheduler.config.inline, dict) and scheduler.config.inline:
-        yield from config_advice(scheduler.config.inline, SCHEDULER.child("config", "inline"))
+        yield from pickerconfig.config_advice(scheduler.config.inline, SCHEDULER.child("config", "inline"))
     if scheduler.pool is None or scheduler.pool.ref is None:
         return
     if not scheduler.pool.ref.name:

@@ -7,21 +7,13 @@ from dataclasses import replace
 from itertools import chain
 
 from app.hooks import sendable
-from app.kserve import kvcache
-from app.kserve.constants import MODEL_VOLUMES, OPEN
-from app.kserve.gatewayapi import HTTPRouteSpec
+from app.kserve import constants, gatewayapi, kvcache
 from app.kserve.llminferenceservice import types
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.route import ROUTE
-from app.kube import field
+from app.kube import correction, decode, embedded_types, field, merge, modelfields, podspec
 from app.kube.base import Json
-from app.kube.correction import wrong_type
-from app.kube.decode import decode_document
-from app.kube.embedded_types import TYPES
-from app.kube.merge import find
-from app.kube.modelfields import check_embedded, embedded_values
 from app.kube.names import reserved_keys
-from app.kube.podspec import normalised
 from app.kube.rules import broken, violations
 from app.workload import podrules, wholepod
 from app.workload.behavior import check_behavior
@@ -34,7 +26,7 @@ SCHEDULER = ROUTER.child("scheduler")
 def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
     errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
-    embedded = check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
+    embedded = modelfields.check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in effective.spec.templates() if effective.is_users(path))
     pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path) for pod, path in users))
     return [*errors, *(embedded or (_sourced(error, effective) for error in pod_errors))]
@@ -43,10 +35,10 @@ def check_effective(effective: Effective) -> list[field.Error]:
 def _rendered_route(effective: Effective) -> Iterator[field.Error]:
     """The rules of HTTPRoutes, for a route of configs: their schema cannot judge what a template renders to."""
     path = HTTP.child("spec")
-    document = find(effective.document, ROUTE)
+    document = merge.find(effective.document, ROUTE)
     if document is None or not effective.templated or not effective.is_users(path):
         return
-    route, errors = decode_document(document, HTTPRouteSpec, path)
+    route, errors = decode.decode_document(document, gatewayapi.HTTPRouteSpec, path)
     yield from errors if route is None else violations(route, path)
 
 
@@ -54,7 +46,7 @@ def _check_pod(pod: Json, path: field.Path) -> Iterator[field.Error]:
     """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
     yield from podrules.check(podrules.POD, pod, path)
     yield from wholepod.amounts(pod, path)
-    yield from wholepod.missing(pod, path, {}, MODEL_VOLUMES)
+    yield from wholepod.missing(pod, path, {}, constants.MODEL_VOLUMES)
 
 
 def _sourced(error: field.Error, effective: Effective) -> field.Error:
@@ -148,7 +140,7 @@ def _scheduler(scheduler: types.SchedulerSpec) -> Iterator[field.Error]:
     if config.inline is not None and config.ref is not None:
         yield field.invalid(path, {"ref": config.ref.name}, "inline and ref are mutually exclusive; remove one")
     if not isinstance(config.inline, (dict, str, type(None))):
-        yield wrong_type(path.child("inline"), config.inline, "object")
+        yield correction.wrong_type(path.child("inline"), config.inline, "object")
     elif config.inline is not None and _is_empty(config.inline):
         detail = "must not be empty; write an EndpointPickerConfig, or remove config"
         yield field.invalid(path.child("inline"), config.inline, detail)
@@ -174,7 +166,7 @@ def scaling(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
         if workload.scaling is None:
             continue
         yield from violations(workload.scaling, path.child("scaling"))
-        for behavior_path, behavior, _ in embedded_values(workload.scaling, path.child("scaling")):
+        for behavior_path, behavior, _ in modelfields.embedded_values(workload.scaling, path.child("scaling")):
             yield from check_behavior(behavior, behavior_path)
             yield from sendable.check(behavior, behavior_path)
 
@@ -182,15 +174,15 @@ def scaling(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 def pods(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
     """Check for errors that no base can correct; a base may supply required fields, and templates any value."""
     for written, path in spec.templates():
-        pod = normalised(written or {})
+        pod = podspec.normalised(written or {})
         errors = chain(podrules.check(podrules.POD, pod, path), wholepod.amounts(pod, path))
-        yield from (e for e in errors if OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
+        yield from (e for e in errors if constants.OPEN not in e.body and e.type is not field.ErrorType.REQUIRED)
 
 
 def incomplete(pod: Json, path: field.Path, base: Json) -> Iterator[field.Error]:
     """Check for what is missing in the fields of a pod that no preset completes, and which :func:`pods` lets pass."""
-    for name, value in normalised(pod).items():
-        if name in TYPES["PodSpec"] and name not in base and name not in (*wholepod.LISTS, "volumes"):
+    for name, value in podspec.normalised(pod).items():
+        if name in embedded_types.TYPES["PodSpec"] and name not in base and name not in (*wholepod.LISTS, "volumes"):
             errors = podrules.check(f"PodSpec.{name}", value, path.child(name))
             yield from (error for error in errors if error.type is field.ErrorType.REQUIRED)
 

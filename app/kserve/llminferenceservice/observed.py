@@ -19,9 +19,8 @@ from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig, operator_config
 from app.kserve.permissions import ObservedAccount, ObservedBinding, ObservedRole
 from app.kserve.references import References, references
-from app.kube import objects, resource
+from app.kube import conditions, objects, resource
 from app.kube.base import Json
-from app.kube.conditions import since
 from app.settings import Settings
 
 
@@ -217,7 +216,7 @@ class ReconcileContext:
     def was_ready(self) -> bool:
         """Report whether the last status was Ready, at the present generation."""
         status = self.service.status
-        ready = since(status.conditions, types.LLMCondition.READY, "True") is not None
+        ready = conditions.since(status.conditions, types.LLMCondition.READY, "True") is not None
         return ready and status.observed_generation == self.metadata.generation
 
     @property

@@ -7,14 +7,11 @@ from typing import Any
 from msgspec import Raw
 
 from app.hooks.protocol import get
-from app.kserve import constants, devices, lora
-from app.kserve.kvcache import TIER
+from app.kserve import constants, devices, kvcache, lora, results
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, is_stopped, reconcile_context
-from app.kserve.lora import LORA_PATH
 from app.kserve.operator import AUTOSCALING_KEY, DOCUMENTS, NO_TLS, OperatorConfigError
 from app.kserve.references import references
-from app.kserve.results import PhaseError
 from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec.effective import Effective, combine, merge_layers
 from app.kserve.spec.find import find_scheduler_config
@@ -23,10 +20,8 @@ from app.kserve.spec.render import has_template, rendered
 from app.kserve.workload.plan import MissingAccountError, PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kserve.workload.topology import propagated
-from app.kube import field
-from app.kube.merge import find
+from app.kube import field, merge, podspec
 from app.kube.origin import Origin, item_key, leaves
-from app.kube.podspec import MERGE_KEYS
 from app.settings import Settings
 
 MODEL = "spec.model.uri and the operator's settings"
@@ -111,7 +106,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
         context = reconcile_context(service, request, settings)
         effective = effective_spec(context)
         plan = workload_plan(effective.spec, context)
-    except (OperatorConfigError, CombineError, PhaseError):
+    except (OperatorConfigError, CombineError, results.PhaseError):
         return []
     rows: list[Origin] = []
     for deployment in plan.deployments:
@@ -149,7 +144,7 @@ def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -
 
 def _written(effective: Effective, path: Keyed, value: object) -> str:
     """Return the layer that set a value, or the field that caused it; empty if neither did."""
-    before, after = find(effective.untraced, path), find(effective.document, path)
+    before, after = merge.find(effective.untraced, path), merge.find(effective.document, path)
     if path[-1] == "args":
         before, after = value in (before or ()) or None, value in (after or ()) or None
     if before is None and after is not None:
@@ -161,11 +156,11 @@ def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
     names = [str(segment[1]) for segment in keyed if isinstance(segment, tuple)]
     if credential := next((plan.credentials[name] for name in names if name in plan.credentials), ""):
         return credential
-    if any(name.startswith(TIER) for name in names):
+    if any(name.startswith(kvcache.TIER) for name in names):
         return "spec.kvCacheOffloading"
     if devices.CLAIM in names or keyed[-1] == "claims":
         return devices.SOURCE
-    is_adapter = any(name.startswith((LORA_PATH, "lora-")) for name in names) or (
+    is_adapter = any(name.startswith((lora.LORA_PATH, "lora-")) for name in names) or (
         keyed[-1] == "args" and (constants.MAIN in names or value in plan.adapters)
     )
     return "spec.model.lora" if is_adapter else MODEL
@@ -177,7 +172,7 @@ def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iter
         for key, item in value.items():
             yield from _located(item, path.member(key), [*keyed, key], key)
     elif isinstance(value, list) and value:
-        shown, merged = item_key(value), MERGE_KEYS.get(name)
+        shown, merged = item_key(value), podspec.MERGE_KEYS.get(name)
         for position, item in enumerate(value):
             item_path = path.key(str(item[shown])) if shown else path.index(position)
             if merged and isinstance(item, dict):
@@ -204,6 +199,6 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
             workload_plan(effective_spec(context).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
-    except (OperatorConfigError, CombineError, PhaseError) as error:
+    except (OperatorConfigError, CombineError, results.PhaseError) as error:
         advices.append(field.advice(field.SPEC.child("baseRefs") if named else field.SPEC, str(error)))
     return advices

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from app.kserve import kvcache
+from app.kserve import devices, kvcache, lora, modeluri, sources
 from app.kserve.constants import MAIN, TOKENIZER
-from app.kserve.devices import NO_CLAIM, device_request
-from app.kserve.llminferenceservice import types
-from app.kserve.llminferenceservice.checks import MODEL_URI
-from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.lora import is_loaded
-from app.kserve.modeluri import parse
+from app.kserve.llminferenceservice import checks, observed, types
 from app.kserve.operator import NO_TLS
 from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, WorkloadResult, fails
-from app.kserve.sources import provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, plugin_types
 from app.kube import field
@@ -80,7 +74,7 @@ def status(
 def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_node: bool) -> Outcome:
     """Blame the workload for an unusable model address (KS-7.5), else ``PresetsCombined``, as KServe does."""
     state = fails(types.LLMReason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
-    if any(error.path != MODEL_URI for error in errors):
+    if any(error.path != checks.MODEL_URI for error in errors):
         return Outcome(pins, fails(types.LLMReason.COMBINE_BASE_ERROR, state.message), None, None, state)
     condition = types.LLMCondition.WORKER_WORKLOAD_READY if multi_node else types.LLMCondition.MAIN_WORKLOAD_READY
     reason = types.LLMReason.RECONCILE_MULTI_NODE_ERROR if multi_node else types.LLMReason.RECONCILE_SINGLE_NODE_ERROR
@@ -88,13 +82,13 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
     return Outcome(pins, None, workloads, None, state)
 
 
-def features_state(spec: EffectiveSpec, context: ReconcileContext) -> ConditionState | None:
+def features_state(spec: EffectiveSpec, context: observed.ReconcileContext) -> ConditionState | None:
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
     scheduler = spec.scheduler
     config = scheduler.config if scheduler is not None else None
     reported = [(types.LLMReason.TLS_NOT_SUPPORTED, NO_TLS)] if context.operator.ingress.tls else []
-    if context.children.claim_templates is None and device_request(context.metadata) is not None:
-        reported.append((types.LLMReason.DEVICES_NOT_SUPPORTED, NO_CLAIM))
+    if context.children.claim_templates is None and devices.device_request(context.metadata) is not None:
+        reported.append((types.LLMReason.DEVICES_NOT_SUPPORTED, devices.NO_CLAIM))
     if scheduler is not None and config is not None:
         problems = _picker_problems(spec, config.inline, scheduler.template)
         reported += [(types.LLMReason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
@@ -112,7 +106,7 @@ def _picker_problems(spec: EffectiveSpec, config: object, pod: Json | None) -> I
         if server is not None and server not in names:
             yield f"{type_} needs a {server}, and no container has one; add one to scheduler.template"
     tokenizes = PRECISE in types_ and TOKENIZER in names
-    if tokenizes and (not is_loaded(spec) or provider(parse(spec.model.uri)).is_image):
+    if tokenizes and (not lora.is_loaded(spec) or sources.provider(modeluri.parse(spec.model.uri)).is_image):
         yield "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 
 

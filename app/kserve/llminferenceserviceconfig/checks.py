@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from itertools import chain
 
-from app.kserve import kvcache
+from app.kserve import gatewayapi, kvcache
 from app.kserve.constants import COMPONENT, MODEL_URI, NAME
-from app.kserve.gatewayapi import newer_fields
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
 from app.kserve.llminferenceservice.checks import merge_clashes, model_urls
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
-from app.kserve.spec import presets
-from app.kserve.spec.render import render_error, with_decided_templates
+from app.kserve.spec import presets, render
 from app.kserve.spec.template.data import ServiceData
-from app.kube import field
+from app.kube import field, objects, resource, rules
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.fieldclass import without_effect
-from app.kube.objects import ObservedMeta
-from app.kube.resource import Resource
-from app.kube.rules import violations
 from app.settings import Settings
 
-Config = Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
+Config = resource.Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
 
 # The fixed service that a config is rendered against when it is stored (KS-2.6): templates may rely on all of it.
 
 _POD = {"containers": [{"name": "kserve-container"}]}
 _PICKER = {"name": "scheduler", "ports": [{"containerPort": port} for port in (9002, 9003, 5557)]}
-_SAMPLE_METADATA = ObservedMeta(
+_SAMPLE_METADATA = objects.ObservedMeta(
     name="test-llm-preset",
     namespace="test-llm-preset-test",
     annotations={MODEL_URI: "llama"},
@@ -57,7 +52,7 @@ def sample_data(settings: Settings) -> ServiceData:
 
 def validate(config: Config, old: Config | None, settings: Settings) -> list[field.Error]:
     """All violations in a config; whether its templates render is only asked of one that has none."""
-    spec, wrong = with_decided_templates(config.spec, lambda _: sample_data(settings))
+    spec, wrong = render.with_decided_templates(config.spec, lambda _: sample_data(settings))
     errors = list(model_urls(spec.model)) if spec.model is not None else []
     if spec.base_refs:
         names = ", ".join(ref.name for ref in spec.base_refs)
@@ -65,18 +60,18 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
         errors.append(field.forbidden(SPEC.child("baseRefs"), detail))
     errors += merged.scheduler_replicas(spec.scheduler)
     if spec.pool is not None and spec.pool.spec is not None:
-        errors += violations(spec.pool.spec, merged.SCHEDULER.child("pool", "spec"))
+        errors += rules.violations(spec.pool.spec, merged.SCHEDULER.child("pool", "spec"))
     errors += merged.scaling(spec)
     errors += merged.caches(spec, is_part=True)
     errors += merged.reserved(spec)
     if spec.http is not None and spec.http.spec is not None:
-        errors += violations(spec.http.spec, merged.HTTP.child("spec"))
+        errors += rules.violations(spec.http.spec, merged.HTTP.child("spec"))
     return errors or _unrendered(config.spec, settings) or wrong
 
 
 def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list[field.Error]:
     """The first template that does not render for the sample service (KS-2.6), without a field, as upstream has it."""
-    place, problem = render_error(_dump(spec), sample_data(settings))
+    place, problem = render.render_error(_dump(spec), sample_data(settings))
     return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
 
 
@@ -89,7 +84,7 @@ def warnings(config: Config) -> list[field.Advice]:
         kvcache.advice(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
         for workload, path in config.spec.workloads()
     )
-    return [*without_effect(config.spec, SPEC), *newer_fields(config.spec, SPEC), *cached, *refused]
+    return [*without_effect(config.spec, SPEC), *gatewayapi.newer_fields(config.spec, SPEC), *cached, *refused]
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[field.Advice]:

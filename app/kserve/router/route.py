@@ -5,12 +5,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.kserve import constants
-from app.kserve.gatewayapi import ROOT_PATH
+from app.kserve import constants, gatewayapi, results
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer, is_stopped
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, MemberBackend, RouterGroup, RouterMember
 from app.kserve.names import Names, child, component_labels, metadata
-from app.kserve.results import ConditionState
 from app.kserve.spec.route import replaced_as_a_whole, with_backends
 from app.kube.base import Json
 from app.kube.conditions import find, is_true
@@ -59,7 +57,7 @@ class Group(NamedTuple):
     """The services that share requests, and ``GroupDegraded`` if others of the group serve other models."""
 
     part: RouterGroup
-    degraded: ConditionState | None
+    degraded: results.ConditionState | None
 
 
 def group_of(
@@ -87,7 +85,7 @@ def group_of(
             members.append(RouterMember(name, 0 if stopped else route.weight or 0, stopped, backend))
     names = ", ".join(sorted(divergent))
     message = f"{names}: other models are served there, so no requests are sent to it"
-    degraded = ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message) if divergent else None
+    degraded = results.ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message) if divergent else None
     return Group(RouterGroup(group, sorted(members, key=lambda member: member.name)), degraded)
 
 
@@ -111,7 +109,7 @@ def shared(route: Json, prefix: str, own: Sequence[str], members: Sequence[Route
 def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[RouterMember]) -> Json:
     backends = rule.get("backendRefs") or []
     mine = next((backend for backend in backends if backend.get("name") in own), None)
-    paths = [str((match.get("path") or ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
+    paths = [str((match.get("path") or gatewayapi.ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
     if mine is None or any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
         return rule
     port = mine.get("port", constants.PUBLIC_PORT)

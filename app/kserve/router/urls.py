@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from app.hooks.protocol import get, sorted_values
-from app.kserve.constants import GATEWAY_GROUP, GATEWAY_NAME_LABEL
-from app.kserve.gatewayapi import MAX_RULES
+from app.kserve import constants, gatewayapi, results
 from app.kserve.llminferenceservice.observed import (
     GatewayListener,
     ObservedGateway,
@@ -15,7 +14,6 @@ from app.kserve.llminferenceservice.observed import (
     RouteRule,
 )
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ObjectIdentity, ServiceAddress
-from app.kserve.results import PhaseError
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
 
@@ -31,7 +29,7 @@ MAX_ADDRESSES = 16
 """Addresses that a Gateway may have."""
 
 
-class URLError(PhaseError):
+class URLError(results.PhaseError):
     """The URLs of a route cannot be determined; the message names the Gateway."""
 
     def __init__(self, message: str) -> None:
@@ -52,7 +50,7 @@ def discover(route: ObservedRouteSpec, context: ReconcileContext) -> list[Servic
         service = _service_of(gateway, context.related.services)
         if service:
             hosts.append((listeners[0], f"{service}.{gateway.metadata.namespace}.svc.{domain}"))
-        origin = ObjectIdentity(GATEWAY_GROUP, "Gateway", gateway.metadata.name, gateway.metadata.namespace)
+        origin = ObjectIdentity(constants.GATEWAY_GROUP, "Gateway", gateway.metadata.name, gateway.metadata.namespace)
         for listener, host in hosts:
             name = host_name(host, domain)
             for path in paths:
@@ -127,7 +125,7 @@ def _service_of(gateway: ObservedGateway, services: Mapping[str, RelatedMeta] | 
         for service in sorted_values(services)
         if service.metadata.namespace == namespace
         and is_dns1123_subdomain(service.metadata.name)
-        and (service.metadata.labels or {}).get(GATEWAY_NAME_LABEL) == name
+        and (service.metadata.labels or {}).get(constants.GATEWAY_NAME_LABEL) == name
     ]
     return min(labelled, default=name if get(services, name, namespace) is not None else "")
 
@@ -158,7 +156,7 @@ def _topmost(rules: Iterable[RouteRule]) -> list[str]:
             if match.path is not None:
                 hosts[bool(match.headers)].add("/" if match.path.value is None else match.path.value)
     topmost = {path for paths in hosts.values() for path in paths if not any(_below(path, o) for o in paths)}
-    return sorted(topmost)[:MAX_RULES]
+    return sorted(topmost)[: gatewayapi.MAX_RULES]
 
 
 def _below(path: str, other: str) -> bool:

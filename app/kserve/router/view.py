@@ -6,8 +6,7 @@ from functools import cached_property
 import msgspec
 
 from app.hooks.protocol import get, sorted_values
-from app.kserve import lora
-from app.kserve.constants import ROUTING_GROUP
+from app.kserve import constants, lora
 from app.kserve.llminferenceservice.observed import (
     ObservedParentReference,
     ObservedRoute,
@@ -56,7 +55,7 @@ class RouterView:
             spec = shared(spec, f"/{self.namespace}/{self.names.service}", backends, group.part.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
         if group is not None:
-            route["metadata"]["labels"][ROUTING_GROUP] = group.part.name
+            route["metadata"]["labels"][constants.ROUTING_GROUP] = group.part.name
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
 
     @cached_property

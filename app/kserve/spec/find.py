@@ -12,10 +12,9 @@ from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfig
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
 from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, plugin_types
 from app.kserve.spec.presets import EDITIONS, PINNED, edition
-from app.kube import field
+from app.kube import field, objects
 from app.kube.base import Json
 from app.kube.merge import find, replaced
-from app.kube.objects import ObservedMeta
 from app.settings import Settings
 
 
@@ -65,7 +64,7 @@ def with_scheduler_config(document: Json, context: ReconcileContext) -> Json:
     return replaced(document, ("router", "scheduler", "config"), {"inline": text})
 
 
-def layer(source: str, spec: object, raw: bytes, metadata: ObservedMeta) -> Layer:
+def layer(source: str, spec: object, raw: bytes, metadata: objects.ObservedMeta) -> Layer:
     """A spec, and what v1alpha2 keeps in its object's annotations, as a layer of the merge; ``raw`` is its JSON."""
     written = document(spec) if isinstance(spec, dict) else {}
     return Layer(source, with_criticality(written, metadata.annotations), raw)

@@ -11,11 +11,10 @@ from typing import Any
 
 from app.kserve.arguments import passes_arguments, with_arguments, words
 from app.kserve.constants import MAIN
-from app.kube import field
+from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
-from app.kube.quantity import QuantityError, parse
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
@@ -116,8 +115,8 @@ def _count(container: Json) -> Decimal | None:
     """Return the number of GPUs of a container, None where it is unknown: of parts of GPUs, or of their memory."""
     devices = _devices(container)
     try:
-        amounts = [parse(str(amount)) for name, amount in devices.items() if name.endswith("/gpu")]
-    except QuantityError:
+        amounts = [quantity.parse(str(amount)) for name, amount in devices.items() if name.endswith("/gpu")]
+    except quantity.QuantityError:
         return None
     return sum(amounts, Decimal(0)) if amounts and len(amounts) == len(devices) else None
 

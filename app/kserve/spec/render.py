@@ -9,11 +9,8 @@ from app.kserve.spec.presets import PresetText
 from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, SpentError, TemplateError
 from app.kserve.spec.template.data import ServiceData, UnknownFieldError
 from app.kserve.spec.template.language import Template
-from app.kube import field
+from app.kube import decode, field, modelfields, rawchecks
 from app.kube.base import Json, KubeModel
-from app.kube.decode import decode_document
-from app.kube.modelfields import check_embedded
-from app.kube.rawchecks import has_control
 from app.limits import MAX_ERRORS
 
 _Segments = tuple[str | int, ...]
@@ -79,7 +76,7 @@ class _Renderer:
 
     def _rendered(self, template: Template, meter: Meter) -> str:
         result = template.render(self._data, meter)
-        if has_control(result):
+        if rawchecks.has_control(result):
             raise RefusedError("renders to a string with control characters; remove them from its output")
         return result
 
@@ -150,10 +147,10 @@ def with_decided_templates(spec: SpecT, data_of: Callable[[Json], ServiceData]) 
         return spec, [*errors, _invalid(error)]
     if rendered == document:
         return spec, errors
-    typed, wrong = decode_document(rendered, type(spec))
+    typed, wrong = decode.decode_document(rendered, type(spec))
     if typed is None:
         return spec, [*errors, *wrong]
-    embedded, _ = check_embedded(typed, field.SPEC)
+    embedded, _ = modelfields.check_embedded(typed, field.SPEC)
     return (spec if embedded else typed), [*errors, *embedded]
 
 

@@ -5,17 +5,15 @@ from collections.abc import Iterator, Sequence
 from app.kserve.arguments import has_flag, passes_arguments, word
 from app.kserve.constants import MAIN, MODEL_SERVERS
 from app.kserve.llminferenceservice.types import TracingSpec
+from app.kube import merge, objects, podspec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice, did_you_mean, go_quote, is_template, name_meant, nearest, with_hint
-from app.kube.merge import find, replaced
-from app.kube.objects import ObservedMeta
-from app.kube.podspec import with_container
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
 _PICKER = ("router", "scheduler", "template")
 
 
-def traced(document: Json, metadata: ObservedMeta) -> Json:
+def traced(document: Json, metadata: objects.ObservedMeta) -> Json:
     """Return a spec whose servers send traces; without an endpoint only the endpoint picker does."""
     tracing = document.get("tracing")
     if not isinstance(tracing, dict):
@@ -45,11 +43,11 @@ def tracing_advice(tracing: TracingSpec) -> Iterator[Advice]:
 
 
 def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
-    pod = find(document, path)
+    pod = merge.find(document, path)
     if not pod or not pod.get("containers"):
         return document
-    changed = with_container(pod, MAIN, lambda main: _container(main, path == _PICKER, flags, env))
-    return replaced(document, path, changed)
+    changed = podspec.with_container(pod, MAIN, lambda main: _container(main, path == _PICKER, flags, env))
+    return merge.replaced(document, path, changed)
 
 
 def _container(container: Json, picker: bool, flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
@@ -64,7 +62,7 @@ def _container(container: Json, picker: bool, flags: Sequence[tuple[str, str]], 
     return {**container, **({"args": args} if args else {}), "env": [*present, *added]}
 
 
-def _variables(tracing: Json, service: str, metadata: ObservedMeta) -> list[Json]:
+def _variables(tracing: Json, service: str, metadata: objects.ObservedMeta) -> list[Json]:
     """In an order that never changes; the last one refers to two before it."""
 
     def field(name: str, path: str) -> Json:

@@ -7,10 +7,7 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from app.kserve import constants
-from app.kserve.lora import LORA_PATH
-from app.kserve.modeluri import InvalidURL, parse
-from app.kserve.names import adapter_volume
+from app.kserve import constants, lora, modeluri, names
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig, StorageInitializer
 from app.kserve.sources import Artifact, Provider, problem, provider, shown
 from app.kserve.workload.credentials import CA_BUNDLE, CA_BUNDLE_CONFIG_MAP, Access, Files
@@ -39,8 +36,8 @@ def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifa
     """Return the source that a URI names; ``enabled``: the pods do not fetch it. Raises :class:`ArtifactError`."""
     named = f"model.uri {shown(uri)!r}"
     try:
-        parsed = parse(uri)
-    except InvalidURL as error:
+        parsed = modeluri.parse(uri)
+    except modeluri.InvalidURL as error:
         raise ArtifactError(f"{named}: {error}") from None
     if not uri:
         raise ArtifactError("the service has no model: set model.uri to an address, as in hf://organisation/model")
@@ -100,7 +97,7 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
         pod = _download(pod, parts, operator, extra)
     for adapter in adapters:
         if adapter.provider is Provider.CLAIM:
-            pod = _claim(pod, adapter.uri, adapter_volume(adapter.name), adapter.path)
+            pod = _claim(pod, adapter.uri, names.adapter_volume(adapter.name), adapter.path)
     return pod
 
 
@@ -130,7 +127,7 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
         mount = _read_only(constants.PROVISION_VOLUME, extra.path, inside(source.uri))
         pod = _mounted(pod, _FILLED, mount, extra.reader)
     if fetched:
-        mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": LORA_PATH})
+        mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": lora.LORA_PATH})
         read_only = {"readOnly": True} if fetched == adapters else {}  # others are mounted below it
         pod = _mounted(pod, _FILLED, {**mounts[-1], **read_only})
     container: Json = {

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import get
-from app.kserve import constants, lora, permissions
+from app.kserve import constants, lora, permissions, results
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
-from app.kserve.results import PhaseError
 from app.kserve.sources import Artifact, Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
@@ -25,7 +24,7 @@ from app.workload.cause import Cause, Stage
 _OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
-class MissingAccountError(PhaseError):
+class MissingAccountError(results.PhaseError):
     """A pod names a ServiceAccount that does not exist."""
 
 
@@ -96,7 +95,7 @@ def workload_plan(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadPla
     try:
         return _Planner(spec, context).plan()
     except artifacts.ArtifactError as error:
-        raise PhaseError(*_blamed(spec), str(error), Stage.MODEL) from None
+        raise results.PhaseError(*_blamed(spec), str(error), Stage.MODEL) from None
 
 
 def _blamed(spec: EffectiveSpec) -> tuple[str, str]:

@@ -3,14 +3,12 @@
 from collections.abc import Collection, Iterator
 
 from app.hooks import sendable
-from app.kube import field
-from app.kube.embedded import image_warnings
+from app.kube import embedded, field
 from app.kube.field import SPEC, Advice, advice, nearest
-from app.llmaz import arguments, scaling
+from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import resource_warnings, under_upstreams_path
 from app.llmaz.names import PORT_NAME
-from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
 from app.workload import podadvice, podrules
 from app.workload.engine import Engine, engine_of
@@ -45,9 +43,9 @@ def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
             if not param_args.param:
                 yield field.required(where.child("param"), "name the param of the flavor, for example TP")
         if config.resources is not None:
-            for low, detail in low_limits(config.resources, path.child("resources")):
+            for low, detail in quantities.low_limits(config.resources, path.child("resources")):
                 yield under_upstreams_path("spec.resources", field.forbidden(low, f"{low}: {detail}"))
-            yield from check_resources(config.resources, path.child("resources"))
+            yield from quantities.check_resources(config.resources, path.child("resources"))
         if config.scale_trigger is not None and config.scale_trigger.hpa is None:
             yield field.required(path.child("scaleTrigger", "hpa"), "set what to scale on, or remove scaleTrigger")
         yield from scaling.check(config.scale_trigger, path.child("scaleTrigger"))
@@ -80,7 +78,7 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[Advice]:
     if ":" in spec.image.rpartition("/")[2]:
         yield advice(SPEC.child("image"), "already has a tag, and version is appended to it; move the tag to version")
     elif spec.image and spec.version:
-        yield from image_warnings(f"{spec.image}:{spec.version}".strip(), SPEC.child("image"))
+        yield from embedded.image_warnings(f"{spec.image}:{spec.version}".strip(), SPEC.child("image"))
     for name, text in (("image", spec.image), ("version", spec.version)):
         if not text:
             message = f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"

@@ -3,24 +3,19 @@
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from app.kube import field
-from app.kube.conditions import parse_rfc3339
+from app.kube import conditions, field
 from app.kube.field import SPEC, Advice, advice, did_you_mean, name_meant, with_hint, without_user
 from app.kube.names import is_label_value
-from app.llmaz import flavors, source
+from app.llmaz import checks, flavors, quantities, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
-from app.llmaz.checks import model_name
-from app.llmaz.flavors import FLAVORS
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
-from app.llmaz.quantities import check_amounts
 from app.settings import Settings
-from app.workload import podadvice
+from app.workload import fieldrules, podadvice
 from app.workload.address import Address, hub_repository, spaces
-from app.workload.fieldrules import leaves_its_root, matching
 
 _SOURCE = SPEC.child("source")
 _HUB = _SOURCE.child("modelHub")
-_FAMILY = matching(
+_FAMILY = fieldrules.matching(
     is_label_value,
     "must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends",
 )
@@ -28,14 +23,14 @@ _FAMILY = matching(
 
 def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
     """Validate an OpenModel; its name only on creation, because it never changes."""
-    errors = [] if old is not None else list(model_name(model.metadata))
+    errors = [] if old is not None else list(checks.model_name(model.metadata))
     created, offered = model.spec.created_at, flavors.of(model.spec)
-    if created is not None and parse_rfc3339(created) is None:
+    if created is not None and conditions.parse_rfc3339(created) is None:
         detail = "must be a date and time as in RFC 3339, for example 2025-01-31T12:00:00Z"
         errors.append(field.invalid(SPEC.child("createdAt"), created, detail))
     errors += [*_FAMILY(model.spec.family_name, SPEC.child("familyName")), *_source(model.spec.source)]
-    for path, flavor in FLAVORS.each(offered):
-        errors += check_amounts(flavor.limits, path.child("limits"))
+    for path, flavor in flavors.FLAVORS.each(offered):
+        errors += quantities.check_amounts(flavor.limits, path.child("limits"))
     return [*errors, *flavors.unusable(offered)]
 
 
@@ -60,7 +55,7 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
     if hub.name == "ModelScope":
         detail = "one file can only be fetched from Huggingface; use allowPatterns instead"
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
-    if not hub.filename or leaves_its_root(hub.filename):
+    if not hub.filename or fieldrules.leaves_its_root(hub.filename):
         detail = "must be the path of a file in the repository, without '..', for example model-q4.gguf"
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
     for name, patterns in hub.patterns.items():
@@ -107,7 +102,7 @@ def _uri(uri: str) -> Iterator[Advice]:
 
 def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[Advice]:
     names: set[str] = set()
-    for path, flavor in FLAVORS.each(offered):
+    for path, flavor in flavors.FLAVORS.each(offered):
         where = path.child("name")
         if not flavor.name:
             yield advice(where, "empty, so no claim can choose this flavor")

@@ -6,22 +6,18 @@ Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from app.hooks import sendable
-from app.hooks.protocol import get
-from app.kube import field
-from app.kube.embedded import is_tag
+from app.hooks import protocol, sendable
+from app.kube import embedded, field
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import is_dns1123_subdomain, respelled
+from app.llmaz import arguments, claims, flavors, quantities, references, scaling
 from app.llmaz import checks as shared
-from app.llmaz import claims, flavors, references, scaling
-from app.llmaz.arguments import port_warnings
 from app.llmaz.backendruntime.checks import runtime_engine
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Request
 from app.llmaz.playground.plan import no_preset, plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
-from app.llmaz.quantities import check_resources, low_limits
 from app.settings import Settings
 from app.workload import podadvice, podrules
 from app.workload.cause import Cause, Stage
@@ -63,9 +59,9 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
         detail = f"must be the name of a BackendRuntime (a DNS-1123 subdomain), for example {example}"
         yield field.invalid(CONFIG.child("backendName"), config.backend_name, detail)
     if config.resources is not None:
-        for where, detail in low_limits(config.resources, path):
+        for where, detail in quantities.low_limits(config.resources, path):
             yield field.forbidden(where, detail)
-    yield from check_resources(config.resources, path)
+    yield from quantities.check_resources(config.resources, path)
     yield from podrules.check("Container.env", config.envs, CONFIG.child("envs"))
     for env_path, variable in CONFIG.child("envs").each(config.envs or ()):
         yield from sendable.check(variable, env_path)
@@ -112,13 +108,13 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
                 where,
                 "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
             )
-    yield from port_warnings(args, path)
+    yield from arguments.port_warnings(args, path)
     yield from podadvice.argument_warnings(args, path)
     yield from shared.resource_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)
-    elif config.version and not is_tag(config.version):
+    elif config.version and not embedded.is_tag(config.version):
         yield advice(CONFIG.child("version"), "must be a tag of the BackendRuntime's image, without its name")
     yield from podadvice.env_warnings(config.envs or [], CONFIG.child("envs"))
 
@@ -153,7 +149,7 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
     related, spec = request.related, playground.spec
     claim, path = spec.claims, SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
     names = claim.names
-    if not names or any(get(related.models, name) is None for name in names):
+    if not names or any(protocol.get(related.models, name) is None for name in names):
         return []
     claimed = references.models(related.models, names)
     if isinstance(claimed, Cause):
@@ -161,7 +157,7 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
     advices = [
         advice(path, note) for note in flavors.notes(claimed[0].name, claimed[0].flavors, claim.inference_flavors or [])
     ]
-    if get(related.runtimes, spec.backend_config.backend_name) is None:
+    if protocol.get(related.runtimes, spec.backend_config.backend_name) is None:
         return advices
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):

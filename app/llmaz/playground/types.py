@@ -9,11 +9,8 @@ from pydantic import Field
 from app.kube.base import EnvVar, Int32, KubeModel
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
+from app.llmaz import names, quantities, scaling, status
 from app.llmaz.claims import ModelClaims, ModelReference
-from app.llmaz.names import DEFAULT_BACKEND
-from app.llmaz.quantities import Quantity, Resources
-from app.llmaz.scaling import ScaleTrigger
-from app.llmaz.status import ScaledStatus
 
 
 class ModelClaim(KubeModel):
@@ -36,7 +33,7 @@ class BackendRuntimeConfig(KubeModel):
         "image": "the BackendRuntime has the image; version chooses another tag of it"
     }
 
-    backend_name: Annotated[str, DEFAULTED] = DEFAULT_BACKEND
+    backend_name: Annotated[str, DEFAULTED] = names.DEFAULT_BACKEND
     """Name of the BackendRuntime."""
     version: Annotated[str | None, honoured("instead of the preset's")] = None
     """Tag of the engine's image instead of the BackendRuntime's."""
@@ -47,11 +44,11 @@ class BackendRuntimeConfig(KubeModel):
     args: Annotated[list[str] | None, passed_through("after the preset's")] = None
     """Arguments to append to those of the preset. Placeholders in them are not replaced."""
     resources: Annotated[
-        Resources | None,
+        quantities.Resources | None,
         honoured("each instead of the preset's; a limit lowers the preset's request, a request raises its limit"),
     ] = None
     """CPU and memory of the engine. Each overrides the preset's value."""
-    shared_memory_size: Annotated[Quantity | None, honoured("instead of the preset's")] = None
+    shared_memory_size: Annotated[quantities.Quantity | None, honoured("instead of the preset's")] = None
     """Size of /dev/shm instead of the preset's."""
 
 
@@ -62,7 +59,7 @@ class ElasticConfig(KubeModel):
     """Minimum number of replicas. Must be at least 1 and less than maxReplicas."""
     max_replicas: Annotated[Int32, honoured("where there is a scaleTrigger, here or in the preset")] = Field(ge=1)
     """Maximum number of replicas."""
-    scale_trigger: Annotated[ScaleTrigger | None, passed_through("to the autoscaler")] = None
+    scale_trigger: Annotated[scaling.ScaleTrigger | None, passed_through("to the autoscaler")] = None
     """Metrics that drive scaling. Defaults to the preset's trigger; without one, nothing is scaled."""
 
 
@@ -118,4 +115,4 @@ class PlaygroundReason(StrEnum):
     SERVICE_NOT_REPORTED = "ServiceNotReported"
 
 
-Playground = Resource[PlaygroundSpec, ScaledStatus]
+Playground = Resource[PlaygroundSpec, status.ScaledStatus]

@@ -8,25 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from app.hooks import sendable
-from app.hooks.protocol import get
-from app.hooks.sendable import merge_key
-from app.kube import field
+from app.hooks import protocol, sendable
+from app.kube import field, quantity, stored
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
-from app.kube.quantity import canonical_value
-from app.kube.stored import without_nulls
-from app.llmaz import claims, names
-from app.llmaz.checks import workload_name, workload_warnings
+from app.llmaz import checks, claims, names, references
 from app.llmaz.quantities import Resources, low_limits
-from app.llmaz.references import Obstacle
-from app.llmaz.service import types
-from app.llmaz.service.observed import Request
+from app.llmaz.service import observed, types
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
-from app.workload import podadvice, podrules, wholepod
-from app.workload.cause import Cause
+from app.workload import cause, podadvice, podrules, wholepod
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
 TEMPLATE = SPEC.child("workloadTemplate")
@@ -38,7 +30,7 @@ ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
 def validate(service: types.Service, old: types.Service | None, settings: Settings) -> list[field.Error]:
     """Validate a Service; its name and worker container only on creation, as upstream does."""
     spec = service.spec
-    errors = [] if old is not None else list(workload_name(service.metadata))
+    errors = [] if old is not None else list(checks.workload_name(service.metadata))
     if spec.model_claims is None:
         errors.append(field.required(SPEC.child("modelClaims"), "name the models to serve"))
     else:
@@ -109,10 +101,10 @@ def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Erro
     """Move the error about a duplicate to the second of the two items, as the API server does."""
     if error.type is not field.ErrorType.DUPLICATE:
         return error
-    value: Any = without_nulls(template, in_lists=True)
+    value: Any = stored.without_nulls(template, in_lists=True)
     for segment in error.path.segments[len(root.segments) :]:
         value = value[segment]
-    key, values = merge_key(value), set()
+    key, values = sendable.merge_key(value), set()
     for path, item in error.path.each(value if key else ()):
         if str(item[key]) in values:
             return replace(error, path=path)
@@ -147,7 +139,7 @@ def _rollout(strategy: types.RolloutStrategy, replicas: int, *, grouped: bool) -
 
 def warnings(service: types.Service) -> list[Advice]:
     spec, template = service.spec, service.spec.workload_template
-    advices: list[Advice] = [*workload_warnings(service.metadata)]
+    advices: list[Advice] = [*checks.workload_warnings(service.metadata)]
     if spec.model_claims is not None:
         advices += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
     advices += _alone(template) if template.is_single else _grouped(template)
@@ -256,18 +248,18 @@ def _resources(container: Json) -> Resources:
 
 def _amounts(amounts: Json | None) -> dict[str, str]:
     """Return the quantities; another rule refuses numbers out of range."""
-    canonical = ((name, canonical_value(amount)) for name, amount in (amounts or {}).items())
+    canonical = ((name, quantity.canonical_value(amount)) for name, amount in (amounts or {}).items())
     return {name: amount for name, amount in canonical if isinstance(amount, str)}
 
 
-def against_related(service: types.Service, request: Request, settings: Settings) -> list[Advice]:
+def against_related(service: types.Service, request: observed.Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if a model is not available."""
     related, claimed = request.related, service.spec.claims.names
-    if not claimed or any(get(related.models, name) is None for name in claimed):
+    if not claimed or any(protocol.get(related.models, name) is None for name in claimed):
         return []
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")
-    if not isinstance(decided, Cause):
+    if not isinstance(decided, cause.Cause):
         return [advice(path, note) for note in decided.notes]
-    of_the_cluster = (types.ServiceReason.LEADER_WORKER_SET_REQUIRED, Obstacle.GLOBAL_CONFIG_INVALID)
+    of_the_cluster = (types.ServiceReason.LEADER_WORKER_SET_REQUIRED, references.Obstacle.GLOBAL_CONFIG_INVALID)
     return [] if decided.reason in of_the_cluster else [advice(path, decided.text)]

@@ -9,7 +9,6 @@ from app.kube.objects import ObservedConfigMap, ObservedLeaderWorkerSet
 from app.llmaz import flavors, references
 from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, LOADER_IMAGE, deployment_selector, leader_selector, skips_loader
 from app.llmaz.openmodel.types import Flavor
-from app.llmaz.references import ClaimedModel, Obstacle
 from app.llmaz.service.observed import ServiceChildren, ServiceRelated
 from app.llmaz.service.types import Service, ServiceReason, ServiceSpec, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
@@ -38,7 +37,7 @@ class ServicePlan:
     """Pods per replica; the observed number, because it cannot change."""
     sub_groups: SubGroups | None
     """The observed subgroups, where they cannot change."""
-    models: list[ClaimedModel]
+    models: list[references.ClaimedModel]
     accelerators: dict[str, str]
     """Requests and limits of the engine from the chosen flavor."""
     flavors: Sequence[Flavor]
@@ -106,7 +105,7 @@ def _global_config(group: Mapping[str, ObservedConfigMap] | None, settings: Sett
     parsed = read_yaml(text, _config)
     if isinstance(parsed, str):
         where = f"ConfigMap {settings.llmaz_system_namespace}/{CONFIG_MAP}, key {CONFIG_KEY}"
-        return Cause(Stage.SPEC, f"{where}: {parsed}", Obstacle.GLOBAL_CONFIG_INVALID)
+        return Cause(Stage.SPEC, f"{where}: {parsed}", references.Obstacle.GLOBAL_CONFIG_INVALID)
     return parsed
 
 

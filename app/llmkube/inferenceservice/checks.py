@@ -9,14 +9,10 @@ from itertools import chain
 
 from app.hooks import sendable
 from app.hooks.protocol import AnyRequest, get
-from app.kube import field, quantity
+from app.kube import embedded, field, fieldclass, fit, modelfields, quantity, rules
 from app.kube.base import Json
-from app.kube.embedded import image_warnings
 from app.kube.field import SPEC, Advice, advice
-from app.kube.fieldclass import without_effect
-from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
-from app.kube.modelfields import fields
 from app.kube.names import (
     LABEL_MAX,
     is_dns1035_label,
@@ -25,11 +21,8 @@ from app.kube.names import (
     validate_annotation_keys,
     validate_labels,
 )
-from app.kube.rules import violations
-from app.llmkube import names
-from app.llmkube.download import is_by_pods
-from app.llmkube.inferenceservice import observed, types
-from app.llmkube.inferenceservice.fitting import fit_with
+from app.llmkube import download, names
+from app.llmkube.inferenceservice import fitting, observed, types
 from app.llmkube.inferenceservice.gpus import sharing_problem
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
@@ -117,7 +110,7 @@ def _image(spec: InferenceServiceSpec) -> Errors:
 def _resources(resources: types.ServiceResources, path: field.Path) -> Errors:
     examples = {"cpu": "500m", "memory": "16Gi", "hostMemory": "64Gi", "gpuMemory": "24Gi", "ephemeralStorage": "200Gi"}
     shares = resources.gpu_sharing or types.GPUSharing()
-    yield from violations(shares, path.child("gpuSharing"))
+    yield from rules.violations(shares, path.child("gpuSharing"))
     yield from _MIG_PROFILE(shares.profile, path.child("gpuSharing", "profile"))
     written = resources.model_dump(by_alias=True)
     for name, example in examples.items():
@@ -128,7 +121,7 @@ def _resources(resources: types.ServiceResources, path: field.Path) -> Errors:
 def _speculation(spec: InferenceServiceSpec) -> Errors:
     speculation, path = spec.speculative_decoding, SPEC.child("speculativeDecoding")
     if speculation is not None:
-        yield from violations(speculation, path)
+        yield from rules.violations(speculation, path)
         yield from _DRAFT_FILE(speculation.draft_model or "", path.child("draftModel"))
         yield from object_name(speculation.draft_model_ref, path.child("draftModelRef"))
 
@@ -285,11 +278,11 @@ def warnings(service: Service) -> list[field.Advice]:
         *server.advice(spec),
         *rejected_options(spec, server),
         *_overridden(server, spec, written),
-        *without_effect(spec, SPEC),
+        *fieldclass.without_effect(spec, SPEC),
         *_service_advice(spec),
         *(_autoscaling_advice(spec, spec.autoscaling) if spec.autoscaling else ()),
         *_pod_advice(server, spec),
-        *image_warnings(spec.image, SPEC.child("image")),
+        *embedded.image_warnings(spec.image, SPEC.child("image")),
     ]
 
 
@@ -422,8 +415,8 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
         for cause in sorted(causes, key=lambda cause: cause.text)
         if cause.stage is Stage.SPEC
     ]
-    fits = fit_with(spec, model, settings)
-    if fits.answer is FitAnswer.DOES_NOT_FIT:  # LK-7.5
+    fits = fitting.fit_with(spec, model, settings)
+    if fits.answer is fit.FitAnswer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), fits.warning))
     return [*problems, *_with_model(service_plan, model, settings)]
 
@@ -491,7 +484,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     if (
         claim
         and service_plan.pod.init_containers
-        and not is_by_pods(model.metadata, source_of(model.spec))
+        and not download.is_by_pods(model.metadata, source_of(model.spec))
         and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim)
     ):
         message = (
@@ -530,7 +523,7 @@ _NOT_ON_METAL = (
 def _on_metal(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of fields that describe pods: the agent starts one process (LK-V-I64, LK-V-X11)."""
     for name in _NOT_ON_METAL:
-        if getattr(spec, fields(InferenceServiceSpec)[name][0]) not in (None, "", [], {}):
+        if getattr(spec, modelfields.fields(InferenceServiceSpec)[name][0]) not in (None, "", [], {}):
             yield advice(SPEC.child(name), "no effect with a Model on metal", "no-effect")
     if (spec.replicas or 0) > 1:
         yield advice(SPEC.child("replicas"), f"{spec.replicas}, but the agent of a Model on metal runs one process")

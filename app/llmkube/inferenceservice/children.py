@@ -2,9 +2,8 @@
 
 from app.hooks.kept import desired_replicas, keep_child, kept_selector
 from app.hooks.protocol import Kept
-from app.kube import desired
+from app.kube import desired, merge
 from app.kube.base import Json
-from app.kube.merge import find
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan
@@ -62,7 +61,7 @@ def selectable(plan: InferencePlan, observed: ObservedDeployment | None) -> bool
 def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     """Return whether leaving out ``rollingUpdate`` removes it: it is absent, or recorded, which costs a decoding."""
     rolling = observed.spec.strategy.rolling_update
-    return rolling is None or bool(find(observed.record, ("spec", "strategy", "rollingUpdate")))
+    return rolling is None or bool(merge.find(observed.record, ("spec", "strategy", "rollingUpdate")))
 
 
 def service(plan: InferencePlan) -> desired.Service:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from app.kube import desired
+from app.kube import desired, objects
 from app.kube.base import Json
 from app.kube.names import is_dns1123_subdomain
-from app.kube.objects import ObservedMeta
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.kube.stored import clean
@@ -161,7 +160,7 @@ def replicas_of(spec: InferenceServiceSpec) -> int:
     return 1 if spec.replicas is None else spec.replicas
 
 
-def endpoint(metadata: ObservedMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
+def endpoint(metadata: objects.ObservedMeta, spec: InferenceServiceSpec, settings: Settings) -> str:
     host = f"{names.service_name(metadata.name)}.{metadata.namespace}.svc.{settings.cluster_domain}"
     service = spec.endpoint or DEFAULT_ENDPOINT
     return f"http://{host}:{service.port}{service.path or DEFAULT_ENDPOINT.path}"

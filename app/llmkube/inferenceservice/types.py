@@ -9,11 +9,10 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
-from app.kube import base
+from app.kube import base, resource
 from app.kube.base import DECIMAL_PATTERN, DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
 from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
-from app.kube.resource import Resource
 from app.kube.rules import Rule
 from app.llmkube.model.types import COMPARED, TO_AGENT
 from app.llmkube.runtimes import types as options
@@ -587,4 +586,4 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = []
 
 
-Service = Resource[InferenceServiceSpec, InferenceServiceStatus]
+Service = resource.Resource[InferenceServiceSpec, InferenceServiceStatus]

@@ -4,21 +4,17 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from app.hooks import sendable
-from app.kube import field, quantity
+from app.kube import field, fieldclass, quantity, rules
 from app.kube.field import SPEC, Advice, advice, without_user
-from app.kube.fieldclass import without_effect
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
-from app.kube.rules import violations
 from app.llmkube import names
 from app.llmkube import source as sources
 from app.llmkube.model.plan import refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers, source_hint
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
-from app.workload import podadvice
-from app.workload.address import HUB_HOSTS
-from app.workload.fieldrules import object_name
+from app.workload import address, fieldrules, podadvice
 from app.workload.memory import too_large
 
 Errors = Iterator[field.Error]
@@ -43,7 +39,7 @@ def _errors(model: Model, settings: Settings) -> Errors:
         yield from _forbidden(source, settings)
     yield from _file_set(spec)
     if spec.source_secret_ref:
-        yield from object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
+        yield from fieldrules.object_name(spec.source_secret_ref.name, SPEC.child("sourceSecretRef", "name"))
     if spec.hardware:
         yield from _hardware(spec.hardware, SPEC.child("hardware"))
     if spec.resources:
@@ -122,7 +118,7 @@ def _hardware(hardware: Hardware, path: field.Path) -> Errors:
 def _gpu(gpu: GPU, path: field.Path) -> Errors:
     """Check the resource claims, whose names are distinct and exclude other GPU resources (LK-V-M43)."""
     yield from _quantity(gpu.memory, path.child("memory"))
-    yield from violations(gpu, path)
+    yield from rules.violations(gpu, path)
     claims = path.child("resourceClaims")
     sent = [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims]
     yield from sendable.check(sent, claims)
@@ -131,7 +127,7 @@ def _gpu(gpu: GPU, path: field.Path) -> Errors:
             detail = "must be at most 63 lower case letters, digits and '-'"
             yield field.invalid(claim_path.child("name"), claim.name, detail)
         for name, value in claim.model_dump(by_alias=True, exclude={"name"}, exclude_none=True).items():
-            yield from object_name(value, claim_path.child(name))
+            yield from fieldrules.object_name(value, claim_path.child(name))
 
 
 def _quantity(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:
@@ -146,7 +142,7 @@ def warnings(model: Model) -> list[Advice]:
     metal = spec.on_metal
     advices = [*podadvice.annotation_warnings(model.metadata, {names.DOWNLOAD: (names.BY_PODS,)})]
     advices += [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
-    advices += (line for line in without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
+    advices += (line for line in fieldclass.without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
     advices += _secret_advice(spec, source, metal=metal)
     advices += podadvice.amount_warnings({"memory": spec.gpu.memory}, GPU_PATH)
     if spec.resources:
@@ -176,7 +172,7 @@ def _no_effect(path: field.Path, why: str) -> Advice:
 
 def _source_advice(source: Source) -> Iterator[Advice]:
     """Warn of addresses that are not a model's file: a page of the Hub, an archive (LK-V-M08, HTTP-X49)."""
-    on_hub = source.kind is SourceClass.HTTP and sources.host(source.text) in HUB_HOSTS
+    on_hub = source.kind is SourceClass.HTTP and sources.host(source.text) in address.HUB_HOSTS
     if source.hub_page:
         written = f"hf://{source.repository}@{source.revision}" if source.revision else source.repository
         text = f"the address of a Hugging Face page is read as its repository; write {written}"

@@ -4,8 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from app.kube import desired
-from app.kube.quantity import canonical, is_quantity
+from app.kube import desired, quantity
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import DownloadJob, ModelPod, kept_keys, users, variable
@@ -19,7 +18,7 @@ SHARED = "ReadWriteMany"
 def claim(plan: ModelPlan, settings: Settings) -> desired.PersistentVolumeClaim:
     """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects."""
     model = plan.model.metadata
-    size = canonical(settings.llmkube_model_cache_size or DEFAULT_SIZE)
+    size = quantity.canonical(settings.llmkube_model_cache_size or DEFAULT_SIZE)
     return desired.PersistentVolumeClaim(
         metadata=desired.ObjectMeta(name=plan.claim, namespace=model.namespace, labels=names.claim_labels(model.name)),
         spec=desired.PersistentVolumeClaimSpec(
@@ -32,7 +31,7 @@ def claim(plan: ModelPlan, settings: Settings) -> desired.PersistentVolumeClaim:
 
 def size_problem(settings: Settings) -> str:
     size = settings.llmkube_model_cache_size
-    if not size or is_quantity(size):
+    if not size or quantity.is_quantity(size):
         return ""
     return f"{variable_name('llmkube_model_cache_size')} must be a quantity, not {size!r}"
 

@@ -9,12 +9,10 @@ from collections.abc import Iterable
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedRule, objects_of
-from app.kube import objects
+from app.kube import conditions, objects
 from app.kube.base import Json
-from app.kube.conditions import find
 from app.kube.merge import find as value_at
-from app.llmkube import names
-from app.llmkube.download import EXIT_WRONG_SHA256
+from app.llmkube import download, names
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
 from app.llmkube.model.types import GGUF, QUANTIZATIONS, Model
 from app.settings import Settings
@@ -196,16 +194,16 @@ def _read(message: str) -> Report | None:
 
 
 def failed_at(job: objects.ObservedJob) -> str | None:
-    condition = find(job.status.conditions, "Failed")
+    condition = conditions.find(job.status.conditions, "Failed")
     return condition.last_transition_time if condition is not None and condition.status == "True" else None
 
 
 def wrong_sha256(job: objects.ObservedJob, pods: Iterable[objects.ObservedPod]) -> bool:
     """Return whether the file does not have the SHA-256 of the Model, by the pods, else by the Job's condition."""
-    if any(ended.exit_code == EXIT_WRONG_SHA256 for ended in _endings(pods)):
+    if any(ended.exit_code == download.EXIT_WRONG_SHA256 for ended in _endings(pods)):
         return True
-    condition = find(job.status.conditions, "Failed")
-    return condition is not None and f"exit code {EXIT_WRONG_SHA256}" in condition.message
+    condition = conditions.find(job.status.conditions, "Failed")
+    return condition is not None and f"exit code {download.EXIT_WRONG_SHA256}" in condition.message
 
 
 def _endings(pods: Iterable[objects.ObservedPod]) -> Iterable[objects.ContainerStateTerminated]:

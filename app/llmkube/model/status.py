@@ -7,11 +7,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from app.kube import field
+from app.kube import field, quantity, resource
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
 from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
-from app.kube.quantity import is_quantity, parse
-from app.kube.resource import Resource
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
 from app.llmkube.model.observed import DownloadJob, ObservedNode, failed_at, refreshed, report, wrong_sha256
 from app.llmkube.model.plan import ModelPlan
@@ -283,7 +281,7 @@ def accelerator_ready(plan: ModelPlan, nodes: Sequence[ObservedNode] | None) -> 
     if not plan.accelerator_resource or nodes is None:
         return True
     amounts = [str((node.status.capacity or {}).get(plan.accelerator_resource, 0)) for node in nodes]
-    return any(is_quantity(amount) and parse(amount) > 0 for amount in amounts)
+    return any(quantity.is_quantity(amount) and quantity.parse(amount) > 0 for amount in amounts)
 
 
 StatusT = TypeVar("StatusT", ModelStatus, InferenceServiceStatus)
@@ -298,7 +296,7 @@ def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
 
 
 def invalid(
-    model: Resource[ModelSpec | None, ModelStatus], errors: Sequence[field.Error], now: datetime
+    model: resource.Resource[ModelSpec | None, ModelStatus], errors: Sequence[field.Error], now: datetime
 ) -> ModelStatus:
     message = field.aggregate(errors)
     reason = _invalid_reason(errors)

@@ -8,7 +8,7 @@ from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
 from app.kube.base import Json
 from app.kube.desired import Job
 from app.kube.objects import ObservedClaim
-from app.llmkube import names
+from app.llmkube import names, source
 from app.llmkube.model import observed
 from app.llmkube.model import status as judge
 from app.llmkube.model.children import claim, job, keys_to_keep, size_problem
@@ -16,7 +16,6 @@ from app.llmkube.model.observed import DownloadJob, ModelChildren, ModelRelated
 from app.llmkube.model.plan import ModelPlan, operator_claim, plan
 from app.llmkube.model.status import ModelObservation
 from app.llmkube.model.types import Model, ModelReason
-from app.llmkube.source import SourceClass
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 
@@ -57,7 +56,7 @@ def _observe(plan: ModelPlan, request: Request, settings: Settings) -> ModelObse
     attempts = observed.attempts(sorted_values(children.jobs), plan.job)
     remaining = (item for item in attempts if not item[1].metadata.deletion_timestamp)
     attempt, current = next(remaining, (1, None))
-    if plan.source.kind is SourceClass.PVC:
+    if plan.source.kind is source.SourceClass.PVC:
         claim = get(related.claims, plan.source.claim, namespace)
     else:
         claim = get(children.claims if plan.makes_claim else related.claims, plan.claim, namespace)

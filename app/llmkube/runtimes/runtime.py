@@ -11,11 +11,9 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import Source
-from app.workload.cause import Cause
+from app.workload import cause, parts, podadvice
 from app.workload.engine import Engine, engine_of
 from app.workload.memory import Usage
-from app.workload.parts import GPURequest
-from app.workload.podadvice import option_warnings
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
@@ -116,7 +114,7 @@ class Runtime:
     advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
     advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
     """Warnings for a service together with its Model and the number of GPUs in a pod."""
-    mistakes: Callable[[InferenceServiceSpec, GPURequest], Iterable[Cause]] = lambda *_: ()
+    mistakes: Callable[[InferenceServiceSpec, parts.GPURequest], Iterable[cause.Cause]] = lambda *_: ()
     needed_gpus: Callable[[InferenceServiceSpec], Mapping[str, int]] = lambda _: {}
     """Number of GPUs that a pod needs, by the options in ``config`` that ask for them."""
 
@@ -244,7 +242,7 @@ def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[A
         elif accepted != value:
             yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
     if "extraArgs" in runtime.fields:
-        yield from option_warnings(engine, spec.extra_args, SPEC.child("extraArgs"))
+        yield from podadvice.option_warnings(engine, spec.extra_args, SPEC.child("extraArgs"))
 
 
 def _hint(option: Flag, engine: Engine) -> str:

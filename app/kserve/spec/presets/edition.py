@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.kserve.constants import PUBLIC_PORT
-from app.kserve.spec.presets import parts
-from app.kserve.spec.presets.latency import latency_predictor
+from app.kserve.spec.presets import latency, parts
 from app.kube.base import Json
 
 ONLY, DECODE, PREFILL = "config-llm-", "config-llm-decode-", "config-llm-prefill-"
@@ -73,7 +72,7 @@ def edition(builders: Builders, scheduler: Json, route: Json, common: Mapping[st
         SCHEDULER: {"router": {"scheduler": scheduler}},
         ROUTE: {"router": {"route": {"http": {"spec": route}}}},
         TRACING: _TRACING,
-        LATENCY_PREDICTOR: latency_predictor(),
+        LATENCY_PREDICTOR: latency.latency_predictor(),
     }
 
 

@@ -9,7 +9,6 @@ from app import images
 from app.kserve.constants import MODEL_PATH, PUBLIC_PORT
 from app.kserve.spec.presets import edition as names
 from app.kserve.spec.presets import parts
-from app.kserve.spec.presets.edition import Target
 from app.kserve.spec.presets.parts import ROCE, spread
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD
@@ -38,7 +37,7 @@ def _sidecar(grouped: bool) -> Json:
     return parts.routing_sidecar(images.ROUTING_SIDECAR_V017, context, args=args)
 
 
-def _command(target: Target, form: str, leader: bool) -> list[str]:
+def _command(target: names.Target, form: str, leader: bool) -> list[str]:
     """The other pods of a pipeline accept only the leader's connections."""
     if form == names.SINGLE_NODE:
         served = ["--served-model-name", "{{ .Spec.Model.Name }}", "--port", str(target.port)]

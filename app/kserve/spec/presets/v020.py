@@ -11,8 +11,6 @@ from app import images
 from app.kserve.constants import MODEL_PATH, MODEL_ROUTING, PICKER_VERSION, POOL_GROUP, PUBLIC_PORT, TOKENIZER
 from app.kserve.spec.presets import edition as names
 from app.kserve.spec.presets import parts
-from app.kserve.spec.presets.edition import Target
-from app.kserve.spec.presets.parts import ROCE, spread
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD
 
@@ -97,11 +95,11 @@ done
 """
 
 
-def _command(target: Target, form: str, leader: bool) -> list[str]:
+def _command(target: names.Target, form: str, leader: bool) -> list[str]:
     return parts.bash(script(target, form, leader=leader))
 
 
-def script(target: Target, form: str, *, leader: bool) -> str:
+def script(target: names.Target, form: str, *, leader: bool) -> str:
     """Build the script of a server that fits one pod, or of the leader or a worker of a group."""
     qualified = '(printf "publishers/%s/models/%s" .ObjectMeta.Namespace .Spec.Model.Name)'
     arguments = [
@@ -110,7 +108,7 @@ def script(target: Target, form: str, *, leader: bool) -> str:
         f"--port {target.port}",
     ]
     if form != names.SINGLE_NODE:
-        arguments += spread(target.parallelism)
+        arguments += parts.spread(target.parallelism)
         arguments += (_data_parallel if form == names.DATA_PARALLEL else _pipeline)(target.parallelism, leader)
     server = "\n  ".join(arguments)
     pod = f"{target.path}.{'Template' if leader else 'Worker'}"
@@ -120,7 +118,7 @@ def script(target: Target, form: str, *, leader: bool) -> str:
     offload = f'if since 0.22; then\n  eval "server+=({{{{ kvTransferConfig {caches} }}}})"\nfi\n'
     offload = f"{{{{ if {caches} }}}}{offload}{{{{ end }}}}"
     before = "" if form == names.SINGLE_NODE else _LEADER_ADDRESS
-    return f"{ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"
+    return f"{parts.ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"
 
 
 def _data_parallel(parallelism: str, leader: bool) -> list[str]:
