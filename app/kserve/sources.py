@@ -7,11 +7,11 @@ download finds nothing (HTTP-X02, HTTP-X35 and HTTP-X36).
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import AddressValueError, IPv4Address
 
 from app.kserve.constants import MODEL_PATH
 from app.kserve.modeluri import parse, url_problem
 from app.kube.field import did_you_mean, with_hint, without_user
+from app.kube.hosts import address_of
 from app.workload import address
 from app.workload.address import Address, Form
 
@@ -144,11 +144,7 @@ def _corrected(uri: Address) -> str:
 def _bucket_only(uri: Address) -> str:
     if "@" in uri.head or ":" in uri.head:
         return "a bucket has no user and no port; put credentials in a Secret of the ServiceAccount"
-    try:
-        IPv4Address(uri.head)
-    except AddressValueError:
-        return ""
-    return "the bucket must not be an IP address"
+    return "the bucket must not be an IP address" if address_of(uri.head) is not None else ""
 
 
 def _digest(uri: Address) -> str:

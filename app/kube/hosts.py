@@ -39,6 +39,14 @@ FORBIDDEN = "is link-local or serves a cloud's metadata; use another host"
 _PART = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 
+def address_of(text: str) -> IPv4Address | IPv6Address | None:
+    """Parse an IP address; ``None`` for any other text."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
 def refusal(host: str) -> str:
     """Return why a host, as it is written, must not be fetched from, in words that follow it, or an empty string."""
     return spelling_problem(host) or (FORBIDDEN if is_metadata_host(host) else "")
@@ -79,11 +87,7 @@ def is_metadata_host(host: str) -> bool:
 
 def _addresses(name: str) -> Iterator[IPv4Address | IPv6Address]:
     """Yield the address of a host, and each IPv4 address that a gateway may extract from an IPv6 address."""
-    address: IPv4Address | IPv6Address | None
-    try:
-        address = ip_address(_ZONE.sub("", name))
-    except ValueError:
-        address = _short_form(name)
+    address = address_of(_ZONE.sub("", name)) or _short_form(name)
     if address is not None:
         yield address
     if isinstance(address, IPv6Address):

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from ipaddress import ip_address
 from typing import Any
 
-from app.kube import field
+from app.kube import field, hosts
 from app.kube.names import is_dns1123_label, is_dns1123_subdomain, is_label_value, key_problem, respelled
 
 Json = Mapping[str, Any]
@@ -80,14 +79,6 @@ def leaves_its_root(path: str) -> bool:
     return path.startswith("/") or ".." in path.split("/")
 
 
-def _is_ip_address(value: str) -> bool:
-    try:
-        ip_address(value)
-    except ValueError:
-        return False
-    return True
-
-
 def object_name(name: str | None, path: field.Path) -> Errors:
     """Check the name of another object, or an empty string."""
     if name and not is_dns1123_subdomain(name):
@@ -104,7 +95,7 @@ port_name = matching(
 )
 label_value = matching(is_label_value, "must be a label value")
 relative_path = matching(lambda path: not leaves_its_root(path), "must be a relative path without '..'")
-ip = matching(_is_ip_address, "must be an IP address")
+ip = matching(hosts.address_of, "must be an IP address")
 port_number = between(1, 65535)
 user_id = between(0, 2**31 - 1)
 key_name = matching(

@@ -1,7 +1,7 @@
 """URLs of a route, from its Gateways, and their names. Source: KS-4.8."""
 
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 from app.hooks.protocol import get, sorted_values
@@ -14,6 +14,7 @@ from app.kserve.llminferenceservice.observed import (
     RouteRule,
 )
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ObjectIdentity, ServiceAddress
+from app.kube.hosts import address_of
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
 
@@ -22,7 +23,7 @@ EXTERNAL, GATEWAY_INTERNAL, INTERNAL = "gateway-external", "gateway-internal", "
 _SCHEMES = {"HTTP": "http", "HTTPS": "https", "TLS": "https"}
 """URL scheme by a listener's protocol; others have none."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_PRIVATE = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")))
+_PRIVATE = tuple(map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")))
 MODEL_ROUTING = "-model-routing"
 """End of the name of an address at the root, which all services of a Gateway share (KS-4.8)."""
 MAX_ADDRESSES = 16
@@ -102,12 +103,8 @@ def _external(
 
 def _is_host(text: str) -> bool:
     """Report whether a string can be a URL's host: a DNS name, or an IP address with or without brackets."""
-    if is_dns1123_subdomain(text.lower()):
-        return True
-    try:
-        return bool(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
-    except ValueError:
-        return False
+    address = address_of(text.removeprefix("[").removesuffix("]"))
+    return address is not None or is_dns1123_subdomain(text.lower())
 
 
 def _listener_host(listener: GatewayListener, wildcard: str) -> list[str]:
@@ -168,9 +165,8 @@ def host_name(host: str, cluster_domain: str) -> str:
     host = host.removeprefix("[").removesuffix("]").lower()
     if host.endswith(cluster_domain):
         return GATEWAY_INTERNAL
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
+    address = address_of(host)
+    if address is None:
         local = host == "localhost" or host.endswith((".local", ".localhost", ".internal"))
         return INTERNAL if local else EXTERNAL
     return INTERNAL if any(address in network for network in _PRIVATE) else EXTERNAL
