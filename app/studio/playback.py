@@ -1,7 +1,5 @@
 """A simulated run: a cluster with its clock, the phases of its pods, and the scenes that disturb it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 

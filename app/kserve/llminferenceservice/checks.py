@@ -3,8 +3,6 @@
 Those that hold for the merged spec too are in :mod:`app.kserve.llminferenceservice.merged`.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Rules for a user's own spec, and for what presets and baseRefs make of it. Source: KS-7.2 and KS-7.3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain

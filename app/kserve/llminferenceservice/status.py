@@ -1,7 +1,5 @@
 """The status of an LLMInferenceService as KServe has it (KS-6): conditions, their aggregates, and its addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 

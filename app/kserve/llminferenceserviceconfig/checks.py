@@ -1,7 +1,5 @@
 """Every rule of a config. Most rules of a service apply only to what configs are merged into. Source: KS-7.4."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 from app.kserve import gatewayapi, kvcache

@@ -5,8 +5,6 @@ Presets of KServe from v0.19 on route by a header with the model's name, into wh
 (KS-2.10). Nothing is written in place: documents share parts with presets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -103,16 +101,6 @@ def _is_permitted(document: Json, context: ReconcileContext) -> bool:
     return mode == "forced" or (mode != "disabled" and not any(note.get(MODEL_ROUTING) == "false" for note in notes))
 
 
-def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> Json:
-    matches: list[Json] = rule.get("matches") or []
-    by_model = [match for match in matches if names.names(match)]
-    if not by_model:
-        return rule
-    if not active:
-        return {**rule, "matches": [match for match in matches if match not in by_model]}
-    return {**rule, "matches": [*matches, *(names.of(match, adapter) for adapter in adapters for match in by_model)]}
-
-
 @dataclass(frozen=True, slots=True)
 class _Names:
     """Names of models in a header."""
@@ -132,3 +120,13 @@ class _Names:
 
     def _is_model(self, header: Json) -> bool:
         return str(header.get("name")).lower() == self.header and str(header.get("value")).startswith(self.prefix)
+
+
+def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> Json:
+    matches: list[Json] = rule.get("matches") or []
+    by_model = [match for match in matches if names.names(match)]
+    if not by_model:
+        return rule
+    if not active:
+        return {**rule, "matches": [match for match in matches if match not in by_model]}
+    return {**rule, "matches": [*matches, *(names.of(match, adapter) for adapter in adapters for match in by_model)]}

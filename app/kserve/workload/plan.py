@@ -1,7 +1,5 @@
 """Every decision about a service's model servers. Source: KS-3.5 to KS-3.7 and KS-3.12."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
