@@ -11,8 +11,9 @@ import msgspec
 import orjson
 from msgspec import Raw
 
-from app.kube import field, review
+from app.kube import review
 from app.kube.base import Json
+from app.kube.field import Error, ErrorType, aggregate, and_more, go_quote, one_line
 from app.kube.resource import CustomResource
 from app.limits import MAX_SHOWN_ERRORS, MAX_WARNING_CHARACTERS, MAX_WARNINGS
 
@@ -91,27 +92,25 @@ def allow(uid: str, warnings: Sequence[str] = ()) -> ReviewAnswer:
     return _answer(uid, {"allowed": True}, warnings)
 
 
-def deny(
-    request: AdmissionRequest, name: str, errors: Sequence[field.Error], warnings: Sequence[str] = ()
-) -> ReviewAnswer:
+def deny(request: AdmissionRequest, name: str, errors: Sequence[Error], warnings: Sequence[str] = ()) -> ReviewAnswer:
     """Build the denial 422 ``Invalid`` with up to :data:`MAX_SHOWN_ERRORS` errors and the number of the others."""
     unique = list(dict.fromkeys(errors))
     shown = unique[:MAX_SHOWN_ERRORS]
     causes = [
-        {"reason": error.type.value, "message": field.one_line(error.body), "field": field.one_line(str(error.path))}
+        {"reason": error.type.value, "message": one_line(error.body), "field": one_line(str(error.path))}
         for error in shown
     ]
     if len(unique) > len(shown):
-        more = field.and_more(len(unique) - len(shown))
-        causes.append({"reason": field.ErrorType.INVALID.value, "message": more, "field": ""})
+        more = and_more(len(unique) - len(shown))
+        causes.append({"reason": ErrorType.INVALID.value, "message": more, "field": ""})
     kind = request.kind
-    message = f"{kind.kind}.{kind.group} {field.go_quote(name)} is invalid: {field.aggregate(unique)}"
+    message = f"{kind.kind}.{kind.group} {go_quote(name)} is invalid: {aggregate(unique)}"
     status = {
         "status": "Failure",
         "code": 422,
         "reason": "Invalid",
-        "message": field.one_line(message),
-        "details": {"group": kind.group, "kind": kind.kind, "name": field.one_line(name), "causes": causes},
+        "message": one_line(message),
+        "details": {"group": kind.group, "kind": kind.kind, "name": one_line(name), "causes": causes},
     }
     reasons = frozenset(str(cause["reason"]) for cause in causes)
     return _answer(request.uid, {"allowed": False, "status": status}, warnings, reasons)
@@ -132,5 +131,5 @@ def _answer(uid: str, response: Json, warnings: Sequence[str], reasons: frozense
 
 def _bounded_line(text: str) -> str:
     """Make a warning one line of limited length, because it is sent in an HTTP header."""
-    line = field.one_line(str(text))
+    line = one_line(str(text))
     return line if len(line) <= MAX_WARNING_CHARACTERS else line[: MAX_WARNING_CHARACTERS - 1] + "…"

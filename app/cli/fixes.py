@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from app.kube import field
+from app.kube.field import Path
 
 Entry = tuple[yaml.Node | None, yaml.Node]
 """A field's key and its value; an item of a list has no key."""
@@ -48,7 +48,7 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def of_value(document: str, entry: Entry, path: field.Path, suggested: Iterable[str]) -> Iterator[Fix]:
+def of_value(document: str, entry: Entry, path: Path, suggested: Iterable[str]) -> Iterator[Fix]:
     """Yield a fix for each value that is suggested for a field; ``entry`` may be of what is around it."""
     if isinstance(entry[1], yaml.ScalarNode) or _is_named(entry, path):
         for text in suggested:
@@ -56,9 +56,7 @@ def of_value(document: str, entry: Entry, path: field.Path, suggested: Iterable[
                 yield _replacement(document, entry[1], text, text)
 
 
-def of_key(
-    document: str, entry: Entry, around: yaml.Node, path: field.Path, suggested: tuple[str, ...]
-) -> Iterator[Fix]:
+def of_key(document: str, entry: Entry, around: yaml.Node, path: Path, suggested: tuple[str, ...]) -> Iterator[Fix]:
     """Yield the field's right name in the map ``around``; ``limits.memory`` is one that has to stand a level deeper."""
     key, value = entry
     if key is None or len(suggested) != 1 or not _is_named(entry, path):
@@ -75,7 +73,7 @@ def _is_in_flow(node: yaml.Node) -> bool:
     return isinstance(node, yaml.MappingNode) and bool(node.flow_style)
 
 
-def _is_named(entry: Entry, path: field.Path) -> bool:
+def _is_named(entry: Entry, path: Path) -> bool:
     return entry[0] is not None and path.segments[-1:] == (entry[0].value,)
 
 

@@ -23,9 +23,8 @@ from app.cli.world import key_of, outer_key, related, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
-from app.kube import field as fields
 from app.kube.base import Json
-from app.kube.field import METADATA, ErrorType, Path
+from app.kube.field import METADATA, Advice, Error, ErrorType, Path, invalid
 from app.kube.names import (
     CONTROLLER_UID,
     LAST_APPLIED,
@@ -240,7 +239,7 @@ def desired(child: Json) -> Json:
     return {**head, **{k: v for k, v in child.items() if k not in (*head, "status")}}
 
 
-def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[fields.Error], list[fields.Advice]]:
+def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[Error], list[Advice]]:
     """Errors and warnings of one object, by the functions that answer admission."""
     written = document.get("metadata")
     metadata, errors = decode_metadata(orjson.dumps({} if written is None else written))
@@ -249,11 +248,9 @@ def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list
     errors += verdict.errors
     name, namespace = METADATA.child("name"), METADATA.child("namespace")
     if metadata.name and not is_dns1123_subdomain(metadata.name) and name not in [error.path for error in errors]:
-        errors.append(fields.invalid(name, metadata.name, _NAME))
+        errors.append(invalid(name, metadata.name, _NAME))
     if metadata.namespace and not is_dns1123_label(metadata.namespace):
-        errors.append(
-            fields.invalid(namespace, metadata.namespace, "must be at most 63 lower case letters, digits and '-'")
-        )
+        errors.append(invalid(namespace, metadata.namespace, "must be at most 63 lower case letters, digits and '-'"))
     errors += validate_annotation_keys(metadata.annotations or {}, METADATA.child("annotations"))
     return errors, verdict.warnings
 

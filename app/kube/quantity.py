@@ -4,8 +4,7 @@ import re
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 
-from app.kube import field
-from app.kube.field import Hint, did_you_mean, with_hint
+from app.kube.field import Error, Hint, Path, did_you_mean, invalid, with_hint
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})")
 _BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)}
@@ -126,12 +125,12 @@ def canonical_value(value: object) -> object:
         return value
 
 
-def quantity_errors(text: str, path: field.Path, *, positive: bool = False, example: str = "16Gi") -> list[field.Error]:
+def quantity_errors(text: str, path: Path, *, positive: bool = False, example: str = "16Gi") -> list[Error]:
     try:
         value = parse(text)
     except QuantityError:
-        return [field.invalid(path, text, problem(text, example))]
+        return [invalid(path, text, problem(text, example))]
     if value < 0 or (positive and value == 0):
         bound = "above 0" if positive else "0 or more"
-        return [field.invalid(path, text, f"must be {bound}, for example {example}")]
+        return [invalid(path, text, f"must be {bound}, for example {example}")]
     return []

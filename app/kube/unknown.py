@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, closest_name
-from app.kube.field import Hint, same_word, suggested
+from app.kube.field import Advice, Hint, Path, go_quote, same_word, suggested, with_hint
 from app.limits import MAX_WORD_CHARACTERS
 
 _RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -37,7 +36,7 @@ class Known(NamedTuple):
     other_names: Mapping[str, str] = {}
 
 
-def warnings(keys: Sequence[str], value: Json, path: field.Path, known: Known) -> Iterator[field.Advice]:
+def warnings(keys: Sequence[str], value: Json, path: Path, known: Known) -> Iterator[Advice]:
     """Warn about the unknown fields of an object.
 
     A suggestion for which the object has a field already, or for several unknown ones, is in words alone.
@@ -51,9 +50,9 @@ def warnings(keys: Sequence[str], value: Json, path: field.Path, known: Known) -
         taken |= targets
 
 
-def _unknown_field(path: field.Path, hint: str) -> field.Advice:
-    message = field.with_hint(f"unknown field {field.go_quote(str(path))}", hint)
-    return field.Advice(message, path, "unknown-field")
+def _unknown_field(path: Path, hint: str) -> Advice:
+    message = with_hint(f"unknown field {go_quote(str(path))}", hint)
+    return Advice(message, path, "unknown-field")
 
 
 class _Unknown(NamedTuple):
@@ -62,7 +61,7 @@ class _Unknown(NamedTuple):
     key: str
     value: Json
     """The object that has the field."""
-    path: field.Path
+    path: Path
     """The object's path."""
     known: Known
     is_alone: bool
@@ -170,7 +169,7 @@ class _Unknown(NamedTuple):
 
 
 def _meant(*names: str) -> str:
-    return Hint(f", did you mean {' or '.join(map(field.go_quote, names))}?", *names) if any(names) else ""
+    return Hint(f", did you mean {' or '.join(map(go_quote, names))}?", *names) if any(names) else ""
 
 
 def _typed(key: str, names: Collection[str]) -> str:
@@ -219,7 +218,7 @@ def _has_parts(key: str, place: str) -> bool:
     return 0 < len(rest) < len(words) and _covers(_words(owner), rest)
 
 
-def _of_words(key: str, names: Collection[str], path: field.Path) -> str:
+def _of_words(key: str, names: Collection[str], path: Path) -> str:
     """Return the only name with the key's words in their order and the fewest others, or else the one within the key.
 
     ``maxReplicas`` for ``max``, ``tensor`` for ``tensorParallelSize``, ``uri`` for ``modelUri``.

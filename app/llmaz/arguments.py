@@ -6,8 +6,7 @@ This is not Go's template language: one word between ``{{ .`` and ``}}``, nothin
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.kube import field
-from app.kube.field import Advice, advice
+from app.kube.field import Advice, Path, advice
 from app.llmaz.names import PORT
 from app.workload.podadvice import options
 
@@ -97,7 +96,7 @@ def misses(argument: str) -> bool:
     return names_a_word(_PLACEHOLDER.sub("", argument))
 
 
-def port_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+def port_warnings(arguments: Sequence[str], path: Path) -> Iterator[Advice]:
     """Warn of a ``--port`` that differs from the port of container, probes and Service (LZ-N31)."""
     for where, option, port in options(arguments, path):
         if option == "--port" and port != str(PORT):

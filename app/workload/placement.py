@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from app.kube import field
+from app.kube.field import Path, duplicate, forbidden, invalid, not_supported, required
 from app.workload.fieldrules import Errors, Json, Rule, label_key, label_value, one_of
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -17,71 +17,69 @@ def _is_integer(value: str) -> bool:
     return _INTEGER.fullmatch(value) is not None and -(2**63) <= int(value) < 2**63
 
 
-def toleration(item: Json, path: field.Path) -> Errors:
+def toleration(item: Json, path: Path) -> Errors:
     """Check the operator against key and value, and the effect against tolerationSeconds (LK-V-K08)."""
     key, operator, value = item.get("key"), item.get("operator") or "Equal", item.get("value") or ""
     value_path = path.child("value")
     if key:
         yield from label_key(key, path.child("key"))
     if operator != "Exists" and not key and operator in TOLERATION_OPERATORS:
-        yield field.invalid(path.child("operator"), operator, "must be Exists when key is empty")
+        yield invalid(path.child("operator"), operator, "must be Exists when key is empty")
     if operator == "Exists" and value:
-        yield field.invalid(value_path, value, "must be left out with operator Exists")
+        yield invalid(value_path, value, "must be left out with operator Exists")
     if operator == "Equal":
         yield from label_value(value, value_path)
     if operator in ("Gt", "Lt") and not _is_integer(value):
-        yield field.invalid(value_path, value, f"must be an integer in quotes with operator {operator}")
+        yield invalid(value_path, value, f"must be an integer in quotes with operator {operator}")
     effect = item.get("effect") or ""
     if item.get("tolerationSeconds") is not None and effect in ("", "NoSchedule", "PreferNoSchedule"):
-        yield field.invalid(path.child("effect"), effect, "must be NoExecute when tolerationSeconds is set")
+        yield invalid(path.child("effect"), effect, "must be NoExecute when tolerationSeconds is set")
 
 
 def requirement(operators: Sequence[str]) -> Rule:
     """Accept a requirement for a label with one of the operators (LK-V-K29)."""
 
-    def check(item: Json, path: field.Path) -> Errors:
+    def check(item: Json, path: Path) -> Errors:
         operator, values, values_path = item.get("operator") or "", item.get("values") or (), path.child("values")
         yield from label_key(item.get("key") or "", path.child("key"))
         if operator not in operators:
-            yield field.not_supported(path.child("operator"), operator, operators)
+            yield not_supported(path.child("operator"), operator, operators)
         elif operator in ("Gt", "Lt"):
             if [_is_integer(value or "") for value in values] != [True]:
-                yield field.invalid(
-                    values_path, list(values), f"must be one integer in quotes with operator {operator}"
-                )
+                yield invalid(values_path, list(values), f"must be one integer in quotes with operator {operator}")
         elif operator in ("In", "NotIn"):
             if not values:
-                yield field.required(values_path, f"must have a value with operator {operator}")
+                yield required(values_path, f"must have a value with operator {operator}")
             for position, value in enumerate(values):
                 yield from label_value(value or "", values_path.index(position))
         elif values:
-            yield field.forbidden(values_path, f"must be left out with operator {operator}")
+            yield forbidden(values_path, f"must be left out with operator {operator}")
 
     return check
 
 
-def node_field(item: Json, path: field.Path) -> Errors:
+def node_field(item: Json, path: Path) -> Errors:
     """Require the node's name, the only field that can be selected by (LK-V-K29)."""
     yield from one_of("metadata.name", empty=False)(item.get("key") or "", path.child("key"))
     yield from one_of("In", "NotIn", empty=False)(item.get("operator") or "", path.child("operator"))
     if len(item.get("values") or ()) != 1:
-        yield field.required(path.child("values"), "must have exactly one value")
+        yield required(path.child("values"), "must have exactly one value")
 
 
-def spread(constraint: Json, path: field.Path) -> Errors:
+def spread(constraint: Json, path: Path) -> Errors:
     """Reject fields without those that they depend on (LK-V-K31)."""
     minimum = constraint.get("minDomains") or 0
     if minimum > 0 and constraint.get("whenUnsatisfiable") == "ScheduleAnyway":
         detail = "may only be set when whenUnsatisfiable is DoNotSchedule"
-        yield field.invalid(path.child("minDomains"), minimum, detail)
+        yield invalid(path.child("minDomains"), minimum, detail)
     if constraint.get("matchLabelKeys") and constraint.get("labelSelector") is None:
-        yield field.forbidden(path.child("matchLabelKeys"), "must be left out without labelSelector")
+        yield forbidden(path.child("matchLabelKeys"), "must be left out without labelSelector")
 
 
-def spread_pairs(constraints: Sequence[Json], path: field.Path) -> Errors:
+def spread_pairs(constraints: Sequence[Json], path: Path) -> Errors:
     """Reject constraints with the same topologyKey and whenUnsatisfiable (LK-V-K31)."""
     pairs = [(item.get("topologyKey"), item.get("whenUnsatisfiable")) for item in constraints if item]
     for position, pair in enumerate(pairs):
         if pair in pairs[:position]:
             detail = "an earlier constraint has the same topologyKey and whenUnsatisfiable"
-            yield field.duplicate(path.index(position), f"{pair[0]}, {pair[1]}", detail)
+            yield duplicate(path.index(position), f"{pair[0]}, {pair[1]}", detail)

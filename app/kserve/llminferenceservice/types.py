@@ -9,8 +9,8 @@ from msgspec import Meta
 from pydantic import ConfigDict, Field
 
 from app.kserve import gatewayapi
-from app.kube import field
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Int64, Json, KubeModel, pattern
+from app.kube.field import SPEC, Path, forbidden, invalid, required
 from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.rules import Rule, Rules, cel
 
@@ -183,7 +183,7 @@ class KEDASpec(KubeModel):
             + ")",
             "scalingModifiers must be empty: the autoscaler sets the formula",
             lambda keda: keda.advanced is None or not keda.advanced.has_modifiers,
-            lambda _, path: field.forbidden(
+            lambda _, path: forbidden(
                 path.child("advanced", "scalingModifiers"), "must be empty: the autoscaler sets the formula"
             ),
         ),
@@ -193,7 +193,7 @@ class KEDASpec(KubeModel):
             "size(self.advanced.horizontalPodAutoscalerConfig.name) == 0",
             "horizontalPodAutoscalerConfig.name must be empty: the name is fixed",
             lambda keda: keda.advanced is None or not keda.advanced.autoscaler_name,
-            lambda _, path: field.forbidden(
+            lambda _, path: forbidden(
                 path.child("advanced", "horizontalPodAutoscalerConfig", "name"), "must be empty: the name is fixed"
             ),
         ),
@@ -221,13 +221,13 @@ class WVASpec(KubeModel):
             "!(has(self.hpa) && has(self.keda))",
             "hpa and keda are mutually exclusive",
             lambda wva: wva.hpa is None or wva.keda is None,
-            lambda _, path: field.forbidden(path, "hpa and keda are mutually exclusive; remove one"),
+            lambda _, path: forbidden(path, "hpa and keda are mutually exclusive; remove one"),
         ),
         Rule(
             "has(self.hpa) || has(self.keda)",
             "hpa or keda is required",
             lambda wva: wva.hpa is not None or wva.keda is not None,
-            lambda _, path: field.required(path, "set hpa or keda"),
+            lambda _, path: required(path, "set hpa or keda"),
         ),
     )
 
@@ -247,13 +247,13 @@ class ScalingSpec(KubeModel):
             "has(self.maxReplicas)",
             "maxReplicas is required",
             lambda scaling: scaling.max_replicas is not None,
-            lambda _, path: field.required(path.child("maxReplicas"), "set the largest number of replicas"),
+            lambda _, path: required(path.child("maxReplicas"), "set the largest number of replicas"),
         ),
         Rule(
             "has(self.wva)",
             "wva is required",
             lambda scaling: scaling.wva is not None,
-            lambda _, path: field.required(path.child("wva"), "configure the autoscaler, with hpa or keda"),
+            lambda _, path: required(path.child("wva"), "configure the autoscaler, with hpa or keda"),
         ),
         Rule(
             "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
@@ -261,7 +261,7 @@ class ScalingSpec(KubeModel):
             lambda scaling: (
                 None in (scaling.min_replicas, scaling.max_replicas) or scaling.min_replicas <= scaling.max_replicas
             ),
-            lambda scaling, path: field.invalid(
+            lambda scaling, path: invalid(
                 path.child("minReplicas"), scaling.min_replicas, f"must be at most maxReplicas, {scaling.max_replicas}"
             ),
         ),
@@ -269,9 +269,7 @@ class ScalingSpec(KubeModel):
             f"{_IDLE} || has(self.minReplicas)",
             "minReplicas is required with idleReplicaCount",
             lambda scaling: scaling.idle_replicas is None or scaling.min_replicas is not None,
-            lambda _, path: field.required(
-                path.child("minReplicas"), "idleReplicaCount requires it, and must be lower"
-            ),
+            lambda _, path: required(path.child("minReplicas"), "idleReplicaCount requires it, and must be lower"),
         ),
         Rule(
             f"{_IDLE} || !has(self.minReplicas) || self.wva.keda.idleReplicaCount < self.minReplicas",
@@ -279,7 +277,7 @@ class ScalingSpec(KubeModel):
             lambda scaling: (
                 None in (scaling.idle_replicas, scaling.min_replicas) or scaling.idle_replicas < scaling.min_replicas
             ),
-            lambda scaling, path: field.invalid(
+            lambda scaling, path: invalid(
                 path.child("wva", "keda", "idleReplicaCount"),
                 scaling.idle_replicas,
                 f"must be lower than minReplicas, {scaling.min_replicas}",
@@ -306,7 +304,7 @@ class WorkloadSpec(KubeModel):
             "!(has(self.replicas) && has(self.scaling))",
             "replicas and scaling are mutually exclusive",
             lambda workload: workload.replicas is None or workload.scaling is None,
-            lambda workload, path: field.invalid(
+            lambda workload, path: invalid(
                 path.child("scaling"),
                 {"replicas": workload.replicas},
                 "scaling and replicas are mutually exclusive: remove replicas, scaling has minReplicas and maxReplicas",
@@ -338,7 +336,7 @@ class WorkloadSpec(KubeModel):
     def pods_per_replica(self) -> int | None:
         return self.parallelism.pods_per_replica if self.parallelism is not None else None
 
-    def pods(self, path: field.Path) -> Iterator[tuple[Json | None, field.Path]]:
+    def pods(self, path: Path) -> Iterator[tuple[Json | None, Path]]:
         """Yield the pods that users write, for a workload at ``path``."""
         yield self.template, path.child("template")
         yield self.worker, path.child("worker")
@@ -544,17 +542,17 @@ class LLMInferenceServiceSpec(WorkloadSpec):
         """Name of an existing InferencePool to use; empty for a managed one."""
         return self.pool.ref.name if self.pool is not None and self.pool.ref is not None else ""
 
-    def workloads(self) -> Iterator[tuple[WorkloadSpec, field.Path]]:
+    def workloads(self) -> Iterator[tuple[WorkloadSpec, Path]]:
         """Yield the main workload and, where there is one, the prefill workload."""
-        yield self, field.SPEC
+        yield self, SPEC
         if self.prefill is not None:
-            yield self.prefill, field.SPEC.child("prefill")
+            yield self.prefill, SPEC.child("prefill")
 
-    def templates(self) -> Iterator[tuple[Json | None, field.Path]]:
+    def templates(self) -> Iterator[tuple[Json | None, Path]]:
         for workload, path in self.workloads():
             yield from workload.pods(path)
         if self.scheduler is not None:
-            yield self.scheduler.template, field.SPEC.child("router", "scheduler", "template")
+            yield self.scheduler.template, SPEC.child("router", "scheduler", "template")
 
 
 # Status.
