@@ -17,14 +17,12 @@ from app.limits import MAX_ANNOTATIONS_BYTES, MAX_CONVERTED_OBJECTS, MAX_CONVERT
 
 API_VERSION = "apiextensions.k8s.io/v1"
 ABSENT = Raw(b"null")
+Convert = Callable[[Json, str], Json]
+"""Convert an object to an API version. Raises :class:`ConversionError`."""
 
 
 class ConversionError(Exception):
     """An object that cannot be converted, with the reason for the user."""
-
-
-Convert = Callable[[Json, str], Json]
-"""Convert an object to an API version. Raises :class:`ConversionError`."""
 
 
 class ConversionRequest(msgspec.Struct):

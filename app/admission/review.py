@@ -20,6 +20,10 @@ from app.kube.resource import AnyResource, Resource
 from app.limits import MAX_SHOWN_ERRORS
 from app.settings import Settings
 
+SMALL = 32 * 1024
+"""Size in bytes up to which the children of an object without templates always fit: at most twice as large."""
+_NOW = datetime(2025, 1, 1, tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -154,12 +158,6 @@ def _rest(
 def _is_refused(path: str, refused: list[str]) -> bool:
     """Report whether a value at or below ``path`` was refused, without which rules about ``path`` are wrong."""
     return any(place == path or place.startswith((f"{path}.", f"{path}[")) for place in refused)
-
-
-SMALL = 32 * 1024
-"""Size in bytes up to which the children of an object without templates always fit: at most twice as large."""
-
-_NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def too_large(kind: AnyKind, resource: AnyResource, spec: bytes, settings: Settings) -> list[field.Error]:

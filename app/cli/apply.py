@@ -20,6 +20,8 @@ SYSTEM_FIELDS = (
     "managedFields",
 )
 """Metadata that only the API server writes: always as observed."""
+_WHOLE_FLOAT = re.compile(rb"[0-9](\.0|e[+]?[0-9]+)([,\]}]|$)")
+"""Characters that :func:`as_sent` changes, and sometimes the end of a string that looks like one of them."""
 
 
 def canonical(value: object) -> bytes:
@@ -42,10 +44,6 @@ def encode(value: object) -> bytes:
     """JSON as it goes over the wire and into the last-applied record; sorted, so equal values are equal bytes."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     return orjson.dumps(as_sent(value), option=orjson.OPT_SORT_KEYS) if _WHOLE_FLOAT.search(text) else text
-
-
-_WHOLE_FLOAT = re.compile(rb"[0-9](\.0|e[+]?[0-9]+)([,\]}]|$)")
-"""Characters that :func:`as_sent` changes, and sometimes the end of a string that looks like one of them."""
 
 
 def meta(obj: Mapping[str, object]) -> Json:

@@ -28,6 +28,14 @@ from app.settings import Settings
 
 Children = Mapping[tuple[str, str], Json]
 """Children by kind (``Deployment.apps/v1``) and ``namespace/name``."""
+_TEMPLATES = {
+    "Deployment.apps/v1": ("spec.template",),
+    "StatefulSet.apps/v1": ("spec.template",),
+    "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1": ("spec.leaderWorkerTemplate", "spec.networkConfig"),
+    "Job.batch/v1": ("spec.template",),
+}
+"""The parts of a workload that its pods are made from."""
+_CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.children if child.update == "OnDelete"}
 
 
 class Effect(StrEnum):
@@ -105,16 +113,6 @@ def differences(old: Children, new: Children) -> list[ChildDifference]:
                 effect = Effect.WAITS
             result.append(ChildDifference(kind, name, "change", effect, fields))
     return result
-
-
-_TEMPLATES = {
-    "Deployment.apps/v1": ("spec.template",),
-    "StatefulSet.apps/v1": ("spec.template",),
-    "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1": ("spec.leaderWorkerTemplate", "spec.networkConfig"),
-    "Job.batch/v1": ("spec.template",),
-}
-"""The parts of a workload that its pods are made from."""
-_CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.children if child.update == "OnDelete"}
 
 
 def _inputs(child: Json) -> str | None:

@@ -15,6 +15,10 @@ from app.cli.fixes import Entry, Fix
 from app.cli.printing import escaped
 
 PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
+Lines = Mapping[str, Sequence[str]]
+"""The lines of every file that was read."""
+MUTING = "modelhooks.dev/ignore"
+"""The annotation of an object that takes findings about it back: ids, separated by commas or blanks."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,6 @@ class Finding:
 def rules() -> dict[str, dict[str, str]]:
     """Return what each id means, and advice; a section of the page each."""
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
-Lines = Mapping[str, Sequence[str]]
-"""The lines of every file that was read."""
-
-
-MUTING = "modelhooks.dev/ignore"
-"""The annotation of an object that takes findings about it back: ids, separated by commas or blanks."""
 
 
 def unmuted(findings: Iterable[Finding], lines: Lines) -> list[Finding]:

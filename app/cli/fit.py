@@ -32,6 +32,10 @@ from app.kube.quantity import is_quantity, parse
 from app.settings import Settings
 from app.workload.gpumodels import GPU_MODELS, gpu_model
 
+_NOTHING = "no valid object that names a model, such as an InferenceService"
+_GIGABYTE = 10**9
+_GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
+
 
 @click.command(help=options.doc(__doc__))
 @options.files
@@ -56,12 +60,6 @@ def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: st
     else:
         printing.echo(line for head, fit in answers for line in _text(head, fit))
     return 1 if errors or any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
-
-
-_NOTHING = "no valid object that names a model, such as an InferenceService"
-
-_GIGABYTE = 10**9
-_GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
 
 
 def _memory_of(gpu: str, quantity: str) -> str:

@@ -21,6 +21,8 @@ from app.cli.manifests import Manifest
 from app.cli.offline import World, settled
 from app.kube.base import Json
 
+_TAG = re.compile(r":[\w][\w.-]*$")
+
 
 @click.command(help=options.doc(__doc__))
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(allow_dash=True))
@@ -60,9 +62,6 @@ def images_of(part: Json) -> Iterator[str]:
         for item in items:
             if isinstance(item, dict):
                 yield from images_of(item)
-
-
-_TAG = re.compile(r":[\w][\w.-]*$")
 
 
 def is_pinned(image: str) -> bool:

@@ -17,6 +17,10 @@ from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.settings import Settings
 
+_MAKING = threading.Lock()
+RETRY_SECONDS = 2.0
+"""After which a cluster is asked again that did not answer a watch, or does not have the kind."""
+
 
 class Unreadable(CommandError):
     """The cluster cannot be read."""
@@ -96,11 +100,6 @@ def _class(api_version: str, kind: str) -> Any:
     create = namespaced if is_namespaced(api_version, kind) else of_cluster
     with _MAKING:
         return library.get_generic_resource(api_version, kind) or create(group, version, kind, plural(kind))
-
-
-_MAKING = threading.Lock()
-RETRY_SECONDS = 2.0
-"""After which a cluster is asked again that did not answer a watch, or does not have the kind."""
 
 
 def served() -> list[CustomResource]:

@@ -18,6 +18,10 @@ from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_
 from app.kube.merge import find as value_at
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
+NOT_AN_OBJECT = "other document"
+_MANIFEST = re.compile(r"""^["'{\s]*(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
+_CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
 
 class ManifestError(CommandError):
     """A file or document that cannot be read as manifests; the message has the place and the reason."""
@@ -149,10 +153,6 @@ class ManifestFiles:
             self.others[file] = None
 
 
-NOT_AN_OBJECT = "other document"
-_MANIFEST = re.compile(r"""^["'{\s]*(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
-
-
 def looks_like_manifest(text: str) -> bool:
     """Report whether a line begins with a field that every Kubernetes object has."""
     return _MANIFEST.search(text) is not None
@@ -259,9 +259,6 @@ def _typed(document: Json, node: yaml.Node, file: str) -> Json:
         if not isinstance(document.get(key, ""), str):
             raise _wrong(node, file, f"{key} must be a string")
     return document
-
-
-_CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
 def _wrong(node: yaml.Node | yaml.Event, file: str, problem: str) -> ManifestError:

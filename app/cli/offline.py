@@ -39,6 +39,14 @@ NOW = datetime.fromisoformat("2025-01-01T00:00:00+00:00")
 """The clock of every offline command: the same files print the same at any time."""
 EVERY_SECONDS = 0.1
 AFTER_SECONDS = 1.0
+_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+    **{f"{PRIORITY_CLASS_PREFIX}{level}": value for level, value in PRIORITY_VALUES.items()},
+}
+"""The PriorityClasses of every cluster, and of every installation of LLMKube."""
+_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
+"""The API server's rule for an object's name, which it checks before it calls webhooks."""
 
 
 class ProgressMeter:
@@ -95,14 +103,6 @@ def holding(manifests: Iterable[Manifest], world: World) -> Cluster:
     for document in list(_built_in(cluster)) if INSTALLATION not in world.without else ():
         cluster.objects.setdefault(key_of(document), document)
     return cluster
-
-
-_PRIORITIES = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-    **{f"{PRIORITY_CLASS_PREFIX}{level}": value for level, value in PRIORITY_VALUES.items()},
-}
-"""The PriorityClasses of every cluster, and of every installation of LLMKube."""
 
 
 def _built_in(cluster: Cluster) -> Iterator[Json]:
@@ -253,7 +253,3 @@ def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list
         errors.append(invalid(namespace, metadata.namespace, "must be at most 63 lower case letters, digits and '-'"))
     errors += validate_annotation_keys(metadata.annotations or {}, METADATA.child("annotations"))
     return errors, verdict.warnings
-
-
-_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
-"""The API server's rule for an object's name, which it checks before it calls webhooks."""

@@ -46,6 +46,9 @@ _EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
 """The variable with arguments that KServe's presets read."""
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
+"""The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
 
 def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "") -> Fit | None:
@@ -102,19 +105,12 @@ def _node_labels(spec: Json) -> dict[str, str]:
     return {**single, **(spec.get("nodeSelector") or {})}
 
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-
 def _words(container: Json) -> Iterator[str]:
     variables = {e.get("name"): e.get("value") for e in container.get("env") or ()}
     extra = variables.get(_EXTRA_ARGUMENTS) or ""
     for text in [*(container.get("command") or ()), *(container.get("args") or ()), extra]:
         is_script = any(map(str.isspace, text)) and not _JSON.match(text)
         yield from _shell_words(text) if is_script else [text]
-
-
-_JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
-"""The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
 
 @lru_cache(maxsize=256)

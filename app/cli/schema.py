@@ -25,6 +25,15 @@ from app.kube.schema import structural_schema
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The draft of JSON Schema that the YAML language server, and hence most editors, support best."""
+_SCALARS: dict[str, Schema] = {
+    "string": {"type": "string"},
+    "boolean": {"type": "boolean"},
+    "int32": {"type": "integer"},
+    "int64": {"type": "integer"},
+    "int-or-string": {"type": ["integer", "string"]},
+    "quantity": {"type": ["string", "number"]},
+    "any": {"type": "object"},
+}
 
 
 @click.command(help=options.doc(__doc__))
@@ -124,17 +133,6 @@ def _member(type_: str, container: str, definitions: dict[str, Schema]) -> Schem
     if container == "[]":
         return {"type": "array", "items": item}
     return {"type": "object", "additionalProperties": item} if container else item
-
-
-_SCALARS: dict[str, Schema] = {
-    "string": {"type": "string"},
-    "boolean": {"type": "boolean"},
-    "int32": {"type": "integer"},
-    "int64": {"type": "integer"},
-    "int-or-string": {"type": ["integer", "string"]},
-    "quantity": {"type": ["string", "number"]},
-    "any": {"type": "object"},
-}
 
 
 def _translated(node: Schema) -> Schema:

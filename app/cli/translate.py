@@ -19,6 +19,11 @@ from app.settings import Settings
 Keys = tuple[Step, ...]
 Place = tuple[str, Keys]
 """``service`` or ``model``, and a path in it."""
+_BY_CLUSTER = "the cluster writes it"
+_SERVER_FIELDS = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"}
+)
+_OF_TOOLS = frozenset({"kubectl.kubernetes.io", "metacontroller.k8s.io"})
 
 
 @dataclass(frozen=True)
@@ -293,13 +298,6 @@ class _Conversion:
             return _BY_CLUSTER
         hint = next((text for path, text in self.source.hints.items() if keys[: len(path)] == path), "")
         return f"{self.target.title} has no counterpart{'; ' if hint else ''}{hint}"
-
-
-_BY_CLUSTER = "the cluster writes it"
-_SERVER_FIELDS = frozenset(
-    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"}
-)
-_OF_TOOLS = frozenset({"kubectl.kubernetes.io", "metacontroller.k8s.io"})
 
 
 def _key(pattern: str, name: str) -> str | None:

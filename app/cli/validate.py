@@ -35,6 +35,12 @@ from app.kube.merge import find as value_at
 from app.kube.objects import ObservedMeta
 from app.settings import Settings
 
+MAX_ROUNDS = 10
+"""Rounds of corrections: one may bring another mistake of the same object to light."""
+_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+_MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", "models"))
+"""The fields that name the model of a service whose kind does not judge its size."""
+
 
 @click.command(help=options.doc(__doc__))
 @options.files
@@ -91,10 +97,6 @@ def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> M
         printing.warn("validate", [f"{f.file}:{f.line}: {f.path}: {fix.title}" for f, fix in corrections.items()])
         reading, previous = collect(files, world.exclude), corrections
     return reading
-
-
-MAX_ROUNDS = 10
-"""Rounds of corrections: one may bring another mistake of the same object to light."""
 
 
 def print_findings(findings: list[Finding], lines: Lines, output: str, checked: int) -> None:
@@ -159,9 +161,6 @@ def _unknown_metadata(metadata: object) -> list[field.Advice]:
     return findings.warnings
 
 
-_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
-
-
 def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
     """Return the finding about a field beside the spec: a misspelt one, or one that is not indented."""
     name = key.strip()
@@ -222,10 +221,6 @@ def _together(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, worl
         return
     for advice in kind.offline.cross_object_warnings(resource, request, world.settings):
         yield _warning(manifest, advice, "combination")
-
-
-_MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", "models"))
-"""The fields that name the model of a service whose kind does not judge its size."""
 
 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, document: Json) -> Iterator[Finding]:

@@ -19,6 +19,15 @@ from app.kube.resource import ChildKind
 
 Key = tuple[str, str]
 """Metacontroller's keys: ``Deployment.apps/v1`` and ``namespace/name``."""
+TAKEN_FOR_GRANTED = frozenset(
+    {
+        "Node.v1",
+        "PriorityClass.scheduling.k8s.io/v1",
+        "RuntimeClass.node.k8s.io/v1",
+        "StorageClass.storage.k8s.io/v1",
+    }
+)
+"""Kinds that any cluster has and manifests rarely hold."""
 
 
 class Store(UserDict[Key, Json]):
@@ -171,17 +180,6 @@ def sync_body(kind: AnyKind, parent: Json, owned: Iterable[Json], related: Json,
         if (outer := outer_key(document)) in children:
             children[outer][inner_key(document)] = document
     return {"parent": parent, "children": children, "related": related, "finalizing": False}
-
-
-TAKEN_FOR_GRANTED = frozenset(
-    {
-        "Node.v1",
-        "PriorityClass.scheduling.k8s.io/v1",
-        "RuntimeClass.node.k8s.io/v1",
-        "StorageClass.storage.k8s.io/v1",
-    }
-)
-"""Kinds that any cluster has and manifests rarely hold."""
 
 
 def related(

@@ -16,6 +16,7 @@ _BOOLEAN_LIKE = frozenset({"y", "Y", "n", "N"})
 
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 """libyaml writes the same text in a fifth of the time, where PyYAML was built with it."""
+_FORM: Any = {"sort_keys": False, "default_flow_style": False}
 
 
 class _Dumper(_Base):  # type: ignore[misc]  # libyaml's class or PyYAML's, whose stubs have no common base
@@ -52,9 +53,6 @@ def dump(document: object) -> str:
     if is_plain(text):
         return text
     return lines(yaml.dump(document, Dumper=_QuotingDumper, width=2**31 - 1, **_FORM).splitlines())
-
-
-_FORM: Any = {"sort_keys": False, "default_flow_style": False}
 
 
 def dump_all(documents: Sequence[object]) -> str:

@@ -10,6 +10,10 @@ from app.cli.fixes import Edit, Fix
 _NO_BLANK = re.compile(r"(\s*-)(?=[A-Za-z]\w*:)")
 _CONFLICT = re.compile("<{7}( |$)")
 MAX_LINE = 80
+_Remedy = Callable[[str], Iterable[tuple[str, str]]]
+"""Returns the title of a fix and the line after it, or nothing for a line that it does not correct."""
+_BEGUN_EARLIER = ("end of stream", "could not find expected ':'", "expected ',' or")
+"""Complaints that come late: what they are about began where the context is."""
 
 
 def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple[int, int, str, tuple[Fix, ...]]:
@@ -35,10 +39,6 @@ def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple
     return line + 1, column + 1, f"{words}: {_shown(text)}", tuple(fixes)
 
 
-_Remedy = Callable[[str], Iterable[tuple[str, str]]]
-"""Returns the title of a fix and the line after it, or nothing for a line that it does not correct."""
-
-
 def _close_quote(line: str) -> Iterator[tuple[str, str]]:
     value = line.partition(": ")[2].rstrip()
     if value[:1] in ("'", '"'):
@@ -58,10 +58,6 @@ def _use_blanks(line: str) -> Iterator[tuple[str, str]]:
 
 def _add_blank(line: str) -> Iterator[tuple[str, str]]:
     yield "Write a blank after the dash", _NO_BLANK.sub(r"\1 ", line, count=1)
-
-
-_BEGUN_EARLIER = ("end of stream", "could not find expected ':'", "expected ',' or")
-"""Complaints that come late: what they are about began where the context is."""
 
 
 def _words(problem: str, text: str, column: int, before: Sequence[str]) -> tuple[str, _Remedy | None]:

@@ -19,6 +19,15 @@ from app.kube.objects import ObservedObject, ObservedWorkload, parsed
 
 Allowed = Callable[[object, object], bool]
 """Report whether the kept value, the first argument, may replace the planned one. ``None`` means absent."""
+_AS_THEY_RUN = frozenset({"labels", "annotations"})
+_ACCOUNTS = frozenset({"serviceAccountName", "serviceAccount"})
+_DEFAULTS: Json = {
+    **dict.fromkeys(("hostPID", "hostIPC", "hostNetwork"), False),
+    **dict.fromkeys(("nodeName", "priorityClassName"), ""),
+    "serviceAccountName": "default",
+    "schedulerName": "default-scheduler",
+}
+"""Values that equal an absent field, for fields of a pod that the merge leaves because no record has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +277,6 @@ def _claim_of(key: str, running: object, planned: object) -> object:
     return [] if isinstance(running, list) and running and merge_key(running) else None
 
 
-_AS_THEY_RUN = frozenset({"labels", "annotations"})
-_ACCOUNTS = frozenset({"serviceAccountName", "serviceAccount"})
-
-
 def union(value: object, claimed: object) -> Any:
     if isinstance(value, dict) and isinstance(claimed, dict):
         return {**value, **{key: union(value.get(key), item) for key, item in claimed.items()}}
@@ -281,15 +286,6 @@ def union(value: object, claimed: object) -> Any:
             items = {str(item[key]): item for item in value}
             return list({**items, **{str(c[key]): union(items.get(str(c[key])), c) for c in claimed}}.values())
     return claimed if value is None else value
-
-
-_DEFAULTS: Json = {
-    **dict.fromkeys(("hostPID", "hostIPC", "hostNetwork"), False),
-    **dict.fromkeys(("nodeName", "priorityClassName"), ""),
-    "serviceAccountName": "default",
-    "schedulerName": "default-scheduler",
-}
-"""Values that equal an absent field, for fields of a pod that the merge leaves because no record has them."""
 
 
 def without_rights(template: Json, running: Json) -> Json:

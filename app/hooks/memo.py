@@ -17,6 +17,8 @@ ValueT = TypeVar("ValueT")
 
 OVERHEAD = 512
 """Bytes added for an entry's place in the map, its tuples and the allocator's rounding."""
+_SCALARS = frozenset({type(None), bool, int, float})
+_STRINGS = frozenset({str, bytes})
 
 
 class Memo:
@@ -64,10 +66,6 @@ def remembered(key: tuple[Hashable, ...], make: Callable[[], ValueT], keep: Call
     if keep(value):
         MEMO.put(key, value, footprint(key) + footprint(value) + OVERHEAD)
     return value
-
-
-_SCALARS = frozenset({type(None), bool, int, float})
-_STRINGS = frozenset({str, bytes})
 
 
 def footprint(value: object) -> int:

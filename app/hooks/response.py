@@ -10,8 +10,11 @@ import msgspec
 from app.errors import ResponseError
 from app.hooks.protocol import Applied, RelatedRule, SyncAnswer, SyncResponse
 from app.hooks.sendable import faults
-from app.kube import conditions, field, names, objects
+from app.kube import field
 from app.kube.base import Json
+from app.kube.conditions import printable
+from app.kube.names import ANNOTATIONS_MAX
+from app.kube.objects import ObservedObject
 from app.limits import MAX_ANSWER_BYTES
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
@@ -19,7 +22,7 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 def encode(response: SyncResponse, namespace: str, waiting: Sequence[str] = ()) -> SyncAnswer:
     """Encode an answer. Raises :class:`ResponseError` for one that must not be sent."""
-    status = conditions.printable(msgspec.to_builtins(response.status))
+    status = printable(msgspec.to_builtins(response.status))
     _check_children(response.children, namespace)
     _check_values(status, "status", merged=False)
     answer = {"children": response.children, "status": status}
@@ -42,14 +45,14 @@ def unstorable(response: SyncResponse) -> list[field.Error]:
     errors = []
     for child in response.children:
         text = _ENCODER.encode(child)
-        if len(text) > names.ANNOTATIONS_MAX:
+        if len(text) > ANNOTATIONS_MAX:
             named = _NAMED.decode(text)
             what = f"{named.kind} {named.metadata.name} would have {len(text)} bytes; shorten what goes into it"
-            errors.append(field.too_long(field.SPEC, names.ANNOTATIONS_MAX, what))
+            errors.append(field.too_long(field.SPEC, ANNOTATIONS_MAX, what))
     return errors
 
 
-_NAMED = msgspec.json.Decoder(objects.ObservedObject)
+_NAMED = msgspec.json.Decoder(ObservedObject)
 
 
 def encode_related(rules: Sequence[RelatedRule]) -> bytes:

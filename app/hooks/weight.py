@@ -15,6 +15,8 @@ from app.kube.stored import Decoder
 from app.limits import LARGE_REQUEST_BYTES, MAX_CHILDREN, MAX_READ_VALUES, MAX_RELATED
 
 NOTHING = Raw()
+NULL = 10
+"""Number of values that a null counts as: removing it costs as much (:mod:`app.kube.stored`)."""
 
 
 class _Metadata(MetadataParts):
@@ -85,10 +87,6 @@ def _objects(request: _Request) -> Iterator[tuple[Weighed, Raw]]:
         for outer, group in (groups or {}).items():
             for item in group.values():
                 yield item, NOTHING if outer.startswith("Pod.") else item.spec
-
-
-NULL = 10
-"""Number of values that a null counts as: removing it costs as much (:mod:`app.kube.stored`)."""
 
 
 def _values(item: Weighed, spec: Raw) -> int:

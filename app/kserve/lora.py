@@ -21,6 +21,7 @@ RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Valid values of vLLM's ``--max-lora-rank``."""
 _OTHERS = re.compile(r"[^A-Za-z0-9._-]")
 _FORMS = "hf://, s3://, gs:// or pvc:// and a path"
+_ADAPTER = Members(("uri", "name"), ("uri", "name"))
 
 
 def adapters(model: LLMModelSpec | None) -> list[Artifact]:
@@ -53,9 +54,6 @@ def entries(model: LLMModelSpec | None) -> Iterator[tuple[field.Path, Json]]:
 
 def _directory(name: str) -> str:
     return _OTHERS.sub("-", name)
-
-
-_ADAPTER = Members(("uri", "name"), ("uri", "name"))
 
 
 def check_types(model: LLMModelSpec) -> Iterator[field.Error]:

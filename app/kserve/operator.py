@@ -17,6 +17,8 @@ from app.kube.stored import Decoder
 AUTOSCALING_KEY = "autoscaling-wva-controller-config"
 
 CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
+_TLS_SETTING = "enableLLMInferenceServiceTLS"
+NO_TLS = f"{_TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
 
 
 class OperatorConfigError(Exception):
@@ -28,10 +30,6 @@ class _Document(msgspec.Struct, rename="camel"):
 
     def check(self) -> None:
         """Raises ``ValueError`` for what the types cannot say."""
-
-
-_TLS_SETTING = "enableLLMInferenceServiceTLS"
-NO_TLS = f"{_TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
 
 
 class Ingress(_Document):

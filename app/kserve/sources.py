@@ -18,6 +18,7 @@ from app.workload.address import Address, Form
 _GS_BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,220}[a-z0-9])?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _HUB_PAGE = re.compile(r"(?P<model>[^/]+/[^/]+)(?:/(?:tree|blob)/.*)?/?")
+_ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")
 
 
 class Provider(StrEnum):
@@ -123,9 +124,6 @@ def problem_of(text: str, *, enabled: bool) -> str:
 def host_problem(uri: Address) -> str:
     """Return why nothing may be fetched from the host; empty for schemes without a host."""
     return address.safe_host(uri) if uri.scheme in ("http", "https", "oci", "oci+native") else ""
-
-
-_ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")
 
 
 def _corrected(uri: Address) -> str:

@@ -14,6 +14,12 @@ _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
 ConditionStatus = Literal["True", "False", "Unknown"]
+MESSAGE_MAX = 32768
+"""Maximum length of a condition's message, in characters."""
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Characters that move a terminal's cursor, turn the direction of text, end a line, or are invisible."""
 
 
 def rfc3339(moment: datetime) -> str:
@@ -33,15 +39,6 @@ def parse_rfc3339(text: str) -> datetime | None:
 def seconds_since(text: str | None, now: datetime) -> float | None:
     moment = parse_rfc3339(text) if text else None
     return None if moment is None else (now - moment).total_seconds()
-
-
-MESSAGE_MAX = 32768
-"""Maximum length of a condition's message, in characters."""
-
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
-"""Characters that move a terminal's cursor, turn the direction of text, end a line, or are invisible."""
 
 
 def printable(status: object) -> Any:

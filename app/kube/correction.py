@@ -10,6 +10,8 @@ from app.kube.field import Hint, with_hint
 
 _LONG_NAME = 8
 """Minimum length of names in which two slips are a typing error."""
+_WITH_NAME = ("key", "uri")
+"""Fields without which a name refers to nothing: a key of a Secret's, the address of an adapter."""
 
 
 def closest_name(name: str, names: Iterable[str]) -> str:
@@ -220,10 +222,6 @@ def _shown(members: Members) -> str:
     shown = [*members.required, *(field_ for field_ in members.fields if field_ not in members.required)]
     more = ", …" if len(shown) > _SHOWN_FIELDS else ""
     return f"{', '.join(shown[:_SHOWN_FIELDS])}{more}"
-
-
-_WITH_NAME = ("key", "uri")
-"""Fields without which a name refers to nothing: a key of a Secret's, the address of an adapter."""
 
 
 def _of_two(value: str, members: Members) -> str:

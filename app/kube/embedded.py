@@ -17,6 +17,12 @@ from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 _NO_MEMBERS = Members()
 _Fields = Mapping[str, EmbeddedField]
+_IMAGE = re.compile(r"([a-z0-9+.-]+://)?((?:[^/@]*[.:][^/@]*/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
+"""The scheme, the host, which has a dot or a port, the repository, and the tag and digest."""
+_REPOSITORY = re.compile(r"{0}(?:/{0})*".format(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"))
+_DIGEST = re.compile(r"sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128})")
+is_tag = re.compile(r"\w[\w.-]{0,127}", re.ASCII).fullmatch
+_JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
 
 
 @cache
@@ -156,16 +162,6 @@ def _image_problem(name: str) -> str:
     if tag and not is_tag(tag[1:]):
         return f"{field.go_quote(tag[1:])} is not a tag" if tag[1:] else "its tag is empty"
     return "its digest must be sha256: and 64 hexadecimal digits" if at and not _DIGEST.fullmatch(digest) else ""
-
-
-_IMAGE = re.compile(r"([a-z0-9+.-]+://)?((?:[^/@]*[.:][^/@]*/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
-"""The scheme, the host, which has a dot or a port, the repository, and the tag and digest."""
-_REPOSITORY = re.compile(r"{0}(?:/{0})*".format(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"))
-_DIGEST = re.compile(r"sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128})")
-is_tag = re.compile(r"\w[\w.-]{0,127}", re.ASCII).fullmatch
-
-
-_JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
 
 
 def _integer(value: object, bits: int) -> str:

@@ -21,6 +21,10 @@ from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTE
 
 ItemT = TypeVar("ItemT")
 _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
+_TEMPLATE = re.compile(r"\{\{|\$\{\w+\}")
+UNRENDERED = "this is an unrendered template"
+_UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
+_ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 
 
 class Path:
@@ -169,10 +173,6 @@ def required(path: Path, detail: str = "") -> Error:
     return _error(ErrorType.REQUIRED, path, "Required value", detail)
 
 
-_TEMPLATE = re.compile(r"\{\{|\$\{\w+\}")
-UNRENDERED = "this is an unrendered template"
-
-
 def is_template(value: object) -> bool:
     return isinstance(value, str) and _TEMPLATE.search(value) is not None
 
@@ -231,10 +231,6 @@ def immutable(path: Path, value: object) -> Error:
 
 def _error(type_: ErrorType, path: Path, head: str, detail: str) -> Error:
     return Error(type_, path, f"{head}: {detail}" if detail else head, suggested=suggested(detail))
-
-
-_UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
-_ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 
 
 def go_quote(text: str) -> str:

@@ -14,6 +14,10 @@ _LARGEST = Decimal(2**63 - 1)
 _WRITTEN = re.compile(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
 _BYTES = re.compile(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
 _UNITLESS = frozenset({"", "b", "byte", "bytes", "c", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
+LEAST_MEMORY = 2**20
+"""Bytes; a smaller amount of memory has lost its unit."""
+_LEAST_MEBIBYTES = 1024
+"""Least number that means mebibytes rather than gibibytes, as in ``24576``."""
 
 
 class QuantityError(ValueError):
@@ -56,12 +60,6 @@ def suggestion(text: str) -> Hint:
     prefix = scaled[1].upper()
     decimal, binary = f"{number}{'k' if prefix == 'K' else prefix}", f"{number}{prefix}i"
     return did_you_mean(binary) if scaled[2] else did_you_mean(decimal, binary)
-
-
-LEAST_MEMORY = 2**20
-"""Bytes; a smaller amount of memory has lost its unit."""
-_LEAST_MEBIBYTES = 1024
-"""Least number that means mebibytes rather than gibibytes, as in ``24576``."""
 
 
 def missing_unit(number: str) -> str:

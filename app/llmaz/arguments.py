@@ -24,6 +24,17 @@ _WORD = r"[0-9A-Za-z_-]+"
 _PLACEHOLDER = re.compile(rf"\{{\{{[ \t\n\f\r]*\.({_WORD})[ \t\n\f\r]*\}}\}}")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@=+,~%-]+")
 """Values that can be inserted into an argument, which may be a script: no shell metacharacters."""
+_NO_VALUE = {
+    MODEL_PATH: "the model has none",
+    MODEL_NAME: "the model has none",
+    DRAFT_MODEL_PATH: "no draft model is claimed",
+    **dict.fromkeys(DEGREES, "the flavor's param must be a whole number, 1 or more"),
+}
+_MEANT = re.compile(
+    r"\{{\{{[^{{}}]*\b(?:{words})\b[^{{}}]*\}}\}}|\{{+ *\.(?:{words})\b|\$[({{](?:{models})[)}}]".format(
+        words="|".join(WORDS), models="|".join(OF_MODELS)
+    )
+)
 
 
 class ArgumentError(ValueError):
@@ -33,14 +44,6 @@ class ArgumentError(ValueError):
 def render(arguments: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Replace the placeholders in all arguments. Raises :class:`ArgumentError`."""
     return [_PLACEHOLDER.sub(lambda match: _value(match, values), argument) for argument in arguments]
-
-
-_NO_VALUE = {
-    MODEL_PATH: "the model has none",
-    MODEL_NAME: "the model has none",
-    DRAFT_MODEL_PATH: "no draft model is claimed",
-    **dict.fromkeys(DEGREES, "the flavor's param must be a whole number, 1 or more"),
-}
 
 
 def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
@@ -68,13 +71,6 @@ def is_word(text: str) -> bool:
 
 def named_words(text: str) -> list[str]:
     return [match[1] for match in _PLACEHOLDER.finditer(text)]
-
-
-_MEANT = re.compile(
-    r"\{{\{{[^{{}}]*\b(?:{words})\b[^{{}}]*\}}\}}|\{{+ *\.(?:{words})\b|\$[({{](?:{models})[)}}]".format(
-        words="|".join(WORDS), models="|".join(OF_MODELS)
-    )
-)
 
 
 def names_a_word(text: str) -> bool:

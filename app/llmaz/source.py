@@ -12,6 +12,15 @@ from app.llmaz.openmodel.types import ModelHub, ModelSource
 from app.workload import address
 from app.workload.address import Address, Form
 
+_PART = r"[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128}))?"
+)
+"""Registry, repository, tag and digest."""
+_IMAGE_DIRECTORY = "/models"
+"""Directory of the weights, as in KServe's images (LZ-2.2)."""
+
 
 class SourceError(ValueError):
     """The source cannot be used; the message has the reason and the form to write instead."""
@@ -160,16 +169,6 @@ def _oss_endpoint(uri: Address) -> str:
 
 def _bucket(uri: Address) -> ObjectStore:
     return ObjectStore("gcs" if uri.scheme == "gs" else uri.scheme, uri.head, "", uri.key, uri.text)
-
-
-_PART = r"[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
-_REFERENCE = re.compile(
-    rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128}))?"
-)
-"""Registry, repository, tag and digest."""
-_IMAGE_DIRECTORY = "/models"
-"""Directory of the weights, as in KServe's images (LZ-2.2)."""
 
 
 def _image_reference(uri: Address) -> str:

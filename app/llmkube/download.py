@@ -25,6 +25,8 @@ EXIT_USELESS = 64
 """Exit code of the script when a retry cannot succeed: the server refuses, or its certificate is invalid."""
 EXIT_WRONG_SHA256 = 65
 """Exit code of the script when the file does not have the SHA-256 of the Model."""
+_EXPANDED = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
+"""Matches ``$$`` and variables in capitals, which the kubelet expands."""
 
 
 @functools.cache
@@ -118,10 +120,6 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
         values["CA_DIR"] = names.CA_DIR
     literal = {name: text.replace("$", "$$") if _EXPANDED.search(text) else text for name, text in values.items()}
     return [{"name": name, "value": text} if text else {"name": name} for name, text in literal.items()]
-
-
-_EXPANDED = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
-"""Matches ``$$`` and variables in capitals, which the kubelet expands."""
 
 
 def _mounts(download: Download, settings: Settings) -> list[VolumeMount]:

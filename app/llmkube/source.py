@@ -19,6 +19,7 @@ HUB_SCHEME = "hf://"
 BUCKET_SCHEME = "s3://"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
+_ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 
 class SourceClass(StrEnum):
@@ -124,9 +125,6 @@ def lacks_scheme(source: Source) -> bool:
     """Return whether a repository begins with a host, as in ``huggingface.co/owner/name``."""
     first, _, rest = source.repository.partition("/")
     return source.text == source.repository and "." in first and "/" in rest
-
-
-_ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 
 def is_archive(source: Source) -> bool:

@@ -15,6 +15,8 @@ from app.kube.base import Json
 from app.studio import documents, graph, simulation
 from app.studio.models import OriginsRequest, ValueOrigin
 
+Place = tuple[str, int, int]
+
 
 def origins(request: OriginsRequest) -> list[ValueOrigin]:
     """The values of the pods and autoscalers below one object. Raises :class:`Unknown` if nothing created it."""
@@ -48,9 +50,6 @@ def _maker(cluster: simulate.Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
     if maker is None:
         raise documents.Unknown(f"{' '.join(key)} is not created by these documents")
     return maker
-
-
-Place = tuple[str, int, int]
 
 
 def _places(explained: Manifest, others: Sequence[Manifest]) -> Iterator[tuple[str, Place]]:

@@ -27,6 +27,15 @@ from app.studio.origins import origins
 STATIC = Path(__file__).with_name("static")
 """The directory of the page, which ``make studio`` builds."""
 NOT_BUILT = "The page is not built: run `make studio`, then load this again. The API below api/ answers without it.\n"
+_STATUSES: dict[type[Exception], int] = {
+    manifests.ManifestError: 422,
+    diff.NotComparable: 422,
+    Refused: 422,
+    Unknown: 404,
+    Unreadable: 502,
+}
+"""Errors about user input, or about a cluster that does not answer; the message has the reason."""
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
@@ -107,17 +116,6 @@ def schemas() -> bytes:
     """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
     resources = [resource.resource for kind in KINDS for resource in (kind, *kind.older)]
     return orjson.dumps({f"{resource.api_version}/{resource.kind}": json_schema(resource) for resource in resources})
-
-
-_STATUSES: dict[type[Exception], int] = {
-    manifests.ManifestError: 422,
-    diff.NotComparable: 422,
-    Refused: 422,
-    Unknown: 404,
-    Unreadable: 502,
-}
-"""Errors about user input, or about a cluster that does not answer; the message has the reason."""
-Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def _in_words(status: int) -> Handler:

@@ -8,6 +8,14 @@ from app.studio import documents, graph, models
 from app.studio.kubelet import PodPhase, Trouble
 from app.studio.playback import Playback, Scene
 
+_REPOSITORY = 1, "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error: Repository Not Found"
+DOWNLOADERS = {
+    "model-downloader": (64, "model-downloader: trying again would not help (curl 22, HTTP 404)"),
+    "model-loader": _REPOSITORY,
+    "storage-initializer": _REPOSITORY,
+}
+"""Containers that download a model, with the exit code and message for a file that does not exist."""
+
 
 def _image(pod: Json, *_: int) -> Trouble:
     """The registry does not have the server's image."""
@@ -48,15 +56,6 @@ def _unbound(pod: Json, *_: int) -> Trouble | None:
     claims = [v for v in pod["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
     words = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
     return Trouble(PodPhase.CREATED, message=words) if claims else None
-
-
-_REPOSITORY = 1, "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error: Repository Not Found"
-DOWNLOADERS = {
-    "model-downloader": (64, "model-downloader: trying again would not help (curl 22, HTTP 404)"),
-    "model-loader": _REPOSITORY,
-    "storage-initializer": _REPOSITORY,
-}
-"""Containers that download a model, with the exit code and message for a file that does not exist."""
 
 
 def _downloader(pod: Json) -> tuple[Json, PodPhase] | None:

@@ -9,6 +9,14 @@ from app.kube.field import Hint, did_you_mean
 from app.kube.hosts import refusal, without_port
 from app.kube.names import is_dns1123_subdomain
 
+HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
+_HUB_AREAS = frozenset(
+    {"datasets", "spaces", "docs", "models", "api", "collections", "papers", "blog", "organizations"}
+)
+"""First segments of the Hub's own pages, which are not model repositories."""
+_HUB_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
+_HUB_PAGE = re.compile(r"([\w.-]+/[\w.-]+?)/?(?:/(?:(?:resolve|blob)/([^/]+)|tree/([^/]+)(?:/.*)?)/?)?", re.ASCII)
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -166,15 +174,6 @@ def scheme_meant(scheme: str, schemes: Collection[str]) -> str:
     if name not in schemes and len(scheme) >= _LEAST_SCHEME:
         name = closest_name(scheme, schemes)
     return name if name in schemes else ""
-
-
-HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
-_HUB_AREAS = frozenset(
-    {"datasets", "spaces", "docs", "models", "api", "collections", "papers", "blog", "organizations"}
-)
-"""First segments of the Hub's own pages, which are not model repositories."""
-_HUB_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
-_HUB_PAGE = re.compile(r"([\w.-]+/[\w.-]+?)/?(?:/(?:(?:resolve|blob)/([^/]+)|tree/([^/]+)(?:/.*)?)/?)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

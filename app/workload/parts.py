@@ -13,6 +13,13 @@ from app.kube.merge import find
 from app.kube.objects import ObservedObject
 from app.kube.quantity import canonical
 
+TERMINATION_MESSAGE_POLICY = "FallbackToLogsOnError"
+"""The end of a failed container's log becomes its termination message, which ``Ready`` quotes."""
+STARTUP_PERIOD = 2
+"""Seconds between startup probes."""
+LOAD_ATTEMPTS = 900
+"""Maximum number of startup probes: half an hour for loading a model."""
+
 
 @dataclass(frozen=True, slots=True)
 class GPURequest:
@@ -26,15 +33,6 @@ class GPURequest:
 def insufficient_resource(message: str, resources: Iterable[str]) -> str:
     """Return the first resource that the scheduler reports as insufficient, or an empty string."""
     return next((resource for resource in resources if f"Insufficient {resource}" in message), "")
-
-
-TERMINATION_MESSAGE_POLICY = "FallbackToLogsOnError"
-"""The end of a failed container's log becomes its termination message, which ``Ready`` quotes."""
-
-STARTUP_PERIOD = 2
-"""Seconds between startup probes."""
-LOAD_ATTEMPTS = 900
-"""Maximum number of startup probes: half an hour for loading a model."""
 
 
 def pods_metric(name: str, average: str) -> Json:

@@ -31,6 +31,8 @@ _NODE_LABELS = (
 )
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
+_TENSOR_PARALLEL = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
+_MEDIA = ("Memory", "HugePages")
 
 
 def env_warnings(
@@ -102,9 +104,6 @@ def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) 
             yield advice(where, with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint))
 
 
-_TENSOR_PARALLEL = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
-
-
 def size_warnings(arguments: Sequence[str], path: field.Path, gpus: int) -> Iterator[Advice]:
     """Warn of a tensor-parallel size above the number of a pod's GPUs, if it has any."""
     for where, option, size in options(arguments, path):
@@ -139,9 +138,6 @@ def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collecti
         if medium != "Memory" and not medium.startswith("HugePages"):
             message = f"the kubelet does not know {field.go_quote(medium)}, so the pods cannot start"
             yield advice(where.child("emptyDir", "medium"), with_hint(message, name_meant(nearest(medium, _MEDIA))))
-
-
-_MEDIA = ("Memory", "HugePages")
 
 
 def volumes_used(pod: Json) -> set[str]:

@@ -18,6 +18,14 @@ _UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zo
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
 """The command does not exist in the image, or must not be run."""
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+"""Label of all pods of a LeaderWorkerSet."""
+LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+"""Label with a pod's number in its group; the leader has 0."""
+JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
+"""Labels that the Job controller writes on pods; the second is the older one."""
+_REVISIONS = ("leaderworkerset.sigs.k8s.io/template-revision-hash", "pod-template-hash")
+"""Labels with the revision of a pod's template, of LeaderWorkerSets and Deployments."""
 
 
 def counts(pod: ObservedPod) -> bool:
@@ -28,16 +36,6 @@ def counts(pod: ObservedPod) -> bool:
         if condition.type == "Ready":
             return condition.status != "True"
     return True
-
-
-LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
-"""Label of all pods of a LeaderWorkerSet."""
-LWS_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
-"""Label with a pod's number in its group; the leader has 0."""
-JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
-"""Labels that the Job controller writes on pods; the second is the older one."""
-_REVISIONS = ("leaderworkerset.sigs.k8s.io/template-revision-hash", "pod-template-hash")
-"""Labels with the revision of a pod's template, of LeaderWorkerSets and Deployments."""
 
 
 def newest_first(pods: Iterable[ObservedPod]) -> list[list[ObservedPod]]:

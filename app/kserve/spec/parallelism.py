@@ -23,6 +23,8 @@ _FLAGS = {
     TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d+)?|$)"),
     DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d+)?|$)"),
 }
+_DEVICE = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
+"""In the names of resources that servers compute on: ``amd.com/gpu``, ``habana.ai/gaudi``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,6 @@ def _with_gpus(pod: Json, count: int) -> Json:
     resources = server.get("resources") or {}
     amounts = {part: {**(resources.get(part) or {}), GPU: str(count)} for part in ("limits", "requests")}
     return with_container(pod, MAIN, lambda main: {**main, "resources": {**resources, **amounts}}) if server else pod
-
-
-_DEVICE = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
-"""In the names of resources that servers compute on: ``amd.com/gpu``, ``habana.ai/gaudi``."""
 
 
 def _has_gpus(pod: Json) -> bool:

@@ -33,6 +33,22 @@ _KIND = "EndpointPickerConfig"
 _HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
 _ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
 _HANDLER_PARAMETERS = ("threshold", "hashBlockSize", "deciderPluginName", "prefillProfile", "decodeProfile")
+_QUEUE: Json = {"pluginRef": "queue-scorer", "weight": 2}
+_KV_CACHE: Json = {"pluginRef": "kv-cache-utilization-scorer", "weight": 2}
+_ACTIVE: Json = {"pluginRef": "active-request-scorer", "weight": 2}
+_PREFIX: Json = {"pluginRef": "prefix-cache-scorer", "weight": 3}
+_COLD: Json = {"pluginRef": "no-hit-lru-scorer", "weight": 2}
+_ADAPTER: Json = {"pluginRef": "lora-affinity-scorer", "weight": 4}
+_BEST: Json = {"pluginRef": "max-score-picker"}
+_METRIC_FLAGS = {
+    "total-queued-requests-metric": "vllm:num_requests_waiting",
+    "total-running-requests-metric": "vllm:num_requests_running",
+    "kv-cache-usage-percentage-metric": "vllm:kv_cache_usage_perc",
+    "lora-info-metric": "vllm:lora_requests_info",
+    "cache-info-metric": "vllm:cache_config_info",
+}
+"""Deprecated options from v0.7 on, and the values that they have without them."""
+_TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +159,6 @@ def compact(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-_QUEUE: Json = {"pluginRef": "queue-scorer", "weight": 2}
-_KV_CACHE: Json = {"pluginRef": "kv-cache-utilization-scorer", "weight": 2}
-_ACTIVE: Json = {"pluginRef": "active-request-scorer", "weight": 2}
-_PREFIX: Json = {"pluginRef": "prefix-cache-scorer", "weight": 3}
-_COLD: Json = {"pluginRef": "no-hit-lru-scorer", "weight": 2}
-_ADAPTER: Json = {"pluginRef": "lora-affinity-scorer", "weight": 4}
-_BEST: Json = {"pluginRef": "max-score-picker"}
-
-
 def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
     """Return the default configuration, with the first names of plugins.
 
@@ -252,16 +259,6 @@ def _with_decider(plugin: Json, parameters: Json) -> list[Json]:
     return [*added, {**plugin, "parameters": changed}]
 
 
-_METRIC_FLAGS = {
-    "total-queued-requests-metric": "vllm:num_requests_waiting",
-    "total-running-requests-metric": "vllm:num_requests_running",
-    "kv-cache-usage-percentage-metric": "vllm:kv_cache_usage_perc",
-    "lora-info-metric": "vllm:lora_requests_info",
-    "cache-info-metric": "vllm:cache_config_info",
-}
-"""Deprecated options from v0.7 on, and the values that they have without them."""
-
-
 def arguments(args: Sequence[str], picker: Picker) -> list[str]:
     """Return a picker's arguments for its version, with the configuration among them."""
     result: list[str] = []
@@ -280,9 +277,6 @@ def _is_default(argument: str) -> bool:
     """Report whether an argument such as ``--option=value`` sets a deprecated option to its default."""
     name, equals, value = argument.lstrip("-").partition("=")
     return bool(equals) and argument.startswith("-") and _METRIC_FLAGS.get(name) == value
-
-
-_TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
 
 
 def _with_tokenizer(plugin: Json, parameters: Json) -> list[Json]:

@@ -11,6 +11,9 @@ from app.kube.field import SPEC, Advice, advice, did_you_mean, go_quote, is_temp
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
 _PICKER = ("router", "scheduler", "template")
+_SAMPLERS = tuple(
+    f"{base}{name}" for base in ("", "parentbased_") for name in ("always_on", "always_off", "traceidratio")
+)
 
 
 def traced(document: Json, metadata: objects.ObservedMeta) -> Json:
@@ -24,11 +27,6 @@ def traced(document: Json, metadata: objects.ObservedMeta) -> Json:
         flags = (("--otlp-traces-endpoint", endpoint), ("--collect-detailed-traces", "all"))
         document = _traced(document, path, flags, _variables(tracing, name, metadata))
     return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))
-
-
-_SAMPLERS = tuple(
-    f"{base}{name}" for base in ("", "parentbased_") for name in ("always_on", "always_off", "traceidratio")
-)
 
 
 def tracing_advice(tracing: TracingSpec) -> Iterator[Advice]:

@@ -18,6 +18,12 @@ from app.workload.cause import Cause, Stage
 from app.workload.pods import LWS_NAME
 from app.workload.ready import deployment_causes, pod_causes
 
+_NO_GROUPS = fails(
+    LLMReason.KIND_NOT_INSTALLED,
+    "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
+    Stage.SPEC,
+)
+
 
 def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadResult:
     """Return the model servers of a service that is not stopped, and their conditions."""
@@ -93,10 +99,3 @@ def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> list[list
         if (component == COMPONENT_SCHEDULER) is scheduler:
             grouped.setdefault(labels.get(LWS_NAME, component), []).append(pod)
     return list(grouped.values())
-
-
-_NO_GROUPS = fails(
-    LLMReason.KIND_NOT_INSTALLED,
-    "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
-    Stage.SPEC,
-)

@@ -10,6 +10,8 @@ from app.llmaz.names import INFERENCE_API, MODEL_API, skips_loader
 from app.llmaz.playground.types import Playground
 from app.settings import Settings
 
+_SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
+
 
 class ObservedServiceStatus(ConditionsStatus):
     observed_generation: int | None = None
@@ -22,9 +24,6 @@ class ObservedInferenceService(ObservedWorkload):
 
     def __post_init__(self) -> None:
         self.spec = _SERVICE_SPEC.decode(self.raw_spec)
-
-
-_SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 
 
 class PlaygroundChildren(msgspec.Struct):

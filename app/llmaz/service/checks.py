@@ -25,6 +25,9 @@ TEMPLATE = SPEC.child("workloadTemplate")
 WORKER = TEMPLATE.child("workerTemplate")
 LEADER = TEMPLATE.child("leaderTemplate")
 ROLLOUT = SPEC.child("rolloutStrategy", "rollingUpdateConfiguration")
+_LOADER = re.compile(rf"{names.LOADER}(-[0-9]+)?")
+_VOLUME = re.compile(rf"{names.MODEL_VOLUME}(-[0-9]+)?")
+_PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
 def validate(service: types.Service, old: types.Service | None, settings: Settings) -> list[field.Error]:
@@ -72,10 +75,6 @@ def has_runner(template: Json) -> bool:
     return any(container.get("name") == names.RUNNER for container in items(template, "containers"))
 
 
-_LOADER = re.compile(rf"{names.LOADER}(-[0-9]+)?")
-_VOLUME = re.compile(rf"{names.MODEL_VOLUME}(-[0-9]+)?")
-
-
 def _pods(template: Json, path: field.Path) -> Iterator[field.Error]:
     """Validate what the API server or Metacontroller would only refuse when the pods are created."""
     yield from (_at_item(error, template, path) for error in sendable.check(template, path))
@@ -110,9 +109,6 @@ def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Erro
             return replace(error, path=path)
         values.add(str(item[key]))
     return error
-
-
-_PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
 def _rollout(strategy: types.RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:

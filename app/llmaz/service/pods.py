@@ -7,7 +7,8 @@ import orjson
 
 from app.kube.base import Json
 from app.kube.podspec import stored
-from app.llmaz import flavors, names
+from app.llmaz import names
+from app.llmaz.flavors import add_affinity
 from app.llmaz.references import ClaimedModel
 from app.llmaz.service.plan import ServicePlan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
@@ -46,7 +47,7 @@ def _template(plan: ServicePlan, spelled: Json, *, labelled: bool) -> Json:
     else:
         _add_loaders(spec, plan)
     _add_volumes(spec, plan)
-    flavors.add_affinity(spec, plan.flavors)
+    add_affinity(spec, plan.flavors)
     if labelled:
         _add_labels(template, plan)
     runner = _runner(spec)

@@ -16,6 +16,9 @@ from app.workload.gpumodels import node_gpu_memory
 from app.workload.memory import Question, Shape, Usage, judge
 
 _OWN_COMMAND = Usage(unknown="spec.command starts another server")
+_PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
+_PLAIN = ("llama", "qwen2")
+"""Architectures with heads of embedding size / number of heads, that attend to the whole context."""
 
 
 def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: str = "") -> Fit:
@@ -48,9 +51,6 @@ def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_m
     return judge(question)
 
 
-_PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
-
-
 def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:
     declared = (
         (model.spec.gpu.memory, "hardware.gpu.memory of the Model"),
@@ -60,10 +60,6 @@ def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[
     default = (int(parse(gpu_memory)), "as requested") if gpu_memory else (0, "")
     by_nodes = node_gpu_memory(spec.node_selector)
     return next(amounts, by_nodes if by_nodes[0] else default)
-
-
-_PLAIN = ("llama", "qwen2")
-"""Architectures with heads of embedding size / number of heads, that attend to the whole context."""
 
 
 def _shape(model: Model) -> Shape | None:

@@ -26,6 +26,9 @@ Port = Annotated[Int32, Field(ge=1, le=65535)]
 Runtime = Literal["llamacpp", "llamacpp-router", "personaplex", "vllm", "tgi", "sglang", "generic"]
 CacheType = Literal["f16", "f32", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"]
 Priority = Literal["critical", "high", "normal", "low", "batch"]
+GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of this name"
+_PARTITIONED = "(has(self.mode) && self.mode == 'partitioned')"
+_HAS_PROFILE = "(has(self.profile) && self.profile != '')"
 
 
 class Metric(KubeModel):
@@ -60,9 +63,6 @@ class GatewayReference(KubeModel):
     """Namespace of the Gateway."""
 
 
-GATEWAY_HINT = "no route is made; create an AIGatewayRoute to the Service of this name"
-
-
 class EndpointGateway(KubeModel):
     enabled: bool = False
     """Requests a route."""
@@ -83,10 +83,6 @@ class Endpoint(KubeModel):
     """Port on the nodes. Allocated by the cluster if not set."""
     gateway: Annotated[EndpointGateway | None, no_effect(GATEWAY_HINT)] = None
     """No effect: a route of Envoy AI Gateway."""
-
-
-_PARTITIONED = "(has(self.mode) && self.mode == 'partitioned')"
-_HAS_PROFILE = "(has(self.profile) && self.profile != '')"
 
 
 class GPUSharing(KubeModel):

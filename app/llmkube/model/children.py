@@ -13,6 +13,8 @@ from app.settings import Settings, variable_name
 
 DEFAULT_SIZE = "100Gi"
 SHARED = "ReadWriteMany"
+_HOPELESS = {"containerName": names.DOWNLOADER, "operator": "In", "values": [EXIT_USELESS, EXIT_WRONG_SHA256]}
+_KEY = re.compile(r"[0-9a-f]{16}")
 
 
 def claim(plan: ModelPlan, settings: Settings) -> desired.PersistentVolumeClaim:
@@ -34,9 +36,6 @@ def size_problem(settings: Settings) -> str:
     if not size or quantity.is_quantity(size):
         return ""
     return f"{variable_name('llmkube_model_cache_size')} must be a quantity, not {size!r}"
-
-
-_HOPELESS = {"containerName": names.DOWNLOADER, "operator": "In", "values": [EXIT_USELESS, EXIT_WRONG_SHA256]}
 
 
 def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, settings: Settings) -> desired.Job:
@@ -68,9 +67,6 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
             ),
         ),
     )
-
-
-_KEY = re.compile(r"[0-9a-f]{16}")
 
 
 def keys_to_keep(

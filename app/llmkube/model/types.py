@@ -20,6 +20,23 @@ from app.workload.address import scheme_hint
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)
 
 _SCHEMES = ("https", "http", "file", "pvc", "hf", "s3")
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+EXTENDED_RESOURCE = pattern(
+    r"^[a-z0-9.\-]+/[a-z0-9._\-]+$", "must be <domain>/<name> in lower case, for example nvidia.com/mig-1g.10gb"
+)
+_ONE_CLAIM = Rules(
+    Rule(
+        "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
+        "each claim must set either resourceClaimName or resourceClaimTemplateName",
+        lambda claims: all((c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims),
+    )
+)
+_FILE_TYPES = """
+F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS IQ2_XS Q2_K_S
+IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16 - - - TQ1_0 TQ2_0 MXFP4_MOE
+"""
+QUANTIZATIONS = {number: name for number, name in enumerate(_FILE_TYPES.split()) if name != "-"}
+"""llama.cpp's names of ``general.file_type`` (``llama_ftype`` in its llama.h)."""
 
 
 def source_hint(text: str) -> Hint:
@@ -54,9 +71,6 @@ class Sharding(KubeModel):
     """Layers of each GPU as start-end, one entry per GPU, such as 0-19. Other forms give equal shares."""
 
 
-_NUMBER = re.compile(r"[+-]?[0-9]+")
-
-
 def layers(entry: str) -> tuple[int, int] | None:
     """Return the first and last layer of a ``layerSplit`` entry ``start-end`` (LK-3.4), ``None`` for another form."""
     start, dash, end = entry.partition("-")
@@ -67,11 +81,6 @@ def layers(entry: str) -> tuple[int, int] | None:
     return (first, last) if 0 <= first <= last else None
 
 
-EXTENDED_RESOURCE = pattern(
-    r"^[a-z0-9.\-]+/[a-z0-9._\-]+$", "must be <domain>/<name> in lower case, for example nvidia.com/mig-1g.10gb"
-)
-
-
 class DeviceClaim(KubeModel):
     name: str
     """Name of the claim in the pod."""
@@ -79,15 +88,6 @@ class DeviceClaim(KubeModel):
     """Name of a ResourceClaim, in the same namespace."""
     resource_claim_template_name: str | None = None
     """Name of a ResourceClaimTemplate, in the same namespace."""
-
-
-_ONE_CLAIM = Rules(
-    Rule(
-        "self.all(claim, has(claim.resourceClaimName) != has(claim.resourceClaimTemplateName))",
-        "each claim must set either resourceClaimName or resourceClaimTemplateName",
-        lambda claims: all((c.resource_claim_name is None) != (c.resource_claim_template_name is None) for c in claims),
-    )
-)
 
 
 class GPU(KubeModel):
@@ -272,14 +272,6 @@ class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
     tensor_count: Annotated[Int64, Meta(description="Number of tensors in the file.")] = 0
     file_version: Annotated[Int32, Meta(description="Version of the GGUF container.")] = 0
     license: Annotated[str, Meta(description="Licence of the weights.")] = ""
-
-
-_FILE_TYPES = """
-F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS IQ2_XS Q2_K_S
-IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16 - - - TQ1_0 TQ2_0 MXFP4_MOE
-"""
-QUANTIZATIONS = {number: name for number, name in enumerate(_FILE_TYPES.split()) if name != "-"}
-"""llama.cpp's names of ``general.file_type`` (``llama_ftype`` in its llama.h)."""
 
 
 class ModelStatus(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -7,6 +7,13 @@ from app.kube.base import Json
 
 _TRAINING_PORT, _PREDICTION_PORT = 8000, 8001
 _TRAINING_URL = f"http://localhost:{_TRAINING_PORT}"
+_PICKER = {
+    "PREDICTION_SERVER_URL": f"http://localhost:{_PREDICTION_PORT}",
+    "TRAINING_SERVER_URL": _TRAINING_URL,
+    "LATENCY_MAX_SAMPLE_SIZE": "10000",
+    "LATENCY_MAX_CONCURRENT_DISPATCHES": "36",
+    "LATENCY_COALESCE_WINDOW_MS": "1",
+}
 
 
 def latency_predictor() -> Json:
@@ -22,15 +29,6 @@ def latency_predictor() -> Json:
         ],
     }
     return {"router": {"scheduler": {"template": template}}}
-
-
-_PICKER = {
-    "PREDICTION_SERVER_URL": f"http://localhost:{_PREDICTION_PORT}",
-    "TRAINING_SERVER_URL": _TRAINING_URL,
-    "LATENCY_MAX_SAMPLE_SIZE": "10000",
-    "LATENCY_MAX_CONCURRENT_DISPATCHES": "36",
-    "LATENCY_COALESCE_WINDOW_MS": "1",
-}
 
 
 def _training_server() -> Json:

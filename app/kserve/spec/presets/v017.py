@@ -13,6 +13,8 @@ from app.kserve.spec.presets.parts import ROCE, spread
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD
 
+_RAY_PORT = 6379
+
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
     readiness = {"periodSeconds": 30 if grouped else 10, "timeoutSeconds": 5}
@@ -45,9 +47,6 @@ def _command(target: names.Target, form: str, leader: bool) -> list[str]:
     if form == names.DATA_PARALLEL:
         return parts.bash(start_script(target.port, leader=leader, parallelism=target.parallelism))
     return parts.bash(pipeline_script(target.port, target.parallelism) if leader else join_script())
-
-
-_RAY_PORT = 6379
 
 
 def start_script(port: int, *, leader: bool, parallelism: str) -> str:

@@ -24,6 +24,17 @@ _CERTIFICATE_DIRECTORIES: Json = {
 _WAIT_BEFORE_STOP: Json = {"preStop": {"exec": {"command": ["/bin/sleep", str(_PRE_STOP_SECONDS)]}}}
 """Lets a pod that ends finish the requests that still reach it."""
 _BY_MODEL: Json = {"annotations": {MODEL_ROUTING: "true"}}
+_TOKENIZER_PORT = 8082
+_SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
+_MODEL = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
+_APIS = {
+    "v1-completions": "/v1/completions",
+    "v1-chat-completions": "/v1/chat/completions",
+    "v1-responses": "/v1/responses",
+    "v1-messages": "/v1/messages",
+}
+"""Paths that use the endpoint picker, by the first part of their rules' names."""
+_OF_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
 
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
@@ -148,17 +159,6 @@ def _pipeline(parallelism: str, leader: bool) -> list[str]:
     ]
 
 
-_MODEL = "publishers/{{ .ObjectMeta.Namespace }}/models/{{ .Spec.Model.Name }}"
-_APIS = {
-    "v1-completions": "/v1/completions",
-    "v1-chat-completions": "/v1/chat/completions",
-    "v1-responses": "/v1/responses",
-    "v1-messages": "/v1/messages",
-}
-"""Paths that use the endpoint picker, by the first part of their rules' names."""
-_OF_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
-
-
 def _route() -> Json:
     """Build the route: by the service's own path, by the model in a header, and by the model in the path."""
     prefix, pool, service = parts.SERVICE_PATH, parts.POOL, parts.SERVICE
@@ -183,10 +183,6 @@ def _prefixed(name: str, path: str, rewritten: str, backend: Json) -> Json:
 
 def _rule(name: str, matches: list[Json], backend: Json) -> Json:
     return {"name": name, "matches": matches, **parts.to(backend)}
-
-
-_TOKENIZER_PORT = 8082
-_SOCKET: Json = {"name": "tokenizer-uds", "mountPath": "/tmp/tokenizer"}  # noqa: S108 - in the pod
 
 
 def _scheduler() -> Json:
