@@ -7,9 +7,15 @@ from app.kserve.constants import PUBLIC_PORT, ROUTING_SIDECAR
 from app.kube.base import Json
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
 
+
+def shell(name: str) -> str:
+    """Read a part of the start scripts."""
+    return "\n" + Path(__file__).with_name(f"{name}.sh").read_text(encoding="ascii")
+
+
 DECODE_PORT = 8001
 """Port of the server in a decode pod: the routing sidecar has the public port."""
-ROCE = "\n" + Path(__file__).with_name("roce.sh").read_text(encoding="ascii")
+ROCE = shell("roce")
 """The part of start scripts that finds RDMA adapters, where ``KSERVE_INFER_ROCE`` asks for it (KS-2.7.2)."""
 _RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
 """Capabilities of servers that use RDMA."""

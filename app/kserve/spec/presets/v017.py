@@ -13,8 +13,6 @@ from app.kserve.spec.presets.parts import ROCE, spread
 from app.kube.base import Json
 from app.workload.parts import STARTUP_PERIOD
 
-_RAY_PORT = 6379
-
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
     readiness = {"periodSeconds": 30 if grouped else 10, "timeoutSeconds": 5}
@@ -86,26 +84,12 @@ def pipeline_script(port: int, parallelism: str) -> str:
         "${VLLM_ADDITIONAL_ARGS}",
         '"$@"',
     ]
-    return f"""{ROCE}
-ray start --head --port={_RAY_PORT} --disable-usage-stats || exit 1
-count='import ray; ray.init(address="auto", logging_level="ERROR"); print(sum(n["Alive"] for n in ray.nodes()))'
-until joined=$(python3 -c "${{count}}") && [ "${{joined}}" -ge "${{LWS_GROUP_SIZE:-1}}" ]; do
-  echo "waiting for the pods of the group: ${{joined:-0}} of ${{LWS_GROUP_SIZE:-1}} have joined"
-  sleep 5
-done
-{_continued(arguments)}
-"""
+    return f"{ROCE}{parts.shell('ray_leader')}{_continued(arguments)}\n"
 
 
 def join_script() -> str:
     """Build the script of a pipeline's other pods. It ends with the leader, upon which the group is made anew."""
-    return f"""{ROCE}
-until (exec 3<>"/dev/tcp/${{LWS_LEADER_ADDRESS}}/{_RAY_PORT}") 2>/dev/null; do
-  echo "waiting for the leader, ${{LWS_LEADER_ADDRESS}}"
-  sleep 5
-done
-exec ray start --address="${{LWS_LEADER_ADDRESS}}:{_RAY_PORT}" --disable-usage-stats --block
-"""
+    return ROCE + parts.shell("ray_worker")
 
 
 def _continued(arguments: Iterable[str]) -> str:

@@ -35,6 +35,8 @@ _APIS = {
 }
 """Paths that use the endpoint picker, by the first part of their rules' names."""
 _OF_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
+_LEADER_ADDRESS, _VERSION, _LOGS, _START = map(parts.shell, ("leader_address", "version", "logs", "start"))
+"""Parts of the scripts."""
 
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
@@ -67,43 +69,6 @@ def _sidecar(grouped: bool) -> Json:
     if not grouped:
         del context["seccompProfile"]
     return parts.routing_sidecar(images.ROUTING_SIDECAR, context, _CERTIFICATE_DIRECTORIES, command=command)
-
-
-_VERSION = r"""
-version="$(vllm --version 2>/dev/null | awk 'END { print $NF }')"
-since() {
-  [[ "${version}" =~ ^[0-9]+\.[0-9]+ ]] && [ "$(printf '%s\n' "$1" "${version}" | sort -V | head -n 1)" = "$1" ]
-}
-"""
-_LOGS = """
-if since 0.16; then
-  server+=(--disable-access-log-for-endpoints /health,/metrics,/ping)
-else
-  server+=(--disable-uvicorn-access-log)
-fi
-"""
-_START = """
-eval "server+=(${VLLM_ADDITIONAL_ARGS})"
-for argument in "$@"; do
-  case "${argument}" in
-    [{[]* | --*=[{[]*) server+=("${argument}") ;;
-    *) eval "server+=(${argument})" ;;
-  esac
-done
-exec "${server[@]}"
-"""
-_LEADER_ADDRESS = """
-address="${LWS_LEADER_ADDRESS}"
-for attempt in $(seq "${DP_ADDRESS_RESOLVE_ATTEMPTS:-30}"); do
-  resolved="$(getent hosts "${LWS_LEADER_ADDRESS}" | awk 'NR == 1 { print $1 }')"
-  if [ -n "${resolved}" ]; then
-    address="${resolved}"
-    break
-  fi
-  echo "attempt ${attempt}: ${LWS_LEADER_ADDRESS} has no address yet"
-  sleep 1
-done
-"""
 
 
 def _command(target: names.Target, form: str, leader: bool) -> list[str]:
