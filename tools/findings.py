@@ -37,6 +37,7 @@ class Example:
 
 _SERVICE = "apiVersion: inference.llmkube.dev/v1alpha1\nkind: InferenceService"
 _REFERENCE = "  modelRef: smollm\n"
+_MOUNT = "  extraVolumeMounts: [{name: cache, mountPath: /cache}]\n"
 _ARGUMENTS = '        args: ["--max-model-len", "32768"]\n'
 _MEMORY = "      memory: 24Gi\n"
 _FLAVORS = "".join(f"      - name: {name}\n" for name in ("a10", "a10g", "a40", "l40", "l40s", "h100", "h200"))
@@ -56,14 +57,14 @@ EXAMPLES = {
     "invalid-value": Example(CHAT, "    memory: 1 GB\n", "    memory: 1Gi\n"),
     "duplicate-value": Example(
         CHAT,
-        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}, {{name: cache, emptyDir: {{}}}}]\n",
-        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}, {{name: spool, emptyDir: {{}}}}]\n",
+        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}, {{name: cache, emptyDir: {{}}}}]\n{_MOUNT}",
+        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}]\n{_MOUNT}",
         place=_REFERENCE,
     ),
     "forbidden": Example(
         CHAT,
-        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}, configMap: {{name: settings}}}}]\n",
-        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}]\n",
+        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}, configMap: {{name: settings}}}}]\n{_MOUNT}",
+        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}]\n{_MOUNT}",
         place=_REFERENCE,
     ),
     "too-long": Example(

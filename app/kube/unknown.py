@@ -11,8 +11,8 @@ from app.limits import MAX_WORD_CHARACTERS
 
 _RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-_MAX_GUESSES = 3
-_MAX_LISTED = 6
+_GUESSES, _LISTED = 3, 6
+"""Maximum number of fields that are suggested, and that are listed because none is like the key."""
 _PREFIX, _STEM, _TYPED = 3, 6, 4
 """Minimum length of a word that another begins with, of the beginning that two share, and of one with a slip."""
 
@@ -153,7 +153,7 @@ class _Unknown(NamedTuple):
         owners = self._owners(self.known.inner())
         if owners and not any("[" in owner for owner in owners):
             return f"; it is a field of {', '.join(owners)}"
-        return f"; the fields are {', '.join(self.names)}" if 0 < len(self.names) <= _MAX_LISTED else ""
+        return f"; the fields are {', '.join(self.names)}" if 0 < len(self.names) <= _LISTED else ""
 
     @property
     def places(self) -> tuple[list[str], list[str]]:
@@ -196,11 +196,11 @@ def _places(key: str, places: Iterable[str], value: Json) -> tuple[list[str], li
     Of many, only those in an object that is set.
     """
     matches = [place for place in places if place.rpartition(".")[2] == key]
-    if len(matches) > _MAX_GUESSES:
+    if len(matches) > _GUESSES:
         matches = [place for place in matches if place.partition(".")[0].removesuffix("[]") in value]
     items = [place for place in matches if "[]" in place and "containers[]" not in place]
     objects = [place for place in matches if place not in items]
-    return (objects, items) if len(matches) <= _MAX_GUESSES else ([], [])
+    return (objects, items) if len(matches) <= _GUESSES else ([], [])
 
 
 def _named_in_parts(key: str, places: Iterable[str]) -> str:
