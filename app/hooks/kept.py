@@ -10,7 +10,7 @@ from app.hooks import response
 from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
 from app.hooks.protocol import AnyRequest, Applied, Kept, observed_children
 from app.hooks.sendable import is_sendable
-from app.hooks.template import keep_template
+from app.hooks.template import keep_template, stamped
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, spec_replicas
 from app.limits import MAX_RECORDED_BYTES, MAX_RECORDED_VALUES
@@ -42,15 +42,17 @@ def as_json(children: Iterable[object], request: AnyRequest) -> list[Json]:
 
     :class:`Kept` ones are returned as they are.
     """
-    return [
-        child if isinstance(child, Kept) else keep_template(_as_json(child, request), request) for child in children
-    ]
+    return [child if isinstance(child, Kept) else _as_json(child, request) for child in children]
 
 
 def _as_json(built: object, request: AnyRequest) -> Json:
+    """Return a built child. What was encoded to compare it with its record is not encoded again."""
     child: Json = msgspec.to_builtins(built)
     observed = request.observed.get((child["kind"], child["metadata"]["name"]))
-    return Applied(child) if observed is not None and observed.is_recorded(child) else child
+    recorded = None if observed is None else observed.as_recorded(child)
+    if recorded is None:
+        return keep_template(child, request)
+    return Applied({**(child if template_of(child) is None else stamped(child, request.inputs)), **recorded})
 
 
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[Kept]:

@@ -30,7 +30,7 @@ from app.hooks.keptfields import (
     union,
     without_rights,
 )
-from app.hooks.protocol import AnyRequest, Applied, Inputs, InterimTemplate, KeptTemplate, Parent
+from app.hooks.protocol import AnyRequest, Inputs, InterimTemplate, KeptTemplate, Parent
 from app.hooks.sendable import is_sendable, sendable
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
@@ -75,11 +75,9 @@ def keep_template(child: Json, request: AnyRequest) -> Json:
     """Return a desired child with the digest of its template's inputs, and with the recorded template if it stays."""
     if template_of(child) is None:
         return child
-    stamped = _stamped(child, request.inputs)
-    if isinstance(child, Applied):
-        return Applied(stamped)
+    desired = stamped(child, request.inputs)
     current = request.observed.get((child["kind"], child["metadata"]["name"]))
-    return stamped if current is None else _choose(stamped, current, request.inputs)
+    return desired if current is None else _choose(desired, current, request.inputs)
 
 
 def noted(status: object, waiting: Sequence[str]) -> Json:
@@ -116,7 +114,8 @@ def _may_stay(differing: Sequence[Difference]) -> bool:
     return all(difference.allowed for difference in differing)
 
 
-def _stamped(desired: Json, parent_inputs: Inputs) -> Json:
+def stamped(desired: Json, parent_inputs: Inputs) -> Json:
+    """Return a workload with the digest of its template's inputs."""
     annotations = {**(desired["metadata"].get("annotations") or {}), INPUTS: parent_inputs.digest}
     if parent_inputs.requested and desired["kind"] == "Service":
         annotations[ROLLOUT] = LATEST

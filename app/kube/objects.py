@@ -98,15 +98,21 @@ class ObservedObject(Observed, dict=True):
         record.pop("status", None)
         return {**record, "apiVersion": self.api_version, "metadata": metadata}
 
-    def is_recorded(self, desired: Json) -> bool:
-        """Report whether the record is the desired child but for metadata, by its bytes, so it need not be decoded."""
+    def as_recorded(self, desired: Json) -> dict[str, Raw] | None:
+        """Return the content of the desired child as it is sent, without what names it; ``None`` if the record differs.
+
+        They are compared by their bytes, so that the record need not be decoded.
+        """
         try:
             recorded = _MEMBERS.decode(self.annotations.get(LAST_APPLIED, ""))
         except (msgspec.DecodeError, RecursionError):
-            return False
+            return None
         if recorded.keys() != desired.keys():
-            return False
-        return all(_is_written(value, bytes(recorded[key])) for key, value in desired.items() if key != "metadata")
+            return None
+        encoded = {key: Raw(_SORTED.encode(value)) for key, value in desired.items() if key != "metadata"}
+        if not all(_is_written(text, recorded[key]) for key, text in encoded.items()):
+            return None
+        return {key: text for key, text in encoded.items() if key not in ("apiVersion", "kind")}
 
     def resendable(self, record: Json) -> Json | None:
         """Return the part of the child's record that may be sent again, ``None`` to name the child only.
@@ -377,15 +383,14 @@ class ObservedConfigMap(RelatedMeta):
     data: dict[str, str] | None = None
 
 
-def _is_written(value: object, text: bytes) -> bool:
-    """Report whether sorted JSON encodes the value; Go also escapes characters of HTML.
+def _is_written(encoded: Raw, text: Raw) -> bool:
+    """Report whether two sorted JSON texts are the same, of which Go's has escaped characters of HTML.
 
     A string with an escaped backslash before such an escape becomes invalid, and equals no other.
     """
-    encoded = _SORTED.encode(value)
     if encoded == text:
         return True
-    return encoded == text.replace(rb"\u0026", b"&").replace(rb"\u003c", b"<").replace(rb"\u003e", b">")
+    return bytes(encoded) == bytes(text).replace(rb"\u0026", b"&").replace(rb"\u003c", b"<").replace(rb"\u003e", b">")
 
 
 _SORTED = msgspec.json.Encoder(order="sorted")
