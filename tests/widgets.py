@@ -13,6 +13,7 @@ from pydantic import Field
 from app.hooks.kept import as_json
 from app.hooks.kind import Admission, Hooks, Kind
 from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
+from app.hooks.template import inputs
 from app.kube import field
 from app.kube.base import EnvVar, KubeModel, pattern
 from app.kube.conditions import Condition, Conditions
@@ -84,6 +85,7 @@ def sync(
     settings: Settings,
     now: datetime,
     args: list[str] | None = None,
+    more_inputs: dict[str, object] | None = None,
 ) -> SyncResponse:
     meta = widget.metadata
     labels, image = {"app": meta.name}, (meta.annotations or {}).get("image", "widget")
@@ -100,7 +102,9 @@ def sync(
     )
     conditions = Conditions(widget.status.conditions, meta.generation, now)
     conditions.set("Ready", True, "Fine")
-    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=as_json([deployment], request))
+    template_inputs = {"image": (meta.annotations or {}).get("image"), **(more_inputs or {})}
+    children = as_json([deployment], request, inputs(request.parent, "test", template_inputs, settings))
+    return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=children)
 
 
 def invalid(widget: Resource[Any, WidgetStatus], errors: Sequence[field.Error], now: datetime) -> WidgetStatus:
@@ -132,7 +136,6 @@ WIDGET: Kind[WidgetSpec, WidgetStatus] = Kind(
         related=NoObjects,
         sync=sync,
         invalid=invalid,
-        template_inputs=lambda widget, *_: {"image": (widget.metadata.annotations or {}).get("image")},
         customize=customize,
     ),
     admission=Admission(validate=validate, warnings=warnings),

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from app.hooks import response
 from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
-from app.hooks.protocol import AnyRequest, Applied, Kept, observed_children
+from app.hooks.protocol import NO_INPUTS, AnyRequest, Applied, Inputs, Kept, observed_children
 from app.hooks.sendable import is_sendable
 from app.hooks.template import keep_template, stamped
 from app.kube.base import Json
@@ -37,22 +37,22 @@ def check_recorded(children: msgspec.Struct) -> None:
         )
 
 
-def as_json(children: Iterable[object], request: AnyRequest) -> list[Json]:
+def as_json(children: Iterable[object], request: AnyRequest, inputs: Inputs = NO_INPUTS) -> list[Json]:
     """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON with the pod templates that stay.
 
     :class:`Kept` ones are returned as they are.
     """
-    return [child if isinstance(child, Kept) else _as_json(child, request) for child in children]
+    return [child if isinstance(child, Kept) else _as_json(child, request, inputs) for child in children]
 
 
-def _as_json(built: object, request: AnyRequest) -> Json:
+def _as_json(built: object, request: AnyRequest, inputs: Inputs) -> Json:
     """Return a built child. What was encoded to compare it with its record is not encoded again."""
     child: Json = msgspec.to_builtins(built)
     observed = request.observed.get((child["kind"], child["metadata"]["name"]))
     recorded = None if observed is None else observed.as_recorded(child)
     if recorded is None:
-        return keep_template(child, request)
-    return Applied({**(child if template_of(child) is None else stamped(child, request.inputs)), **recorded})
+        return keep_template(child, request, inputs)
+    return Applied({**(child if template_of(child) is None else stamped(child, inputs)), **recorded})
 
 
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[Kept]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -28,7 +28,7 @@ from app.hooks.protocol import (
     check_envelope,
 )
 from app.hooks.reader import ReadFault, SpecReading, read
-from app.hooks.template import inputs, noted
+from app.hooks.template import noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
@@ -55,8 +55,6 @@ class Hooks(Generic[SpecT, StatusT]):
     """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
     invalid_children: Callable[[AnyRequest], Sequence[Json]] = lambda request: keep(request.children)
     """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
-    template_inputs: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], Mapping[str, object]] = lambda *_: {}
-    """Return the inputs of pod templates besides the parent's spec, which is valid."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""
     finalize: Callable[[Resource[None, StatusT], AnyRequest, datetime], SyncResponse] | None = None
@@ -196,8 +194,6 @@ def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) 
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
         return _keeping(kind, request, resource, errors, now)
-    template_inputs = kind.hooks.template_inputs(resource, request, settings)
-    request.inputs = inputs(request.parent, kind.resource.family, template_inputs, settings)
     return kind.hooks.sync(resource, request, settings, now)
 
 

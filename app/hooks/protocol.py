@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -51,6 +51,9 @@ class Inputs(msgspec.Struct, frozen=True):
     """The parent's annotation requests that; children of our kinds get the annotation, too."""
 
 
+NO_INPUTS = Inputs()
+
+
 class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
     """The body of a sync request.
 
@@ -66,12 +69,11 @@ class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
 
 @dataclass
 class SyncRequest(Generic[ChildrenT, RelatedT]):
-    """A call of a sync hook as the kinds get it: the body, and the inputs of the pod templates."""
+    """The body of a call as the kinds get it."""
 
     parent: Parent
     children: ChildrenT
     related: RelatedT
-    inputs: Inputs = field(default_factory=Inputs)
 
     @cached_property
     def observed(self) -> Mapping[tuple[str, str], ObservedObject]:

@@ -62,7 +62,10 @@ WAITS = f"note: a newer pod template waits for the next change to the pods, or f
 
 
 def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], settings: Settings) -> Inputs:
-    """Build the inputs of a sync. Empty ones do not count, so that a release may add inputs."""
+    """Build the inputs of a parent's pod templates: ``template_inputs``, and the spec, which is valid.
+
+    Empty ones do not count, so that a release may add inputs.
+    """
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
     requested = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
@@ -71,13 +74,13 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], s
     )
 
 
-def keep_template(child: Json, request: AnyRequest) -> Json:
+def keep_template(child: Json, request: AnyRequest, inputs_: Inputs) -> Json:
     """Return a desired child with the digest of its template's inputs, and with the recorded template if it stays."""
     if template_of(child) is None:
         return child
-    desired = stamped(child, request.inputs)
+    desired = stamped(child, inputs_)
     current = request.observed.get((child["kind"], child["metadata"]["name"]))
-    return desired if current is None else _choose(desired, current, request.inputs)
+    return desired if current is None else _choose(desired, current, inputs_)
 
 
 def noted(status: object, waiting: Sequence[str]) -> Json:

@@ -2,6 +2,7 @@
 
 from app.kube.resource import AUTOSCALERS, LEADER_WORKER_SETS
 
+FAMILY = "kserve"
 GROUP = "serving.kserve.io"
 VERSION = "v1alpha2"
 API_VERSION = f"{GROUP}/{VERSION}"

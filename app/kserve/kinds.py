@@ -9,6 +9,7 @@ from app.hooks.protocol import NoObjects
 from app.kserve import devices
 from app.kserve.constants import (
     CLAIM_TEMPLATE_API,
+    FAMILY,
     GATEWAY_API,
     GROUP,
     OBJECTIVE_API,
@@ -22,7 +23,7 @@ from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice import v1alpha1
 from app.kserve.llminferenceservice.observed import LLMChildren, LLMRelated, customize
-from app.kserve.llminferenceservice.plan import cross_object_warnings, explain, template_inputs
+from app.kserve.llminferenceservice.plan import cross_object_warnings, explain
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import checks as config_checks
 from app.kserve.llminferenceserviceconfig import sync as config
@@ -58,7 +59,7 @@ _COLUMNS = (
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
 
-_resource = partial(CustomResource, family="kserve", group=GROUP, version=VERSION, spec_required=False)
+_resource = partial(CustomResource, family=FAMILY, group=GROUP, version=VERSION, spec_required=False)
 _SERVICE = _resource(
     kind="LLMInferenceService",
     short_names=("llmisvc",),
@@ -168,7 +169,6 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             sync=service.sync,
             invalid=service.invalid,
             invalid_children=service.kept_templates,
-            template_inputs=template_inputs,
             customize=customize,
         ),
         admission=Admission(validate=service_checks.validate, warnings=service_checks.warnings),

@@ -10,7 +10,7 @@ from app.llmaz import names
 from app.llmaz.backendruntime import checks as backendruntime
 from app.llmaz.backendruntime.types import BackendRuntimeSpec
 from app.llmaz.claims import main_first
-from app.llmaz.names import AI_GATEWAY_API, INFERENCE_API, INFERENCE_GROUP, MODEL_API, VERSION
+from app.llmaz.names import AI_GATEWAY_API, FAMILY, INFERENCE_API, INFERENCE_GROUP, MODEL_API, VERSION
 from app.llmaz.openmodel import checks as openmodel
 from app.llmaz.openmodel.types import OpenModelSpec
 from app.llmaz.playground import checks as playground
@@ -29,7 +29,7 @@ _STATUS = Column("STATUS", ".status.conditions[?(@.type=='Available')].reason")
 _GATEWAY = "envoy-ai-gateway"
 _SCALE = resource.Scale(".spec.replicas", ".status.replicas", ".status.selector")
 
-_resource = partial(CustomResource, family="llmaz", version=VERSION, spec_required=False)
+_resource = partial(CustomResource, family=FAMILY, version=VERSION, spec_required=False)
 
 OPEN_MODEL = _resource(
     group=names.MODEL_GROUP,
@@ -121,7 +121,6 @@ KINDS = (
             sync=playground_sync.sync,
             invalid=invalid,
             invalid_children=kept_children,
-            template_inputs=playground_observed.template_inputs,
             customize=playground_observed.customize,
         ),
         admission=Admission(validate=playground.validate, warnings=playground.warnings),
@@ -135,7 +134,6 @@ KINDS = (
             sync=service_sync.sync,
             invalid=invalid,
             invalid_children=kept_children,
-            template_inputs=service_observed.template_inputs,
             customize=service_observed.customize,
         ),
         admission=Admission(validate=service.validate, warnings=service.warnings, changed=service.update_warnings),
@@ -149,7 +147,7 @@ def _main_model(spec: PlaygroundSpec | ServiceSpec) -> str:
 
 
 LABELS = Decorator(
-    family="llmaz",
+    family=FAMILY,
     name="labels",
     labels=(
         Label(OPEN_MODEL, names.MODEL_FAMILY, lambda spec: spec.family_name),

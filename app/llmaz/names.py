@@ -6,6 +6,7 @@ from app.kube.objects import ObservedMeta
 from app.kube.resource import LEADER_WORKER_SETS
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
+FAMILY = "llmaz"
 MODEL_GROUP = "llmaz.io"
 INFERENCE_GROUP = "inference.llmaz.io"
 VERSION = "v1alpha1"

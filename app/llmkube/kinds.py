@@ -16,9 +16,9 @@ from app.llmkube.model import observed as model_observed
 from app.llmkube.model import status as model_status
 from app.llmkube.model import sync as model
 from app.llmkube.model.types import QUANTIZATIONS, ModelSpec, ModelStatus
-from app.llmkube.names import API_VERSION, GROUP, POD_MONITOR_API, VERSION
+from app.llmkube.names import API_VERSION, FAMILY, GROUP, POD_MONITOR_API, VERSION
 
-_resource = partial(CustomResource, family="llmkube", group=GROUP, version=VERSION)
+_resource = partial(CustomResource, family=FAMILY, group=GROUP, version=VERSION)
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 MODEL = _resource(
@@ -124,7 +124,6 @@ KINDS = (
             sync=inferenceservice.sync,
             invalid=invalid,
             invalid_children=inferenceservice.invalid_children,
-            template_inputs=inferenceservice_observed.template_inputs,
             customize=inferenceservice_observed.customize,
         ),
         admission=Admission(

@@ -2,6 +2,7 @@
 
 from app.kube.names import fit, short_hash
 
+FAMILY = "llmkube"
 GROUP = "inference.llmkube.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"

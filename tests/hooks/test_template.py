@@ -266,8 +266,8 @@ def test_a_change_that_a_release_did_not_see_that_noted_nothing_is_made() -> Non
 def test_a_release_may_look_at_more_than_the_one_before() -> None:
     """Inputs that are empty do not change the digest."""
     empty: Json = {"accounts": {}, "claims": [], "tls": None}
-    hooks = replace(NEXT.hooks, template_inputs=lambda *given: {**WIDGET.hooks.template_inputs(*given), **empty})
-    more = replace(NEXT, hooks=hooks)
+    next_sync = partial(sync, args=["--new-default"], more_inputs=empty)
+    more = replace(WIDGET, hooks=replace(WIDGET.hooks, sync=next_sync))
     before = after(widget(), answered(widget()))
     assert template(after(widget(), before, more)) == template(before)
 

@@ -13,7 +13,7 @@ from app.kserve.llminferenceservice.observed import ReconcileContext, Request, S
 from app.kserve.operator import AUTOSCALING_KEY, DOCUMENTS, NO_TLS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.router.scheduler import with_tokenizer
-from app.kserve.spec.effective import Effective, combine, merge_layers
+from app.kserve.spec.effective import Effective, Merged, combine, merge_layers
 from app.kserve.spec.find import find_scheduler_config
 from app.kserve.spec.merge import CombineError, Keyed, MissingConfigMapError
 from app.kserve.spec.render import has_template, rendered
@@ -34,9 +34,9 @@ _OPERATORS = (
 )
 
 
-def effective_spec(context: ReconcileContext) -> Effective:
+def effective_spec(context: ReconcileContext, merged: Merged) -> Effective:
     """Build the effective spec of a service. Raises :class:`CombineError`."""
-    effective = combine(context)
+    effective = combine(context, merged)
     errors = check_effective(effective)
     errors += lora.check_types(effective.spec.model)  # its adapters (KS-7.7)
     errors += lora.check(effective.spec, context.metadata.name, final=True)
@@ -57,18 +57,15 @@ _REACH_PODS = (
 """Beginnings of the labels and annotations with a meaning for pods."""
 
 
-def template_inputs(service: Service, request: Request, settings: Settings) -> dict[str, object]:
-    """Return what the service refers to; nothing where its spec cannot be combined, because its children are kept."""
-    metadata = service.metadata
+def template_inputs(context: ReconcileContext, merged: Merged) -> dict[str, object]:
+    """Return what the service refers to; nothing if a part of it cannot be found."""
+    metadata, refs = context.metadata, references(merged.document)
+    names = {"accounts": [*refs.accounts], "schedulerConfig": [*(refs.scheduler_config or ())]}
     try:
-        context = reconcile_context(service, request, settings)
-        merged = merge_layers(context)
-        refs = references(merged.document)
-        names = {"accounts": [*refs.accounts], "schedulerConfig": [*(refs.scheduler_config or ())]}
         names, _ = rendered(names, merged.layers, merged.data)
         reference = names["schedulerConfig"]
         scheduler_config = find_scheduler_config(context, *reference) if reference else ""
-    except (OperatorConfigError, CombineError):
+    except CombineError:
         return {}
     written = [layer for layer in merged.layers if layer.raw]
     templated = any(has_template(layer.spec) for layer in written)
@@ -104,7 +101,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     """List the source of every value in the pods of the model servers and of the endpoint picker."""
     try:
         context = reconcile_context(service, request, settings)
-        effective = effective_spec(context)
+        effective = effective_spec(context, merge_layers(context))
         plan = workload_plan(effective.spec, context)
     except (OperatorConfigError, CombineError, results.PhaseError):
         return []
@@ -196,7 +193,7 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
             advices.append(field.advice(field.SPEC, NO_TLS, "no-effect"))
         is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
-            workload_plan(effective_spec(context).spec, context)
+            workload_plan(effective_spec(context, merge_layers(context)).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
     except (OperatorConfigError, CombineError, results.PhaseError) as error:

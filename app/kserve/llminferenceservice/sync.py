@@ -9,14 +9,17 @@ from datetime import datetime
 
 from app.hooks.kept import as_json, is_scaled_to_zero, keep
 from app.hooks.protocol import Kept, SyncResponse
+from app.hooks.template import inputs
+from app.kserve.constants import FAMILY
 from app.kserve.llminferenceservice.observed import Request, Service, is_stopped, reconcile_context
-from app.kserve.llminferenceservice.plan import effective_spec
+from app.kserve.llminferenceservice.plan import effective_spec, template_inputs
 from app.kserve.llminferenceservice.status import features_state, refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMReason
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
 from app.kserve.results import CONDITION_TRUE, Outcome, fails
 from app.kserve.router.sync import route_requests
+from app.kserve.spec.effective import merge_layers
 from app.kserve.spec.find import pins_of
 from app.kserve.spec.merge import CombineError, MissingConfigError
 from app.kserve.spec.parallelism import parallelism_conflicts
@@ -38,7 +41,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _answer(service, _stopped(service, request, settings), [], now)
     try:
         context = reconcile_context(service, request, settings)
-        effective = effective_spec(context)
+        merged = merge_layers(context)
+        effective = effective_spec(context, merged)
     except OperatorConfigError as error:
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
@@ -55,7 +59,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _answer(service, outcome, kept_templates(request, effective.document), now)
     router = route_requests(effective.spec, context)
     router.causes += [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
-    children = as_json([*workloads.children, *router.children], request)
+    stamp = inputs(request.parent, FAMILY, template_inputs(context, merged), settings)
+    children = as_json([*workloads.children, *router.children], request, stamp)
     outcome = Outcome(
         pins,
         CONDITION_TRUE,
@@ -73,7 +78,8 @@ def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
     """Return the outcome of a stopped service, with the error if its specs cannot be combined."""
     stopped = Outcome(pins_of(service, settings), CONDITION_TRUE, None, None, stopped=True)
     try:
-        effective = effective_spec(reconcile_context(service, request, settings))
+        context = reconcile_context(service, request, settings)
+        effective = effective_spec(context, merge_layers(context))
     except OperatorConfigError:
         return replace(stopped, presets=None)
     except CombineError as error:

@@ -126,9 +126,9 @@ def merge_layers(context: ReconcileContext) -> Merged:
     return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
 
 
-def combine(context: ReconcileContext) -> Effective:
+def combine(context: ReconcileContext, merged: Merged) -> Effective:
     """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
-    merged, names, claims_devices = merge_layers(context), context.names, context.device_request is not None
+    names, claims_devices = context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
     document = route.routed(document, names)
     document = route.routed_by_model(document, merged.layers[-1].spec, context)

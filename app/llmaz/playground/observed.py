@@ -40,7 +40,7 @@ class PlaygroundRelated(msgspec.Struct):
 Request = SyncRequest[PlaygroundChildren, PlaygroundRelated]
 
 
-def template_inputs(_playground: Playground, request: Request, _settings: Settings) -> Json:
+def template_inputs(request: Request) -> Json:
     related, metadata = request.related, request.parent.metadata
     return {"models": specs(related.models), "runtimes": specs(related.runtimes), "skipsLoader": skips_loader(metadata)}
 

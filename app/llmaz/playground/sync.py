@@ -4,9 +4,11 @@ from datetime import datetime
 
 from app.hooks.kept import as_json
 from app.hooks.protocol import SyncResponse, get
+from app.hooks.template import inputs
+from app.llmaz.names import FAMILY
 from app.llmaz.playground import status
 from app.llmaz.playground.children import horizontal_pod_autoscaler, service
-from app.llmaz.playground.observed import PlaygroundChildren, PlaygroundRelated, Request
+from app.llmaz.playground.observed import PlaygroundChildren, PlaygroundRelated, Request, template_inputs
 from app.llmaz.playground.plan import plan
 from app.llmaz.playground.types import Playground, PlaygroundReason
 from app.llmaz.status import aborted, outstanding_causes
@@ -23,7 +25,8 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     if isinstance(decided, Cause):
         return aborted(playground, decided, request, now)
     autoscaler = horizontal_pod_autoscaler(playground, decided)
-    children = as_json([service(playground, decided), *([autoscaler] if autoscaler else [])], request)
+    parts = [service(playground, decided), *([autoscaler] if autoscaler else [])]
+    children = as_json(parts, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
     metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)
     observed = get(request.children.services, metadata.name, metadata.namespace)
     scaling = scaling_state(get(request.children.autoscalers, metadata.name, metadata.namespace), now)

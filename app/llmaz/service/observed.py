@@ -35,7 +35,7 @@ class ServiceRelated(msgspec.Struct):
 Request = SyncRequest[ServiceChildren, ServiceRelated]
 
 
-def template_inputs(_service: Service, request: Request, _settings: Settings) -> Json:
+def template_inputs(request: Request) -> Json:
     related, metadata = request.related, request.parent.metadata
     data = {key: configmap.data for key, configmap in (related.configmaps or {}).items()}
     return {"models": specs(related.models), "configMaps": data, "skipsLoader": names.skips_loader(metadata)}

@@ -5,13 +5,15 @@ from datetime import datetime
 from app.hooks.kept import as_json, kept_selector
 from app.hooks.protocol import SyncResponse, get
 from app.hooks.sendable import clashes
+from app.hooks.template import inputs
 from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import was_ready
 from app.kube.objects import ObservedDeployment
+from app.llmaz.names import FAMILY
 from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
-from app.llmaz.service.observed import Request
+from app.llmaz.service.observed import Request, template_inputs
 from app.llmaz.service.plan import ServicePlan, plan
 from app.llmaz.service.types import Service, ServiceReason
 from app.llmaz.status import aborted, outstanding_causes
@@ -39,7 +41,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     if conflict := _conflict(workload):
         return aborted(service, conflict, request, now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]
-    desired = as_json(built, request)
+    desired = as_json(built, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
     outstanding = outstanding_causes(desired, request, service, now)
     notes = [*decided.notes, *gateway.notes(decided, children, related)]
     return SyncResponse(

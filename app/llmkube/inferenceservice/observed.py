@@ -1,11 +1,10 @@
 """The typed request of an InferenceService, and whether its Models can be used (LK-3.1, LK-5.2, LK-B-09, LK-D.2)."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, get, objects_of, sorted_values, specs
+from app.hooks.protocol import ByName, RelatedResource, RelatedRule, get, objects_of, sorted_values, specs
 from app.hooks.reader import read_related
 from app.kube import objects
 from app.kube.base import Int64, Json
@@ -145,8 +144,8 @@ def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
     return model
 
 
-def template_inputs(_service: Service, request: SyncRequest[Any, InferenceRelated], _settings: Settings) -> Json:
-    related, files = request.related, {}
+def template_inputs(related: InferenceRelated) -> Json:
+    files = {}
     for key, model in (related.models or {}).items():
         status = _status(model)
         places = {"cacheKey": status.cache_key, "cacheClaim": status.cache_claim}

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from app.hooks.kept import as_json, is_scaled_to_zero, is_true, keep_or_stop
 from app.hooks.protocol import Kept, SyncRequest, SyncResponse, get, sorted_values
+from app.hooks.template import inputs
 from app.kube.base import Json
 from app.kube.conditions import find, was_ready
 from app.kube.objects import ObservedDeployment
@@ -80,7 +81,9 @@ def _in_cluster(
         return _waiting(resource, unusable, request, replace(base, endpoint=""), now)
     deployed = get(children.deployments, metadata.name, metadata.namespace)
     draft_wait = observed.draft_cause(spec, draft, deployed)
-    desired = _stopped_or_kept(resource, request) if draft_wait else _children(service_plan, deployed, request)
+    desired = (
+        _stopped_or_kept(resource, request) if draft_wait else _children(service_plan, deployed, request, settings)
+    )
     ready = was_ready(resource.status.conditions, metadata.generation)
     progress = rollout(deployed, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, now)
@@ -121,7 +124,9 @@ def _stopped_or_kept(resource: Service, request: Request) -> list[Kept]:
     return keep_or_stop(request.children, stop=replicas_of(resource.spec) == 0)
 
 
-def _children(service_plan: InferencePlan, deployed: ObservedDeployment | None, request: Request) -> list[Json]:
+def _children(
+    service_plan: InferencePlan, deployed: ObservedDeployment | None, request: Request, settings: Settings
+) -> list[Json]:
     children = request.children
     candidates = [
         build.deployment(service_plan, deployed, get(children.autoscalers, service_plan.name, service_plan.namespace)),
@@ -129,7 +134,8 @@ def _children(service_plan: InferencePlan, deployed: ObservedDeployment | None, 
         build.horizontal_pod_autoscaler(service_plan),
         build.pod_monitor(service_plan) if children.pod_monitors is not None else None,
     ]
-    return as_json((child for child in candidates if child is not None), request)
+    stamp = inputs(request.parent, names.FAMILY, observed.template_inputs(request.related), settings)
+    return as_json((child for child in candidates if child is not None), request, stamp)
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
