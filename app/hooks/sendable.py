@@ -127,7 +127,9 @@ def check(value: object, path: Path) -> list[Error]:
 
     Nulls do not count: they are removed before a value is sent.
     """
-    in_order = faults(without_nulls(value, in_lists=True)) if value is not None else ()
+    if value is None or not faults(value):
+        return []
+    in_order = faults(without_nulls(value, in_lists=True))
     return [fault.error(path) for fault in sorted(in_order, key=lambda fault: not fault.key)]
 
 

@@ -6,7 +6,6 @@ from app.kube.base import Json
 from app.kube.embedded_types import TYPES
 from app.kube.merge import OPEN, MergeRules
 from app.kube.quantity import canonical_value
-from app.kube.stored import without_nulls
 
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 _PROBE = MergeRules(one_of=_HANDLERS)
@@ -103,8 +102,8 @@ def normalised(value: Json) -> Json:
             if inner or key not in _EMPTY_OBJECT_IS_ABSENT:
                 result[key] = inner
         elif kind is list:
-            if item:
-                result[key] = _items(key, item)
+            if items := _items(key, item):
+                result[key] = items
         elif item is not None and not _is_zero(key, item):
             result[key] = canonical_value(item) if key in _QUANTITIES else _integral(item)
     return result
@@ -155,11 +154,6 @@ def _part(value: object) -> object:
 
 def _integral(number: object) -> object:
     return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
-def stored(value: Json) -> Json:
-    """Return a pod template, or part of one, as the API server stores it, also where its fields are unknown."""
-    return normalised(without_nulls(value, in_lists=True))
 
 
 def container_named(pod: Json | None, name: str) -> Json:

@@ -54,5 +54,6 @@ def account_in_place(observed: ObservedObject | None, running: str) -> str:
     ``serviceAccount``, and pods keep an account that may be deleted. So ``default`` is sent from then on. ``running``
     is the observed name; a name that another operator set is kept.
     """
-    sent = find(observed.record, ("spec", "template", "spec", "serviceAccountName")) if observed is not None else None
-    return "default" if sent and running else ""
+    if observed is None or not running:
+        return ""
+    return "default" if find(observed.record, ("spec", "template", "spec", "serviceAccountName")) else ""

@@ -2,7 +2,7 @@
 
 from app.kube import desired
 from app.kube.base import Json
-from app.kube.podspec import stored
+from app.kube.podspec import normalised
 from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import PlaygroundPlan
@@ -66,7 +66,7 @@ def _runner(plan: PlaygroundPlan) -> Json:
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
     handlers = {"lifecycle": plan.runtime.lifecycle, **plan.runtime.probes}
-    hooks = {name: stored(handler) for name, handler in handlers.items() if handler is not None}
+    hooks = {name: normalised(handler) for name, handler in handlers.items() if handler is not None}
     return {key: value for key, value in container.items() if value} | hooks
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.kube.base import Json
 from app.kube.desired import HorizontalPodAutoscalerSpec, ScaleTarget
-from app.kube.podspec import each_name_once, stored
+from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import parse
 from app.llmaz import arguments, flavors, references
 from app.llmaz.backendruntime.types import (
@@ -69,7 +69,7 @@ def plan(playground: Playground, related: PlaygroundRelated, settings: Settings)
         image=f"{runtime.image}:{version}",
         runtime=runtime,
         args=[*args, *(config.args or ())],
-        env=[stored(variable) for variable in each_name_once([*_variables(runtime, params), *(config.envs or ())])],
+        env=[normalised(variable) for variable in each_name_once([*_variables(runtime, params), *(config.envs or ())])],
         resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
         scaling=scaling,

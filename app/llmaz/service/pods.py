@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import orjson
 
 from app.kube.base import Json
-from app.kube.podspec import stored
+from app.kube.podspec import normalised
 from app.llmaz import names
 from app.llmaz.flavors import add_affinity
 from app.llmaz.references import ClaimedModel
@@ -36,7 +36,7 @@ def single(plan: ServicePlan) -> Json:
 
 
 def _template(plan: ServicePlan, spelled: Json, *, labelled: bool) -> Json:
-    template = stored(spelled)
+    template = normalised(spelled)
     if not template.get("metadata", True):
         del template["metadata"]
     spec = template.setdefault("spec", {})
