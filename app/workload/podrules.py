@@ -4,6 +4,7 @@ Types are checked before, by :mod:`app.kube.embedded`; ``null`` counts as absent
 has Go's zero value. Unknown fields may be new in Kubernetes and are accepted. The rules' numbers are those of LK-6.4.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -54,8 +55,7 @@ RULES: dict[str, rules.Rule] = {
     "EnvVar": containers.variable,
     "EnvVar.name": rules.not_empty(
         rule=rules.matching(
-            lambda name: all(" " <= char <= "~" and char != "=" for char in name),
-            "must consist of printable ASCII characters other than '='",
+            re.compile(r"[ -<>-~]*").fullmatch, "must consist of printable ASCII characters other than '='"
         )
     ),
     "EnvVar.valueFrom": containers.variable_source,

@@ -48,17 +48,16 @@ class _Renderer:
             name = self._text(key, (*path, key)) if OPEN in key else key
             if name != key and (name in value or name in result):
                 raise _at(RefusedError(f"renders to {name!r}, a key that exists already"), key, (*path, key))
-            result[name] = self._item(item, path, key)
+            result[name] = item if type(item) is str and OPEN not in item else self._item(item, (*path, key))
         return result
 
-    def _item(self, item: Any, path: _Segments, segment: str | int) -> Any:
+    def _item(self, item: Any, path: _Segments) -> Any:
         if isinstance(item, str):
-            return self._text(item, (*path, segment)) if OPEN in item else item
+            return self._text(item, path) if OPEN in item else item
         if isinstance(item, dict):
-            return self.object(item, (*path, segment))
+            return self.object(item, path)
         if isinstance(item, list):
-            below = (*path, segment)
-            return [self._item(part, below, position) for position, part in enumerate(item)]
+            return [self._item(part, (*path, position)) for position, part in enumerate(item)]
         return item
 
     def _text(self, text: str, path: _Segments) -> str:
