@@ -59,6 +59,11 @@ def test_brackets_in_strings_do_not_count() -> None:
     assert not rawchecks.depth_exceeds(orjson.dumps({"a": "[{" * 100, 'b"\\': ['"' + "[" * 100]}))
 
 
+def test_brackets_in_strings_hide_no_depth() -> None:
+    """Each of these strings closes the bracket before it, or opens the one after it."""
+    assert rawchecks.depth_exceeds(('["]",' * 2000 + "1" + ',"["]' * 2000).encode())
+
+
 @given(JSON)
 def test_depth_is_exact(value: Any) -> None:
     """The result agrees with a recursive count."""
