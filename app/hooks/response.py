@@ -22,9 +22,10 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 def encode(response: SyncResponse, namespace: str, waiting: Sequence[str] = ()) -> SyncAnswer:
     """Encode an answer. Raises :class:`ResponseError` for one that must not be sent."""
-    status = printable(msgspec.to_builtins(response.status))
+    status = msgspec.to_builtins(response.status)
     _check_children(response.children, namespace)
     _check_values(status, "status", merged=False)
+    status = printable(status)
     answer = {"children": response.children, "status": status}
     if response.resync_after_seconds is not None:
         answer["resyncAfterSeconds"] = response.resync_after_seconds

@@ -46,13 +46,19 @@ def printable(status: object) -> Any:
 
     Names and messages come from other objects of the cluster, which their owners may give any characters.
     """
+    text = msgspec.json.encode(status)
+    is_plain = text.isascii() and b"\\" not in text and b"\x7f" not in text  # which JSON does not escape
+    return status if is_plain and len(text) <= MESSAGE_MAX else _printable(status)
+
+
+def _printable(status: object) -> Any:
     if isinstance(status, str):
         if not status.isprintable():
             status = _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), status)
         return _bounded(status)
     if isinstance(status, dict):
-        return {key: printable(value) for key, value in status.items()}
-    return [printable(value) for value in status] if isinstance(status, list | tuple) else status
+        return {key: _printable(value) for key, value in status.items()}
+    return [_printable(value) for value in status] if isinstance(status, list | tuple) else status
 
 
 def _bounded(message: str) -> str:
