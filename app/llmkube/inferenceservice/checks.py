@@ -166,9 +166,13 @@ def _model_cache(spec: InferenceServiceSpec) -> Errors:
 def _options(spec: InferenceServiceSpec) -> Errors:
     """Reject numbers with which a server ends at once (LK-V-I51)."""
     detail = "must be at least 1; leave it out for the server's default"
-    for path, option, value in chain.from_iterable(flag_values(spec, server.flags) for server in RUNTIMES.values()):
-        if option.positive and isinstance(value, int) and value < 1:
+    for path, _, value in chain.from_iterable(flag_values(spec, flags) for flags in _POSITIVE):
+        if isinstance(value, int) and value < 1:
             yield field.invalid(SPEC.child(*path.split(".")), value, detail)
+
+
+_POSITIVE = [{path: flag for path, flag in server.flags.items() if flag.positive} for server in RUNTIMES.values()]
+"""Of each runtime, the options that must be at least 1."""
 
 
 def _autoscaling(autoscaling: types.Autoscaling, path: field.Path) -> Errors:

@@ -1,5 +1,7 @@
 """The runtimes by name."""
 
+from functools import cache
+
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.llamacpp import LLAMACPP, LLAMACPP_ROUTER
 from app.llmkube.runtimes.personaplex import PERSONAPLEX
@@ -20,6 +22,7 @@ GENERIC = Runtime(
 RUNTIMES = {runtime.name: runtime for runtime in (LLAMACPP, LLAMACPP_ROUTER, VLLM, TGI, SGLANG, PERSONAPLEX, GENERIC)}
 
 
+@cache
 def readers(field: str) -> list[str]:
     """Return the runtimes that read a field of the spec; none for a field that every runtime reads."""
     return [runtime.name for runtime in RUNTIMES.values() if field in runtime.fields]
