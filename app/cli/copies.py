@@ -50,7 +50,7 @@ def copies(before: Any, after: Any, values: Mapping[T, object]) -> dict[T, Any] 
     exact: dict[tuple[str, str], list[T]] = defaultdict(list)
     for field, changed in recognisable(values).items():
         exact[str(values[field]), str(changed)].append(field)
-    found: dict[T, Any] = {}
+    result: dict[T, Any] = {}
     for segments, old, new in _differences(before, after):
         sources = exact[str(old), str(new)]
         if isinstance(new, str) and _MARK.sub("", new) == old:
@@ -60,8 +60,8 @@ def copies(before: Any, after: Any, values: Mapping[T, object]) -> dict[T, Any] 
         if not sources:
             return None
         for field in sources:
-            found[field] = with_value(found.get(field, before), segments, new)
-    return found
+            result[field] = with_value(result.get(field, before), segments, new)
+    return result
 
 
 def _differences(old: object, new: object, segments: Segments = ()) -> Iterator[tuple[Segments, object, object]]:

@@ -251,5 +251,6 @@ def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list
         errors.append(invalid(name, metadata.name, _NAME))
     if metadata.namespace and not is_dns1123_label(metadata.namespace):
         errors.append(invalid(namespace, metadata.namespace, "must be at most 63 lower case letters, digits and '-'"))
-    errors += validate_annotation_keys(metadata.annotations or {}, METADATA.child("annotations"))
+    keys = validate_annotation_keys(metadata.annotations or {}, METADATA.child("annotations"))
+    errors += (error for error in keys if error.type is not ErrorType.FORBIDDEN)  # Metacontroller's, on a child
     return errors, verdict.warnings

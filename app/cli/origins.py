@@ -93,11 +93,13 @@ def origins(
     """
     tracer = _Tracer(cluster, kind, parent, pods, settings, attributions or Attributions())
     fields = _fields(cluster, kind, parent, settings) if tracer.values else []
-    signature, known = _signature(cluster, kind, parent, tracer), tracer.attributions.fields
-    if signature not in known:
+    signature, by_signature = _signature(cluster, kind, parent, tracer), tracer.attributions.fields
+    if signature not in by_signature:
         tracer.attribute(fields)
-        known[signature] = tracer.result()
-    sources = [", ".join(dict.fromkeys(fields[number].source for number in numbers)) for numbers in known[signature]]
+        by_signature[signature] = tracer.result()
+    sources = [
+        ", ".join(dict.fromkeys(fields[number].source for number in numbers)) for numbers in by_signature[signature]
+    ]
     return [
         Origin(path, value, source or DEFAULT)
         for (path, value), source in zip(tracer.values.items(), sources, strict=True)
@@ -194,31 +196,31 @@ class _Tracer:
         """Find the effects of fields: of all together if the pods are the same before the parent has children."""
         children = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
         self.start = _without(self.cluster, children)
-        related, alone = {one.key for one in fields} - {None, key_of(self.parent)}, fields
+        related, alone = {entry.key for entry in fields} - {None, key_of(self.parent)}, fields
         if fields and self._pods_with({}, self.start) == self.pods:
             if related and self._pods_with({}, _without(self.start, related)) == self.pods:
-                fields = [one for one in fields if one.key not in related]
-            alone = [one for one in fields if self._pattern(one) in self.attributions.derived]
-            self._try_together([one for one in fields if one not in alone])
+                fields = [entry for entry in fields if entry.key not in related]
+            alone = [entry for entry in fields if self._pattern(entry) in self.attributions.derived]
+            self._try_together([entry for entry in fields if entry not in alone])
         else:
             self.start = self.cluster
-        for one in alone:
-            self._try(one)
+        for entry in alone:
+            self._try(entry)
 
     def _try_together(self, fields: Sequence[_Field]) -> None:
         """Find the copies of all fields at once, then of those that others may hide.
 
         Where anything else changes, fewer are tried at once.
         """
-        values = {one: one.value for one in fields}
+        values = {entry: entry.value for entry in fields}
         changed = self._pods_with(recognisable(values), self.start) if fields else self.pods
         copied = copies([*self.pods.values()], [*changed.values()], values)
         if copied:
-            for one, pods in copied.items():
-                self._attribute_copy(one, dict(zip(self.pods, pods, strict=True)))
-            self._try_together([one for one in fields if one not in copied])
+            for entry, pods in copied.items():
+                self._attribute_copy(entry, dict(zip(self.pods, pods, strict=True)))
+            self._try_together([entry for entry in fields if entry not in copied])
         elif copied is not None:
-            self._try_limits([one for one in fields if type(one.value) is int and one.removable])
+            self._try_limits([entry for entry in fields if type(entry.value) is int and entry.removable])
         elif len(fields) == 1:
             self.attributions.derived.add(self._pattern(fields[0]))
             self._try(fields[0], changed)
@@ -230,35 +232,35 @@ class _Tracer:
     def _try_limits(self, numbers: Sequence[_Field]) -> None:
         """Try numbers of which more changes nothing: 3 replicas may add what 4 have too, and 1 has not."""
         if numbers and self._pods_with(dict.fromkeys(numbers, ABSENT), self.start) != self.pods:
-            for one in numbers:
-                self._try(one)
+            for entry in numbers:
+                self._try(entry)
 
-    def _attribute_copy(self, one: _Field, copied: Pods) -> None:
+    def _attribute_copy(self, entry: _Field, copied: Pods) -> None:
         """Attribute copies to their field. The first of a kind shows whether other values change without the field."""
         touched = self._touched(copied)
-        pattern = (self._pattern(one), *((_NAMES.sub("", path),) for path in touched))
+        pattern = (self._pattern(entry), *((_NAMES.sub("", path),) for path in touched))
         if pattern in self.attributions.copied:
-            self._effects[one] = touched
+            self._effects[entry] = touched
             return
-        self._try(one, copied)
-        if self._effects.get(one) == touched:
+        self._try(entry, copied)
+        if self._effects.get(entry) == touched:
             self.attributions.copied.add(pattern)
 
-    def _pattern(self, one: _Field) -> Pattern:
-        related = one.key[0] if one.key is not None and one.key != key_of(self.parent) else ""
-        return self.kind.resource.kind, related, *(name for name in one.path.segments if isinstance(name, str))
+    def _pattern(self, entry: _Field) -> Pattern:
+        related = entry.key[0] if entry.key is not None and entry.key != key_of(self.parent) else ""
+        return self.kind.resource.kind, related, *(name for name in entry.path.segments if isinstance(name, str))
 
-    def _try(self, one: _Field, altered: Pods | None = None) -> None:
+    def _try(self, entry: _Field, altered: Pods | None = None) -> None:
         """Find the values that change without the field, or else with another value of it (``altered``, if known).
 
         A change that leaves no pods is invalid. One that leaves others may be: it is tried where children are kept.
         """
-        for new in dict.fromkeys([ABSENT, alternative(one.value)] if one.removable else [alternative(one.value)]):
-            pods = altered if new is not ABSENT and altered is not None else self._pods_with({one: new}, self.start)
+        for new in dict.fromkeys([ABSENT, alternative(entry.value)] if entry.removable else [alternative(entry.value)]):
+            pods = altered if new is not ABSENT and altered is not None else self._pods_with({entry: new}, self.start)
             if pods and pods.keys() != self.pods.keys():
-                pods = self._pods_with({one: new}, self.cluster)
+                pods = self._pods_with({entry: new}, self.cluster)
             if pods and (touched := self._touched(pods)):
-                self._effects[one] = touched
+                self._effects[entry] = touched
                 return
 
     def _pods_with(self, changes: Changes, cluster: Cluster) -> Pods:
@@ -276,17 +278,17 @@ class _Tracer:
     def result(self) -> list[tuple[int, ...]]:
         """Return the numbers of the fields that each value comes from; none for a default."""
         candidates: dict[str, list[_Field]] = defaultdict(list)
-        for one in sorted(self._effects, key=lambda one: one.number):
-            for path in self._effects[one]:
-                candidates[path].append(one)
+        for entry in sorted(self._effects, key=lambda entry: entry.number):
+            for path in self._effects[entry]:
+                candidates[path].append(entry)
         return [self._closest(candidates[path], value) for path, value in self.values.items()]
 
     def _closest(self, candidates: Sequence[_Field], value: object) -> tuple[int, ...]:
         """Those that bear on the fewest values; of equally close ones those with the same value, else all."""
-        fewest = min((len(self._effects[one]) for one in candidates), default=0)
-        closest = [one for one in candidates if len(self._effects[one]) == fewest]
-        equal = [one for one in closest if one.value == value]
-        return tuple(one.number for one in equal or closest)
+        fewest = min((len(self._effects[entry]) for entry in candidates), default=0)
+        closest = [entry for entry in candidates if len(self._effects[entry]) == fewest]
+        equal = [entry for entry in closest if entry.value == value]
+        return tuple(entry.number for entry in equal or closest)
 
 
 _NAMES = re.compile(r"/\S+|\[[^]]*\]")
@@ -348,7 +350,7 @@ def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
 
 def _fields(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> list[_Field]:
     """Return the parent's own fields with its name, those of the objects it reads, and the operator's settings."""
-    found = [
+    entries = [
         (f"{prefix}{path}", key_of(document), path, value)
         for document, prefix in _readable(cluster, parent)
         for path, value in written(document, FIELDS if prefix else ("spec",))
@@ -361,19 +363,21 @@ def _fields(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -
         and get_origin(info.annotation) is not Literal  # an edition of built-in presets, which the kind names itself
         and alternative(value := getattr(settings, name)) is not ABSENT
     ]
-    return [_Field(number, *one) for number, one in enumerate([*found[:MAX_FIELDS], *operator])]
+    return [_Field(number, *entry) for number, entry in enumerate([*entries[:MAX_FIELDS], *operator])]
 
 
 def _changed(cluster: Cluster, settings: Settings, changes: Changes) -> Cluster:
     """Return a cluster in which fields have other values, and in which changed references still find an object."""
     objects, operator = dict(cluster.objects), {}
-    for one, value in reversed([*changes.items()]):  # the positions of earlier fields stay
-        if one.key is None:
-            operator[str(one.path)] = value
+    for entry, value in reversed([*changes.items()]):  # the positions of earlier fields stay
+        if entry.key is None:
+            operator[str(entry.path)] = value
         else:
-            objects[one.key] = with_value(objects[one.key], one.path.segments, value)
+            objects[entry.key] = with_value(objects[entry.key], entry.path.segments, value)
     references = {
-        one.value: value for one, value in changes.items() if isinstance(one.value, str) and one.path.segments != NAME
+        entry.value: value
+        for entry, value in changes.items()
+        if isinstance(entry.value, str) and entry.path.segments != NAME
     }
     for (kind, _), document in [*objects.items()]:
         name = references.get(document["metadata"]["name"])

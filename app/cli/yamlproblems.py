@@ -83,7 +83,7 @@ def _words(problem: str, text: str, column: int, before: Sequence[str]) -> tuple
 
 UNRENDERED = (
     "an unrendered template; render it first, or leave the file out with --exclude; "
-    "put a value that begins with braces of its own in quotes"
+    "put a value that begins with braces in quotes"
 )
 _NO_COLON = 'neither a field nor an item; write "name: value", with a blank after the colon'
 _TABLE = {

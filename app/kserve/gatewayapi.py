@@ -200,13 +200,13 @@ class HTTPPathModifier(KubeModel):
 
 class HTTPRequestRedirectFilter(KubeModel):
     scheme: Literal["http", "https"] | None = None
-    """Scheme of the Location header. Defaults to that of the request."""
+    """Scheme of the Location header. Defaults to the request's."""
     hostname: PreciseHostname | None = None
-    """Hostname of the Location header. Defaults to that of the request."""
+    """Hostname of the Location header. Defaults to the request's."""
     path: HTTPPathModifier | None = None
     """Change of the path in the Location header. Defaults to the path of the request."""
     port: PortNumber | None = None
-    """Port of the Location header. Defaults to that of the scheme or the listener."""
+    """Port of the Location header. Defaults to the port of the scheme or the listener."""
     status_code: Annotated[Literal[301, 302, 303, 307, 308], _NEWER_CODES] = Field(
         302, description=f"Status code of the response; {_NEWER_CODES}."
     )

@@ -125,9 +125,9 @@ def typographic_quotes(document: bytes, value: object, path: field.Path) -> Iter
     if _TYPOGRAPHIC not in document:
         return
     if isinstance(value, str) and len(value) > 1 and value[0] in _OPENING and value[-1] in _CLOSING:
-        meant = value[1:-1]
+        suggestion = value[1:-1]
         message = f"{field.go_quote(value)} has typographic quotes, which are part of it"
-        yield field.advice(path, field.with_hint(message, field.name_meant(meant)))
+        yield field.advice(path, field.with_hint(message, field.name_meant(suggestion)))
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from typographic_quotes(document, item, path.member(key))

@@ -41,13 +41,13 @@ def warnings(keys: Sequence[str], value: Json, path: Path, known: Known) -> Iter
 
     A suggestion for which the object has a field already, or for several unknown ones, is in words alone.
     """
-    taken = set(value)
+    used = set(value)
     for key in keys:
         is_word = len(key) <= MAX_WORD_CHARACTERS
         hint = _Unknown(key, value, path, known, is_alone=len(keys) == 1).hint() if is_word else ""
         targets = {name.partition(".")[0] for name in suggested(hint)}
-        yield _unknown_field(path.member(key), f"{hint}" if targets & taken else hint)
-        taken |= targets
+        yield _unknown_field(path.member(key), f"{hint}" if targets & used else hint)
+        used |= targets
 
 
 def _unknown_field(path: Path, hint: str) -> Advice:
@@ -98,14 +98,14 @@ class _Unknown(NamedTuple):
     def other_spelling(self) -> str:
         """Return the same word, another name of the field, or the required field that begins with the key."""
         same = same_word(self.key, self.names) or self.known.other_names.get(self.key)
-        return _meant(same or _only(name for name in self.absent if _begins(name, self.key)))
+        return _suggest(same or _only(name for name in self.absent if _begins(name, self.key)))
 
     def object_below(self) -> str:
-        return _meant(*(_of_resources(self.key, self.names) or self.places[0]))
+        return _suggest(*(_of_resources(self.key, self.names) or self.places[0]))
 
     def typing_error(self) -> str:
         typed = _typed(self.key, self.names)
-        return _meant(typed or _only(name for name in self.absent if _shares_word(self.key, name)))
+        return _suggest(typed or _only(name for name in self.absent if _shares_word(self.key, name)))
 
     def higher(self) -> str:
         levels = next((n for n, level in enumerate(self.known.above(), 1) if self.key in level.fields), 0)
@@ -115,10 +115,10 @@ class _Unknown(NamedTuple):
 
     def words(self) -> str:
         last = self.key.rpartition("/")[2]  # ``gpu`` of ``nvidia.com/gpu``
-        return _meant(self.like or (last if last in self.names else ""))
+        return _suggest(self.like or (last if last in self.names else ""))
 
     def items_below(self) -> str:
-        return _meant(*self.places[1])
+        return _suggest(*self.places[1])
 
     def required(self) -> str:
         """Return the only required field that is absent, or the name that a reference lacks, for a single value."""
@@ -126,7 +126,7 @@ class _Unknown(NamedTuple):
             return ""
         is_reference = "name" in self.names and not {"key", "namespace"}.isdisjoint(self.names)
         unnamed = "name" if is_reference and "name" not in self.value and not self.absent else ""
-        return _meant(_only(self.absent) or unnamed)
+        return _suggest(_only(self.absent) or unnamed)
 
     def switch(self) -> str:
         """Advise on a switch that an object does not have."""
@@ -168,7 +168,7 @@ class _Unknown(NamedTuple):
         return [owner for owner, _, name in (place.rpartition(".") for place in places) if name == self.key]
 
 
-def _meant(*names: str) -> str:
+def _suggest(*names: str) -> str:
     return Hint(f", did you mean {' or '.join(map(go_quote, names))}?", *names) if any(names) else ""
 
 
@@ -226,10 +226,12 @@ def _of_words(key: str, names: Collection[str], path: Path) -> str:
     words = _words(key)
     longer = [name for name in names if _covers(_words(name), words)]
     fewest = min((len(_words(name)) for name in longer), default=0)
-    found = [name for name in longer if len(_words(name)) == fewest]
+    matches = [name for name in longer if len(_words(name)) == fewest]
     owner = _words(str(path.segments[-1]))  # ``maxLoraRank`` of ``lora``
-    own = [word for word in words if word not in owner]
-    return _only(found or (name for name in names if _begins(key, name) or _ends(key, name) or _words(name) == own))
+    specific = [word for word in words if word not in owner]
+    return _only(
+        matches or (name for name in names if _begins(key, name) or _ends(key, name) or _words(name) == specific)
+    )
 
 
 def _begins(name: str, start: str) -> bool:
@@ -241,8 +243,8 @@ def _ends(name: str, end: str) -> bool:
 
 
 def _only(names: Iterable[str]) -> str:
-    found = list(names)
-    return found[0] if len(found) == 1 else ""
+    matches = list(names)
+    return matches[0] if len(matches) == 1 else ""
 
 
 def _words(name: str) -> list[str]:

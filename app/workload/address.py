@@ -164,8 +164,8 @@ def scheme_hint(text: str, schemes: Collection[str], is_valid: Callable[[str], o
     if match is None or not scheme:
         return Hint()
     root = "/" if scheme in ("file", "host") else ""
-    meant = f"{scheme}://{root}{match[2]}"
-    return did_you_mean(meant) if meant != text and is_valid(meant) else Hint()
+    suggestion = f"{scheme}://{root}{match[2]}"
+    return did_you_mean(suggestion) if suggestion != text and is_valid(suggestion) else Hint()
 
 
 def scheme_meant(scheme: str, schemes: Collection[str]) -> str:

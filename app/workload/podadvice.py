@@ -78,8 +78,8 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
     """Warn of an option and its value in one item, which is an option of that whole name, and of dashes of prose."""
     for where, argument in path.each(arguments):
         if argument[:1] in _DASHES:
-            meant = f"--{argument.lstrip('-' + _DASHES)}"
-            yield advice(where, with_hint("begins with a dash that is not the one of options", name_meant(meant)))
+            suggestion = f"--{argument.lstrip('-' + _DASHES)}"
+            yield advice(where, with_hint("begins with a dash that is not the one of options", name_meant(suggestion)))
         if words := _TWO_WORDS.fullmatch(argument):
             items = f"{field.go_quote(words[1])}, {field.go_quote(words[2])}"
             yield advice(where, f"an option and its value are two items: write {items}")
@@ -96,9 +96,9 @@ def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.
 def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of options and values that an engine rejects, with what they are meant for."""
     for argument, (where, option, value) in zip(arguments, options(arguments, path), strict=True):
-        meant, values = engine.option_meant(argument), engine.values(option)
-        if not engine.knows(argument) or meant:
-            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", name_meant(meant)))
+        suggestion, values = engine.option_meant(argument), engine.values(option)
+        if not engine.knows(argument) or suggestion:
+            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", name_meant(suggestion)))
         if values and value[:1].isalnum() and value.lower() not in map(str.lower, values):
             hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
             yield advice(where, with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint))
@@ -125,8 +125,8 @@ def port_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:
 def selector_warnings(selector: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of misspelt names of labels that many nodes have."""
     for key in selector:
-        if key not in _NODE_LABELS and (meant := closest_name(key, _NODE_LABELS)):
-            yield advice(path.key(key), with_hint("no known node label has this name", name_meant(meant)))
+        if key not in _NODE_LABELS and (suggestion := closest_name(key, _NODE_LABELS)):
+            yield advice(path.key(key), with_hint("no known node label has this name", name_meant(suggestion)))
 
 
 def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collection[str]) -> Iterator[Advice]:
@@ -154,9 +154,9 @@ def volumes_used(pod: Json) -> set[str]:
 def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Collection[str]]) -> Iterator[Advice]:
     """Warn of misspelt annotations, and of values without effect; the first of the ``known`` values has one."""
     for key, value in (metadata.annotations or {}).items():
-        where, meant = METADATA.child("annotations").key(key), closest_name(key, known)
-        if key not in known and meant:
-            yield Advice(with_hint(f"{where}: has no effect", name_meant(meant)), where, "no-effect")
+        where, suggestion = METADATA.child("annotations").key(key), closest_name(key, known)
+        if key not in known and suggestion:
+            yield Advice(with_hint(f"{where}: has no effect", name_meant(suggestion)), where, "no-effect")
         elif key in known and value not in known[key]:
             only = field.go_quote(next(iter(known[key])))
             yield advice(where, f"{field.go_quote(value)} has no effect; only {only} has one", "no-effect")
@@ -172,9 +172,9 @@ def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of misspelt devices, and of units that are wrong: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():
-        meant = _device_meant(name) if "/" in name and name not in _DEVICES else ""
-        if meant:
-            yield advice(path.member(name), with_hint("no known device has this name", name_meant(meant)))
+        suggestion = _device_meant(name) if "/" in name and name not in _DEVICES else ""
+        if suggestion:
+            yield advice(path.member(name), with_hint("no known device has this name", name_meant(suggestion)))
         text = str(amount)
         words = _AMOUNT.fullmatch(text)
         if words is None or "/" in name or not is_quantity(text):
@@ -192,5 +192,5 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
 def _device_meant(name: str) -> str:
     """Return the device of which a name has the words, or a typing error: ``nvidia.com/gpu`` for ``nvidia/gpu``."""
     words = set(re.split("[./]", name))
-    found = [device for device in _DEVICES if words <= set(re.split("[./]", device))]
-    return found[0] if len(found) == 1 else closest_name(name, _DEVICES)
+    devices = [device for device in _DEVICES if words <= set(re.split("[./]", device))]
+    return devices[0] if len(devices) == 1 else closest_name(name, _DEVICES)

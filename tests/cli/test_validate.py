@@ -28,6 +28,19 @@ def test_every_finding_has_its_place(command: Command) -> None:
     assert "1 object checked, 3 errors, 0 warnings" in result.err
 
 
+def test_a_child_as_kubectl_prints_it_is_valid(command: Command) -> None:
+    """Metacontroller's own annotation is refused on objects of users alone."""
+    owner = {"apiVersion": "example.com/v1", "kind": "Fleet", "name": "x", "uid": "u", "controller": True}
+    child = service({})
+    child["metadata"] |= {
+        "annotations": {"metacontroller.k8s.io/last-applied-configuration": "{}"},
+        "ownerReferences": [owner],
+    }
+    assert command("validate", command.file("child.yaml", child)).status == 0
+    del child["metadata"]["ownerReferences"]
+    assert "reserved for Metacontroller" in command("validate", command.file("own.yaml", child)).out
+
+
 def test_findings_as_json(command: Command) -> None:
     """Each finding is one object."""
     result = command("validate", command.file("all.yaml", BROKEN), "--output", "json")

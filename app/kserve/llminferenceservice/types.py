@@ -90,7 +90,7 @@ class LLMModelSpec(KubeModel):
 
 class StorageInitializerSpec(KubeModel):
     enabled: Annotated[bool | None, DEFAULTED] = None
-    """Whether to download the model. Set to false if the containers fetch it themselves."""
+    """Downloads the model before the server starts. Set to false if the containers fetch it themselves."""
 
 
 # The workload.
@@ -169,7 +169,7 @@ class KEDAFallback(KubeModel):
     failure_threshold: Int32 = Field(description="Number of consecutive failures before the fallback.", ge=0)
     replicas: Int32 = Field(description="Number of replicas during the fallback.", ge=0)
     behavior: Literal["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"] = "static"
-    """How the number of replicas is chosen during the fallback."""
+    """Method to choose the number of replicas during the fallback."""
 
 
 class KEDASpec(KubeModel):
@@ -395,7 +395,7 @@ class EndpointPickerIdentity(KubeModel):
     name: Annotated[str, PICKER_NAME] = Field(min_length=1, max_length=253)
     """Name of the endpoint picker's Service."""
     failure_mode: Literal["FailOpen", "FailClose"] = "FailClose"
-    """What the gateway does with requests while the endpoint picker does not answer."""
+    """Handling of requests while the endpoint picker does not answer."""
 
 
 class Port(KubeModel):

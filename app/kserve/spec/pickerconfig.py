@@ -108,9 +108,9 @@ def config_advice(config: Json, path: Path) -> Iterator[Advice]:
     for profile_path, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles"))):
         for where, item in profile_path.child("plugins").each(objects(profile.get("plugins"))):
             name = str(item.get("pluginRef"))
-            if name not in names and (meant := closest_name(name, names)):
+            if name not in names and (suggestion := closest_name(name, names)):
                 message = f"plugins has none of the name {go_quote(name)}"
-                yield advice(where.child("pluginRef"), with_hint(message, name_meant(meant)))
+                yield advice(where.child("pluginRef"), with_hint(message, name_meant(suggestion)))
 
 
 def plugin_types(config: object) -> list[str]:

@@ -35,9 +35,9 @@ def tracing_advice(tracing: TracingSpec) -> Iterator[Advice]:
     if endpoint and "://" not in endpoint and not is_template(endpoint):
         hint = did_you_mean(f"http://{endpoint}")
         yield advice(path.child("exporterEndpoint"), with_hint("must be a URL, or no traces are sent", hint))
-    if sampler not in _SAMPLERS and (meant := nearest(sampler, _SAMPLERS)):
+    if sampler not in _SAMPLERS and (suggestion := nearest(sampler, _SAMPLERS)):
         message = f"OpenTelemetry has no sampler {go_quote(sampler)}, and takes its default"
-        yield advice(path.child("sampler"), with_hint(message, name_meant(meant)))
+        yield advice(path.child("sampler"), with_hint(message, name_meant(suggestion)))
 
 
 def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:

@@ -317,12 +317,12 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
         return
     arguments = [argument.partition("=")[0] for argument in spec.extra_args]
     for path, option in server.flags.items():
-        given = [flag for flag in arguments if flag in option.spellings]
-        repeated = given[0] if given else ""
-        if len(given) > 1 and not option.is_list:
+        repetitions = [flag for flag in arguments if flag in option.spellings]
+        repeated = repetitions[0] if repetitions else ""
+        if len(repetitions) > 1 and not option.is_list:
             yield advice(
                 SPEC.child("extraArgs"),
-                f"{' and '.join(dict.fromkeys(given))}: set more than once; the last value counts",
+                f"{' and '.join(dict.fromkeys(repetitions))}: set more than once; the last value counts",
             )
         if repeated and is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
