@@ -121,19 +121,21 @@ _TYPOGRAPHIC = "\u2018".encode()[:2]
 
 
 def typographic_quotes(document: bytes, value: object, path: field.Path) -> Iterator[field.Advice]:
-    """Warn of strings between typographic quotes, which YAML does not read as quotes."""
-    if _TYPOGRAPHIC not in document:
-        return
+    """Warn of strings of a document between typographic quotes, which YAML does not read as quotes."""
+    return _quoted(value, path) if _TYPOGRAPHIC in document else iter(())
+
+
+def _quoted(value: object, path: field.Path) -> Iterator[field.Advice]:
     if isinstance(value, str) and len(value) > 1 and value[0] in _OPENING and value[-1] in _CLOSING:
         suggestion = value[1:-1]
         message = f"{field.go_quote(value)} has typographic quotes, which are part of it"
         yield field.advice(path, field.with_hint(message, field.name_meant(suggestion)))
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from typographic_quotes(document, item, path.member(key))
+            yield from _quoted(item, path.member(key))
     elif isinstance(value, list):
         for item_path, item in path.each(value):
-            yield from typographic_quotes(document, item, item_path)
+            yield from _quoted(item, item_path)
 
 
 class MetadataParts(msgspec.Struct, rename="camel"):
