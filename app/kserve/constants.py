@@ -104,6 +104,8 @@ PUBLIC_PORT = 8000
 OPERATOR_CONFIG = "inferenceservice-config"
 SYSTEM_SCHEDULER_CONFIG_PREFIX = "config-scheduler-"
 """A scheduler config of a name like this may stand in the system namespace."""
+DEFAULT_CONFIG_KEY = "epp"
+"""Key of a scheduler's ConfigMap, where the reference has none."""
 
 GLOBAL_CA_BUNDLE = "global-ca-bundle"
 """KServe's name of the CA bundle's ConfigMap in every namespace but the system one."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from app.kserve.constants import DEFAULT_CONFIG_KEY
 from app.kube.base import Json
 from app.kube.merge import find
 
@@ -34,7 +35,7 @@ def references(spec: Json) -> References:
     gateways = find(spec, ("router", "gateway", "refs")) or ()
     return References(
         configs=_names(find(spec, ("baseRefs",))),
-        scheduler_config=(config["name"], config.get("key", "")) if config.get("name") else None,
+        scheduler_config=(config["name"], config.get("key") or DEFAULT_CONFIG_KEY) if config.get("name") else None,
         accounts=tuple(dict.fromkeys(_account(side) for side in (spec, spec.get("prefill")) if side is not None)),
         scheduler_account=_named_account(spec, "router", "scheduler", "template"),
         routes=_names(find(spec, ("router", "route", "http", "refs"))),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from app.hooks.protocol import get
 from app.hooks.reader import read_related
-from app.kserve.constants import PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
+from app.kserve.constants import DEFAULT_CONFIG_KEY, PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.conversion import with_criticality
 from app.kserve.llminferenceservice.observed import ReconcileContext, Service
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
@@ -60,7 +60,7 @@ def with_scheduler_config(document: Json, context: ReconcileContext) -> Json:
     ref = config.get("ref") if config else None
     if not ref:
         return document
-    text = find_scheduler_config(context, str(ref.get("name") or ""), str(ref.get("key") or "epp"))
+    text = find_scheduler_config(context, str(ref.get("name") or ""), str(ref.get("key") or DEFAULT_CONFIG_KEY))
     return replaced(document, ("router", "scheduler", "config"), {"inline": text})
 
 

@@ -100,6 +100,12 @@ def test_config_map(spec: Json, edited: Json, counts: bool) -> None:
     assert (digest(service(**spec), *others, edited) != digest(service(**spec), *present)) == counts
 
 
+def test_config_map_of_a_reference_without_a_key() -> None:
+    spec: Json = {"router": {"scheduler": {"config": {"ref": {"name": "picker", "key": ""}}}}}
+    before, after = (config_map("picker", epp=text) for text in (PICKER, PICKER.replace("Config", "")))
+    assert digest(service(**spec), before) != digest(service(**spec), after)
+
+
 @pytest.mark.parametrize(
     ("annotation", "counts"),
     [("prometheus.io/scrape", True), ("serving.kserve.io/storageSecretName", True), ("team", False)],
