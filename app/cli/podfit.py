@@ -26,15 +26,12 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
+from app.workload.engine import PROGRAMS
 from app.workload.gpumodels import node_gpu_memory
 from app.workload.memory import Question, Usage, judge
 
-ENGINES = {
-    "vllm": "vllm",
-    "sglang": "sglang",
-    "llama-server": "llamacpp",
+ENGINES = {program: name for name, program in PROGRAMS.items()} | {
     "llama.cpp": "llamacpp",
-    "text-generation-launcher": "tgi",
     "text-generation-inference": "tgi",
 }
 """Runtimes of LLMKube by words of a command or an image."""

@@ -12,11 +12,11 @@ from app.kserve.constants import MODEL_PATH
 from app.kserve.modeluri import parse, url_problem
 from app.kube.field import did_you_mean, with_hint, without_user
 from app.kube.hosts import address_of
+from app.kube.names import IMAGE_DIGEST
 from app.workload import address
 from app.workload.address import Address, Form
 
 _GS_BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,220}[a-z0-9])?")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _HUB_PAGE = re.compile(r"(?P<model>[^/]+/[^/]+)(?:/(?:tree|blob)/.*)?/?")
 _ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")
 
@@ -147,7 +147,7 @@ def _bucket_only(uri: Address) -> str:
 
 def _digest(uri: Address) -> str:
     _, at, digest = uri.rest.partition("@")
-    valid = not at or _DIGEST.fullmatch(digest)
+    valid = not at or re.fullmatch(IMAGE_DIGEST, digest)
     return "" if valid else "the digest must be sha256: and 64 hexadecimal digits"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, partial
 from itertools import islice
 
-from app.kube import field, quantity, unknown
+from app.kube import field, names, quantity, unknown
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.embedded_types import TYPES, EmbeddedField
@@ -19,9 +19,9 @@ _NO_MEMBERS = Members()
 _Fields = Mapping[str, EmbeddedField]
 _IMAGE = re.compile(r"([a-z0-9+.-]+://)?((?:[^/@]*[.:][^/@]*/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
 """The scheme, the host, which has a dot or a port, the repository, and the tag and digest."""
-_REPOSITORY = re.compile(r"{0}(?:/{0})*".format(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"))
-_DIGEST = re.compile(r"sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128})")
-is_tag = re.compile(r"\w[\w.-]{0,127}", re.ASCII).fullmatch
+_is_repository, is_tag, _is_digest = (
+    re.compile(part).fullmatch for part in (names.IMAGE_REPOSITORY, names.IMAGE_TAG, names.IMAGE_DIGEST)
+)
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number"})
 
 
@@ -135,7 +135,7 @@ class TypeCheck:
 def _meant_for(item: Json, type_: _Fields) -> str:
     """Return the field of a type whose fields an object in place of another has: ``valueFrom`` for ``value``."""
     objects = {name: TYPES[part.type] for name, part in type_.items() if part.type in TYPES and not part.container}
-    return next((name for name, names in objects.items() if item and item.keys() <= names.keys()), "")
+    return next((name for name, part in objects.items() if item and item.keys() <= part.keys()), "")
 
 
 def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
@@ -157,11 +157,11 @@ def _image_problem(name: str) -> str:
         problem = "it begins with a scheme" if parts[1] else "its repository must be lower case"
         return field.with_hint(problem, field.did_you_mean(plain))
     tag, at, digest = parts[4].partition("@")
-    if not _REPOSITORY.fullmatch(parts[3]):
+    if not _is_repository(parts[3]):
         return "its repository must be names of letters, digits, '.', '_' and '-', with '/' between them"
     if tag and not is_tag(tag[1:]):
         return f"{field.go_quote(tag[1:])} is not a tag" if tag[1:] else "its tag is empty"
-    return "its digest must be sha256: and 64 hexadecimal digits" if at and not _DIGEST.fullmatch(digest) else ""
+    return "its digest must be sha256: and 64 hexadecimal digits" if at and not _is_digest(digest) else ""
 
 
 def _integer(value: object, bits: int) -> str:

@@ -14,6 +14,10 @@ _HASH_DIGITS = 8
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _SUBDOMAIN = re.compile(SUBDOMAIN)
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+IMAGE_REPOSITORY, IMAGE_TAG = rf"{_PART}(?:/{_PART})*", r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+IMAGE_DIGEST = r"(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})"
+"""Parts of an image's name, behind the registry."""
 
 
 def fit(name: str, limit: int = LABEL_MAX) -> str:

@@ -7,16 +7,13 @@ from typing import ClassVar, TypeAlias
 
 from app.kube.field import with_hint
 from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal, without_port
+from app.kube.names import IMAGE_DIGEST, IMAGE_REPOSITORY, IMAGE_TAG
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
 from app.workload import address
 from app.workload.address import Address, Form
 
-_PART = r"[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
-_REFERENCE = re.compile(
-    rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha(?:256:[0-9a-f]{64}|512:[0-9a-f]{128}))?"
-)
+_REFERENCE = re.compile(rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{IMAGE_REPOSITORY}(?::{IMAGE_TAG})?(?:@{IMAGE_DIGEST})?")
 """Registry, repository, tag and digest."""
 _IMAGE_DIRECTORY = "/models"
 """Directory of the weights, as in KServe's images (LZ-2.2)."""

@@ -29,7 +29,7 @@ Places = Mapping[Key, tuple[str, int]]
 
 _PATIENT = frozenset({"StartupProbe"})
 """Reasons of a cause that passes by itself, as those of the last stage do."""
-_AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
+AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
 """Reasons of Ready that a user asked for, or that wait for something outside the cluster."""
 POD = "Pod.v1"
 
@@ -202,7 +202,7 @@ class _Drawing:
         message = str(condition.get("message") or condition.get("reason") or "")
         others = self.reached(node_id(document)) - {node_id(document)}
         held_up = {states[node][0] for node in others & states.keys()}
-        waits = "waiting" in held_up or condition.get("reason") in _AT_REST
+        waits = "waiting" in held_up or condition.get("reason") in AT_REST
         fails = "failing" in held_up or not others.isdisjoint(self._needed) or not waits
         return ("failing" if fails else "waiting"), message
 

@@ -14,7 +14,8 @@ import msgspec
 from app.kube.correction import closest_name
 
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
-_PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi": "text-generation-launcher"}
+PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi": "text-generation-launcher"}
+"""The program of each engine, by which a command starts it."""
 _REPOSITORIES = {
     "vllm/vllm-openai": "vllm",
     "vllm/vllm-openai-rocm": "vllm",
@@ -80,7 +81,7 @@ class Engine:
 
     def is_started_by(self, command: Sequence[str]) -> bool:
         """Return whether a container's command starts the engine; without one, the image's does."""
-        return not command or any(_PROGRAMS[self.name] in word for word in command)
+        return not command or any(PROGRAMS[self.name] in word for word in command)
 
     def option_meant(self, argument: str) -> str:
         """Return the option that an argument is within a typing error of, or but for its dashes; empty for others."""

@@ -47,6 +47,7 @@ _PRODUCT_LABELS = (
 )
 _MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
 """Labels with a number of MiB."""
+NODE_LABELS = (*_PRODUCT_LABELS, *_MEMORY_LABELS)
 
 
 def gpu_model(name: str) -> GPUModel | None:

@@ -9,6 +9,7 @@ from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, n
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.workload.engine import Engine
 from app.workload.fieldrules import Json, is_port_name
+from app.workload.gpumodels import NODE_LABELS
 from app.workload.wholepod import LISTS
 
 _DASHES = "\u2013\u2014"
@@ -23,10 +24,11 @@ _DEVICES = (
     "nvidia.com/vgpu",
 )
 _NODE_LABELS = (
-    *("cloud.google.com/gke-accelerator", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup"),
+    *NODE_LABELS,
+    *("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup"),
     *("karpenter.sh/nodepool", "kubernetes.azure.com/agentpool", "node.kubernetes.io/instance-type"),
     *("kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os"),
-    *("nvidia.com/gpu.count", "nvidia.com/gpu.memory", "nvidia.com/gpu.present", "nvidia.com/gpu.product"),
+    *("nvidia.com/gpu.count", "nvidia.com/gpu.present"),
     *("topology.kubernetes.io/region", "topology.kubernetes.io/zone"),
 )
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")

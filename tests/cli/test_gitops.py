@@ -13,6 +13,7 @@ from app.cli.files import read
 from app.cli.offline import World, settled
 from app.families import RESOURCES
 from app.kube.base import Json
+from app.studio.graph import AT_REST
 from tools import gitops
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,15 @@ def test_argo_cd_knows_only_reasons_of_the_troubleshooting_page() -> None:
     explained = (ROOT / "docs" / "troubleshooting.md").read_text()
     assert len(reasons) > 10
     assert [reason for reason in reasons if f"`{reason}`" not in explained] == []
+
+
+def test_stopped_services_are_the_same_for_argo_cd_the_alert_and_the_studio() -> None:
+    lua = (ROOT / "manifests" / "gitops" / "health.lua").read_text()
+    stopped = set(re.findall(r"(\w+) = true", lua.partition("local stopped")[2].partition("}")[0]))
+    rule = (ROOT / "manifests" / "components" / "kube-state-metrics" / "prometheusrule.yaml").read_text()
+    (silent,) = re.findall(r'type="Ready", owner="", reason!~"([^"]*)"} == 0', rule)
+    assert len(stopped) > 2
+    assert stopped <= set(silent.split("|")) & AT_REST
 
 
 def kstatus(document: Json) -> str:
