@@ -26,7 +26,7 @@ from app.limits import (
 TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
 _NOT_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 
 _MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
