@@ -194,8 +194,9 @@ MAX_ERRORS = 1000
 """Errors of one object that are searched for. → not searched for"""
 MAX_SHOWN_ERRORS = 20
 """Errors of one object that are listed. → counted"""
-MAX_UNKNOWN_FIELDS = 100
-"""Unknown fields that are named: each costs a search for similar names. → not named"""
+MAX_UNKNOWN_NAMES = 100
+"""Unknown fields, options of engines, and names of volumes and plugins that are listed: each costs a search for similar
+names. → not listed"""
 MAX_WARNINGS = 16
 """Warnings of one answer. The API server drops those over its own budget. → counted"""
 MAX_WARNING_CHARACTERS = 240

@@ -28,7 +28,7 @@ from app.kube.rawchecks import (
     may_have_controls,
     typographic_quotes,
 )
-from app.limits import MAX_DEPTH, MAX_ERRORS, MAX_UNKNOWN_FIELDS, MAX_WARNINGS, MAX_YAML_BYTES
+from app.limits import MAX_DEPTH, MAX_ERRORS, MAX_UNKNOWN_NAMES, MAX_WARNINGS, MAX_YAML_BYTES
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 ValueT = TypeVar("ValueT")
@@ -62,7 +62,7 @@ class SpecReading(Generic[ModelT]):
     def warnings(self) -> list[Advice]:
         quoted = typographic_quotes(self.text, self.document, SPEC)
         unknown = modelfields.unknown_fields(self.document, self.type, SPEC)
-        return [*islice(unknown, MAX_UNKNOWN_FIELDS), *self.doubts, *islice(quoted, MAX_WARNINGS)]
+        return [*islice(unknown, MAX_UNKNOWN_NAMES), *self.doubts, *islice(quoted, MAX_WARNINGS)]
 
 
 def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecReading[ModelT]:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 from app.kube import field, objects
 from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
+from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.engine import Engine
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import NODE_LABELS
@@ -97,6 +99,10 @@ def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.
 
 def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of options and values that an engine rejects, with what they are meant for."""
+    return islice(_rejected(engine, arguments, path), MAX_UNKNOWN_NAMES)
+
+
+def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     for argument, (where, option, value) in zip(arguments, options(arguments, path), strict=True):
         suggestion, values = engine.option_meant(argument), engine.values(option)
         if not engine.knows(argument) or suggestion:

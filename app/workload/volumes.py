@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import islice
 
 from app.kube import correction, field
+from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.fieldrules import Errors, Json, leaves_its_root
 
 _NO_VOLUME = "no volume of the pod has this name"
@@ -58,8 +60,7 @@ def one_sub_path(mount: Json, path: field.Path) -> Errors:
 
 def mounted(mounts: Sequence[Json], path: field.Path, volumes: Collection[str]) -> Errors:
     """Require each mount to name one of the pod's volumes (LK-V-K34)."""
-    for mount_path, mount in path.each(mounts):
-        name = mount.get("name") or ""
-        if name not in volumes:
-            hint = field.name_meant(correction.closest_name(name, volumes)) or "; add it to extraVolumes"
-            yield field.invalid(mount_path.child("name"), name, field.with_hint(_NO_VOLUME, hint))
+    names = ((mount_path.child("name"), mount.get("name") or "") for mount_path, mount in path.each(mounts))
+    for where, name in islice((named for named in names if named[1] not in volumes), MAX_UNKNOWN_NAMES):
+        hint = field.name_meant(correction.closest_name(name, volumes)) or "; add it to extraVolumes"
+        yield field.invalid(where, name, field.with_hint(_NO_VOLUME, hint))

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import itertools
 import random
+import string
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -103,15 +104,24 @@ def _value(chance: random.Random, room: int, near: Json) -> Json:
     if kind < 0.4:
         item = chance.choice([near, {}, [], "", None, {"name": "a"}, {"name": "b", "value": "c"}, 0, {"a": {}}])
         return [item] * (room // (len(orjson.dumps(item, default=str)) + 1))
-    if kind < 0.55:
+    if kind < 0.5:
         key, item = chance.choice(KEYS), chance.choice([near, "v", {}, None])
         return {f"{key}{n}": item for n in range(room // (len(key) + len(orjson.dumps(item, default=str)) + 8))}
+    if kind < 0.6:
+        begin, words = chance.choice(["", "-", "--", "nvidia.com/"]), [_word(chance) for _ in range(room // 24)]
+        names = [begin + word for word in words]
+        return names if chance.random() < 0.5 else dict.fromkeys(names, chance.choice([near, "v", 1]))
     if kind < 0.7:
         return _nested(chance, chance.choice([10, 63, 64, 300, 900]))
     if kind < 0.8:
         key, base = chance.choice(KEYS), near if isinstance(near, dict) else {}
-        return [{**base, key: f"n{n}"} for n in range(room // (len(orjson.dumps(base, default=str)) + 20))]
+        return [{**base, key: _word(chance)} for _ in range(room // (len(orjson.dumps(base, default=str)) + 40))]
     return chance.choice(NUMBERS)
+
+
+def _word(chance: random.Random) -> str:
+    """Return a name like those that a similar one is searched for: no two share their letters, and all their length."""
+    return "".join(chance.choices(string.ascii_lowercase + "-", k=22))
 
 
 def _nested(chance: random.Random, depth: int) -> Json:

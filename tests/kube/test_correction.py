@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.families import RESOURCES
 from app.kube import field, quantity
@@ -109,6 +112,45 @@ def test_an_object_that_a_scalar_stands_for(value: Any, members: Members, words:
 def test_what_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
     """Names that differ in case or punctuation come first, then the closest ones."""
     assert nearest(word, known) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("replica", "replicas", True),
+        ("rpelicas", "replicas", True),
+        ("maxSurgee", "maxsurge", True),
+        ("--max_model_length", "--max-model-len", False),
+        ("--max-model-lne", "--max-model-len", True),
+        ("--mx-model-ln", "--max-model-len", True),
+        ("--mx-modl-ln", "--max-model-len", False),
+        ("-tp4", "-tp2", False),
+        ("a", "b", False),
+        ("", "b", True),
+    ],
+)
+def test_a_name_within_a_typing_error(name: str, known: str, meant: bool) -> None:
+    assert closest_name(name, [known, "another-one"]) == (known if meant else "")
+
+
+@given(st.text("ab-1", max_size=14), st.text("ab-1", max_size=14))
+def test_two_slips_are_a_typing_error_of_long_names_only(name: str, known: str) -> None:
+    """The search leaves most names out before it counts slips; none that is near enough is among them."""
+    slips = 2 if len(name) >= 8 else 1
+    meant = name.count("1") == known.count("1") and _slips(name, known) <= slips and (len(name) != 1 or name in known)
+    assert closest_name(name, [known]) == (known if meant else "")
+
+
+@cache
+def _slips(one: str, other: str) -> int:
+    """Return the distance of two strings by its definition, from their ends."""
+    if not one or not other:
+        return len(one) + len(other)
+    ways = [_slips(one[:-1], other) + 1, _slips(one, other[:-1]) + 1]
+    ways.append(_slips(one[:-1], other[:-1]) + (one[-1] != other[-1]))
+    if one[-2:] == other[-2:][::-1] and len(one) > 1:
+        ways.append(_slips(one[:-2], other[:-2]) + 1)
+    return min(ways)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from app.kserve.constants import PICKER_VERSION
 from app.kube.base import Json
 from app.kube.correction import closest_name
 from app.kube.field import Advice, Path, advice, go_quote, name_meant, with_hint
-from app.limits import MAX_YAML_BYTES
+from app.limits import MAX_UNKNOWN_NAMES, MAX_YAML_BYTES
 
 Version = tuple[int, int]
 """Major and minor version of an endpoint picker."""
@@ -104,13 +104,16 @@ def config_advice(config: Json, path: Path) -> Iterator[Advice]:
     """Warn of a configuration that is of another kind, or refers to its plugins by a misspelt name."""
     if config.get("kind") != _KIND:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
-    names = tuple(str(plugin.get("name") or plugin.get("type")) for plugin in plugins(config))
-    for profile_path, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles"))):
-        for where, item in profile_path.child("plugins").each(objects(profile.get("plugins"))):
-            name = str(item.get("pluginRef"))
-            if name not in names and (suggestion := closest_name(name, names)):
-                message = f"plugins has none of the name {go_quote(name)}"
-                yield advice(where.child("pluginRef"), with_hint(message, name_meant(suggestion)))
+    names = {str(plugin.get("name") or plugin.get("type")) for plugin in plugins(config)}
+    references = (
+        (where.child("pluginRef"), str(item.get("pluginRef")))
+        for profile_path, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles")))
+        for where, item in profile_path.child("plugins").each(objects(profile.get("plugins")))
+    )
+    unknown = (reference for reference in references if reference[1] not in names)
+    for where, name in itertools.islice(unknown, MAX_UNKNOWN_NAMES):
+        if suggestion := closest_name(name, names):
+            yield advice(where, with_hint(f"plugins has none of the name {go_quote(name)}", name_meant(suggestion)))
 
 
 def plugin_types(config: object) -> list[str]:

@@ -1,0 +1,42 @@
+"""Names that refer to nothing: each costs a search for the one that was meant, so their number is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from app.kserve.spec.pickerconfig import config_advice
+from app.kube.field import Path
+from app.limits import MAX_UNKNOWN_NAMES
+from app.workload.engine import engine_of
+from app.workload.podadvice import option_warnings
+from app.workload.volumes import mounted
+
+PATH = Path("spec")
+
+
+def options(names: list[str]) -> Iterator[object]:
+    engine = engine_of("vllm/vllm-openai:v0.20.0")
+    assert engine is not None
+    return iter(option_warnings(engine, [f"--max-model-{name}" for name in names], PATH))
+
+
+def mounts(names: list[str]) -> Iterator[object]:
+    return iter(mounted([{"name": f"weights-{name}"} for name in names], PATH, {"weights"}))
+
+
+def plugins(names: list[str]) -> Iterator[object]:
+    references = [{"pluginRef": f"queue-scorer-{name}"} for name in names]
+    config = {
+        "kind": "EndpointPickerConfig",
+        "plugins": [{"type": "queue-scorer"}],
+        "schedulingProfiles": [{"name": "default", "plugins": references}],
+    }
+    return iter(config_advice(config, PATH))
+
+
+@pytest.mark.parametrize("answers", [options, mounts, plugins])
+def test_the_search_for_similar_names_is_bounded(answers: Callable[[list[str]], Iterator[object]]) -> None:
+    names = ["a" * (number % 3) for number in range(MAX_UNKNOWN_NAMES + 50)]
+    assert 0 < len(list(answers(names))) <= MAX_UNKNOWN_NAMES
