@@ -90,6 +90,11 @@ def provider(uri: Address) -> Provider:
     return Provider.GIT if _GIT.match(uri.text) else Provider.WEB
 
 
+def is_mounted(text: str) -> bool:
+    """Return whether an address names files that are mounted rather than downloaded."""
+    return text.lower().startswith(("pvc:", "oci:", "oci+native:"))
+
+
 def shown(address: str) -> str:
     """Return an address for a message, without user, password and query."""
     before, question, _ = without_user(address).partition("?")

@@ -20,7 +20,7 @@ from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service
 from app.kserve.operator import OperatorConfig
-from app.kserve.sources import doubt_of, problem_of, shown
+from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
 from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
@@ -236,7 +236,7 @@ def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     if spec.model is None:
         return
-    is_loaded, mounted = lora.is_loaded(spec), spec.model.uri.lower().startswith(("pvc:", "oci:", "oci+native:"))
+    is_loaded, mounted = lora.is_loaded(spec), is_mounted(spec.model.uri)
     doubt = doubt_of(spec.model.uri, own_command=_has_model(spec.template) or bool(spec.base_refs))
     if doubt and is_loaded:
         yield advice(MODEL_URI, doubt)
@@ -370,11 +370,13 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """Check for required fields that neither the pods nor the presets have; only a config of a preset's name could."""
     written = document(spec.model_dump(by_alias=True, exclude_none=True))
     below: Json = {}
+    inits: Sequence[Json] = merged.generated(spec).get("initContainers", ())
     for suffix in choose_presets([written]):
         below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
     for pod, path in spec.templates():
         preset = find(below, [str(segment) for segment in path.segments[1:]]) or {}
-        missing = wholepod.missing(pod or {}, path, preset, MODEL_VOLUMES)
+        base = {**preset, "initContainers": [*preset.get("initContainers", ()), *inits]}
+        missing = wholepod.missing(pod or {}, path, base, MODEL_VOLUMES)
         for error in chain(missing, merged.incomplete(pod or {}, path, preset)):
             yield advice(error.path, f"{error.body}; pods without it are refused")
         used = podadvice.volumes_used(pod or {}) | podadvice.volumes_used(preset) | {*MODEL_VOLUMES}

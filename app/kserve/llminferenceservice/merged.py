@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
+from app import images
 from app.hooks import sendable
-from app.kserve import constants, gatewayapi, kvcache
+from app.kserve import constants, gatewayapi, kvcache, lora
 from app.kserve.llminferenceservice import types
+from app.kserve.sources import is_mounted
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.route import ROUTE
 from app.kube import correction, decode, embedded_types, field, merge, modelfields, podspec
@@ -26,7 +28,8 @@ def check_effective(effective: Effective) -> list[field.Error]:
     errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
     embedded = modelfields.check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in effective.spec.templates() if effective.is_users(path))
-    pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path) for pod, path in users))
+    base = generated(effective.spec)
+    pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path, base) for pod, path in users))
     return [*errors, *(embedded or (_sourced(error, effective) for error in pod_errors))]
 
 
@@ -40,11 +43,18 @@ def _rendered_route(effective: Effective) -> Iterator[field.Error]:
     yield from errors if route is None else violations(route, path)
 
 
-def _check_pod(pod: Json, path: field.Path) -> Iterator[field.Error]:
+def generated(spec: types.LLMInferenceServiceSpec) -> Json:
+    """Return the image of the storage initializer, which a user's container of that name is laid over (KS-3.7)."""
+    if not lora.is_loaded(spec) or all(map(is_mounted, lora.uris(spec.model))):
+        return {}
+    return {"initContainers": [{"name": constants.STORAGE_INITIALIZER, "image": images.STORAGE_INITIALIZER}]}
+
+
+def _check_pod(pod: Json, path: field.Path, base: Json) -> Iterator[field.Error]:
     """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
     yield from podrules.check(podrules.POD, pod, path)
     yield from wholepod.amounts(pod, path)
-    yield from wholepod.missing(pod, path, {}, constants.MODEL_VOLUMES)
+    yield from wholepod.missing(pod, path, base, constants.MODEL_VOLUMES)
 
 
 def _sourced(error: field.Error, effective: Effective) -> field.Error:

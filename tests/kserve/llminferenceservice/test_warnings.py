@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
-from tests.kserve.objects import admit, config, service
+from tests.kserve.objects import Cluster, admit, config, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"data": 4, "dataLocal": 2}}
 SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
@@ -262,6 +262,18 @@ TOKEN: Json = {"env": [{"name": "A"}, {"name": "HF_TOKEN", "value": "x"}]}
 INITIALIZER: Json = {"initContainers": [{"name": "storage-initializer", **TOKEN}]}
 SECRET = "serving.kserve.io/storageSecretName"
 ADAPTED: Json = {"uri": "pvc://claim/m", "lora": {"adapters": [{"name": "a", "uri": "hf://a/b"}]}}
+
+
+@pytest.mark.parametrize("uri", ["hf://a/b", "s3://bucket/a", "pvc://claim/a", "oci://r.example.com/a:1"])
+@pytest.mark.parametrize("extra", [{}, {"storageInitializer": {"enabled": False}}], ids=["initializer", "disabled"])
+def test_a_storage_initializer_needs_no_image_where_one_is_generated(uri: str, extra: Json) -> None:
+    """What a user writes is laid over the generated container, whose image it has; elsewhere it has none."""
+    parent = service(template={**main(), **INITIALIZER}, uri=uri, **extra)
+    warned = any("initContainers[0].image" in text for text in advice(parent))
+    cluster = Cluster(parent)
+    cluster.sync()
+    assert warned is (bool(extra) or uri.startswith(("pvc", "oci")))
+    assert (cluster.says("PresetsCombined") == "CombineBaseError") is warned
 
 
 def advice(parent: Json) -> list[str]:
