@@ -139,7 +139,8 @@ class Settings(BaseModel):
     llmkube_intel_gpu_resource: Trimmed = "gpu.intel.com/i915"
     """Resource name of Intel GPUs; `LLMKUBE_INTEL_GPU_RESOURCE` is read too."""
     llmkube_allowed_source_hosts: Annotated[AllowList, NOT_IN_PODS] = None
-    """Hosts that models may come from, by commas; not set: any but link-local and metadata addresses."""
+    """Hosts that files may come from, by commas; `s3://` is then refused, and repositories, which the server downloads,
+    are not checked. Not set: any host, except link-local and metadata addresses."""
     llmkube_allowed_host_paths: AllowedPaths = ()
     """Node directories that local sources may name, by commas; empty: none."""
     llmkube_gpu_sharing_pool: Labels = ()

@@ -1,9 +1,10 @@
 """List the container images of an installation and of the pods that manifests lead to, to copy them to a registry.
 
 Without FILE: the service, Metacontroller, and every image that a resource may start by default. With FILE: the service,
-Metacontroller, and the images of the pods of these manifests. One image in each line:
+Metacontroller, and the images of the pods of these manifests. One image in each line, first the one that you build;
+docs/howto/offline.md has a loop that copies the others:
 
-  modelhooks images deploy/ | xargs -I IMAGE skopeo copy docker://IMAGE docker://registry.example.com/IMAGE
+  modelhooks images deploy/ > images.txt
 
 The exit status is 1 when an image is not pinned to a version or an object has errors, so that its images are missing; 2
 when there is nothing to list.

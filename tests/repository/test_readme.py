@@ -95,6 +95,7 @@ KUBECTL = {
         "diff",
         "get",
         "label",
+        "logs",
         "patch",
         "port-forward",
         "replace",

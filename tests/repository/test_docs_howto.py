@@ -1,0 +1,144 @@
+"""What manifests of how-to pages lead to is what the pages say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app import cli
+from app.kube.base import Json
+from tests.repository.test_readme import ROOT
+
+HOWTO = ROOT / "docs" / "howto"
+
+
+def manifests(page: str, text: str) -> list[str]:
+    """Return the blocks of a page that contain ``text``."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", (HOWTO / page).read_text(), re.MULTILINE | re.DOTALL)
+    return [block for block in blocks if text in block]
+
+
+def pods(documents: list[Json]) -> Iterator[Json]:
+    for document in documents:
+        if document["kind"] in ("Deployment", "Job"):
+            yield document["spec"]["template"]["spec"]
+        elif document["kind"] == "LeaderWorkerSet":
+            template = document["spec"]["leaderWorkerTemplate"]
+            yield from (template[part]["spec"] for part in ("leaderTemplate", "workerTemplate") if part in template)
+
+
+def containers(pod: Json) -> list[Json]:
+    return [*pod.get("initContainers", ()), *pod["containers"]]
+
+
+@pytest.fixture
+def rendered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Renderer:
+    return Renderer(tmp_path / "manifest.yaml", capsys)
+
+
+class Renderer:
+    """Prints the children of a manifest, as ``modelhooks render`` does, with objects of the examples at hand."""
+
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._path, self._capsys = path, capsys
+
+    def __call__(self, manifest: str, *examples: str) -> list[Json]:
+        self._path.write_text(manifest)
+        related = [word for name in examples for word in ("--with", str(ROOT / "examples" / name))]
+        assert cli.main(["render", str(self._path), *related]) == 0, self._capsys.readouterr().err
+        return [one for one in yaml.load_all(self._capsys.readouterr().out, yaml.CSafeLoader) if one]
+
+
+@pytest.mark.parametrize(
+    ("kind", "examples", "downloads"),
+    [
+        ("InferenceService", ["llmkube/vllm.yaml"], {"vllm"}),
+        ("Playground", ["llmaz/elastic.yaml"], {"model-loader", "model-runner"}),
+        ("LLMInferenceService", [], {"storage-initializer"}),
+    ],
+)
+def test_a_mirror_of_the_hub_reaches_what_downloads(
+    kind: str, examples: list[str], downloads: set[str], rendered: Renderer
+) -> None:
+    """``docs/howto/sources.md`` names the container of each family."""
+    (manifest,) = (one for one in manifests("sources.md", "HF_ENDPOINT") if f"kind: {kind}\n" in one)
+    (pod,) = pods([one for one in rendered(manifest, *examples) if "mirrored" in one["metadata"]["name"]])
+    mirrored = {c["name"] for c in containers(pod) if any(e["name"] == "HF_ENDPOINT" for e in c.get("env", ()))}
+    assert mirrored == downloads
+
+
+CRDS = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "crds").glob("*.*.yaml"))]
+
+
+def resources(*, namespaced: bool) -> set[tuple[str, str]]:
+    """Return group and name of all resources, with the subresource ``scale``."""
+    found = set()
+    for spec in (crd["spec"] for crd in CRDS if (crd["spec"]["scope"] == "Namespaced") is namespaced):
+        scales = any("scale" in version.get("subresources", {}) for version in spec["versions"])
+        plural = spec["names"]["plural"]
+        found |= {(spec["group"], name) for name in (plural, *([f"{plural}/scale"] if scales else []))}
+    return found
+
+
+def test_the_roles_of_teams_cover_every_resource() -> None:
+    """Each role has the kinds of its scope; a RoleBinding gives no right on kinds without a namespace."""
+    (block,) = manifests("teams.md", "kind: ClusterRole")
+    roles = {role["metadata"]["name"]: role["rules"] for role in yaml.safe_load_all(block)}
+    covered = {
+        name: {(group, resource) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"]}
+        for name, rules in roles.items()
+    }
+    in_namespaces = resources(namespaced=True)
+    assert covered == {
+        "models-edit": in_namespaces,
+        "models-view": in_namespaces,
+        "models-shared-view": resources(namespaced=False),
+    }
+
+
+def refusals(pod: Json) -> set[str]:
+    """Return fields that Pod Security refuses in a namespace with the level ``restricted``."""
+    context = pod.get("securityContext") or {}
+    found = {"hostPath" for volume in pod.get("volumes", ()) if "hostPath" in volume}
+    for container in containers(pod):
+        mine = container.get("securityContext") or {}
+        capabilities = mine.get("capabilities") or {}
+        secured = {
+            "runAsNonRoot": mine.get("runAsNonRoot", context.get("runAsNonRoot")) is True,
+            "allowPrivilegeEscalation": mine.get("allowPrivilegeEscalation") is False,
+            "capabilities.drop": capabilities.get("drop") == ["ALL"],
+            "capabilities.add": not capabilities.get("add"),
+            "seccompProfile": bool(mine.get("seccompProfile") or context.get("seccompProfile")),
+        }
+        found |= {field for field, holds in secured.items() if not holds}
+    return found
+
+
+@pytest.mark.parametrize(("kind", "examples"), [("InferenceService", ["quickstart.yaml"]), ("LLMInferenceService", [])])
+def test_the_pods_of_the_teams_page_are_restricted(kind: str, examples: list[str], rendered: Renderer) -> None:
+    (manifest,) = (one for one in manifests("teams.md", "runAsNonRoot") if f"kind: {kind}\n" in one)
+    found = list(pods(rendered(manifest, *(f"llmkube/{name}" for name in examples))))
+    assert found
+    assert [refusals(pod) for pod in found] == [set()] * len(found)
+
+
+BELOW_RESTRICTED = {"runAsNonRoot", "allowPrivilegeEscalation", "capabilities.drop", "seccompProfile"}
+
+
+@pytest.mark.parametrize(
+    ("example", "refused"),
+    [
+        ("llmkube/quickstart.yaml", {"runAsNonRoot"}),
+        ("llmaz/cpu.yaml", BELOW_RESTRICTED),
+        ("kserve/gated.yaml", BELOW_RESTRICTED),
+        ("kserve/pipeline.yaml", {"capabilities.add"}),
+    ],
+)
+def test_pods_are_refused_by_pod_security_as_the_page_says(example: str, refused: set[str], rendered: Renderer) -> None:
+    """Without a security context of the user; ``baseline`` refuses only what is added and ``hostPath``."""
+    found = pods(rendered((ROOT / "examples" / example).read_text()))
+    assert {field for pod in found for field in refusals(pod)} == refused
