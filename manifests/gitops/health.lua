@@ -26,6 +26,12 @@ end
 if status.observedGeneration ~= obj.metadata.generation then
   return { status = "Progressing", message = "the last change is not answered yet" }
 end
+local pods = ""
+for _, condition in ipairs(status.conditions) do
+  if condition.type == "PodsReady" then -- of an LLMInferenceService: the reason of its Ready is KServe's
+    pods = condition.reason or ""
+  end
+end
 for _, condition in ipairs(status.conditions) do
   if condition.type == "Ready" then
     local reason = condition.reason or ""
@@ -36,7 +42,7 @@ for _, condition in ipairs(status.conditions) do
     if stopped[reason] then
       return { status = "Suspended", message = message }
     end
-    if broken[reason] or string.sub(reason, 1, 7) == "Invalid" then
+    if broken[reason] or broken[pods] or string.sub(reason, 1, 7) == "Invalid" then
       return { status = "Degraded", message = message }
     end
     return { status = "Progressing", message = message }

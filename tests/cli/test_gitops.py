@@ -28,9 +28,10 @@ def health(document: Json) -> tuple[str, str]:
     return found["status"], found["message"]
 
 
-def answered(status: str, reason: str = "R", **over: Any) -> Json:
+def answered(status: str, reason: str = "R", pods: str = "", **over: Any) -> Json:
     conditions = [{"type": "Other", "status": "False"}, {"type": "Ready", "status": status, "reason": reason}]
     conditions[1]["message"] = "why"
+    conditions += [{"type": "PodsReady", "status": "False", "reason": pods, "message": "the same"}] if pods else []
     return {"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "conditions": conditions, **over}}
 
 
@@ -44,6 +45,9 @@ CASES = {
     "scaled to zero": (answered("False", "ManuallyScaledToZero"), "Suspended", "why"),
     "suspended": (answered("False", "Suspended"), "Suspended", "why"),
     "out of memory": (answered("False", "OOMKilled"), "Degraded", "why"),
+    "crashes behind KServe's reason": (answered("False", "R", pods="CrashLoopBackOff"), "Degraded", "why"),
+    "waits for a GPU behind KServe's reason": (answered("False", "R", pods="Unschedulable"), "Progressing", "why"),
+    "serves while new pods crash": (answered("True", "", pods="CrashLoopBackOff"), "Healthy", "why"),
     "download of an init container": (answered("False", "InitContainerFailed"), "Degraded", "why"),
     "changed": (answered("True", observedGeneration=1), "Progressing", "the last change is not answered yet"),
     "new": ({"metadata": {"generation": 1}}, "Progressing", "not answered yet"),

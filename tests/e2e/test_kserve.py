@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app.kube.base import Json
 from tests.contract.recordings import samples
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, settle
@@ -98,6 +99,32 @@ def test_the_smallest_service_becomes_ready(gateway: Installation, namespace: st
     assert {"Deployment/tiny-chat-kserve", "Service/tiny-chat-kserve-workload-svc"} <= names_of(
         cluster, namespace, WORKLOADS
     )
+
+
+def test_the_condition_of_the_pods_names_a_crash_until_the_image_is_mended(
+    gateway: Installation, namespace: str
+) -> None:
+    """``Ready`` keeps KServe's reason. The tag tells the kubelet's stand-in what happens to the container."""
+    cluster = gateway.cluster
+    server = {"name": "main", "image": "registry.example/server:CrashLoopBackOff"}
+    broken: Json = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "crashing"},
+        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B-Instruct"}, "template": {"containers": [server]}},
+    }
+
+    def reason(type_: str) -> str:
+        conditions = cluster.get(SERVICES, "crashing", "-n", namespace).get("status", {}).get("conditions", [])
+        return next((c.get("reason", "") for c in conditions if c["type"] == type_), "")
+
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(broken))
+    wait_until(lambda: reason("PodsReady") == "CrashLoopBackOff", "the cause of the pods")
+    wait_until(lambda: reason("Ready") == "MinimumReplicasUnavailable", "the reason of the Deployment")
+    server["image"] = "registry.example/server:1"
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(broken))
+    wait_ready(cluster, namespace, "crashing")
+    wait_until(lambda: reason("PodsReady") == "", "no cause any more")
 
 
 def test_every_sample_is_applied_unchanged(gateway: Installation, namespace: str) -> None:

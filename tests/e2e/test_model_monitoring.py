@@ -32,9 +32,11 @@ WORKLOADS = {("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
 """Workloads without metrics of kube-state-metrics; it has its own for Deployments."""
 
 
-def not_ready(reason: str, owner: str = "") -> tuple[str, dict[str, str]]:
-    """Return the series of a false Ready, and its labels."""
-    labels = {"customresource_kind": "Playground", "namespace": "team", "name": "chat", "type": "Ready"}
+def not_ready(
+    reason: str, owner: str = "", *, kind: str = "Playground", type_: str = "Ready"
+) -> tuple[str, dict[str, str]]:
+    """Return the series of a false condition, and its labels."""
+    labels = {"customresource_kind": kind, "namespace": "team", "name": "chat", "type": type_}
     labels |= {"reason": reason} | ({"owner": owner} if owner else {})
     return f"modelhooks_condition{{{_written(labels)}}}", labels
 
@@ -43,8 +45,8 @@ def _written(labels: dict[str, str]) -> str:
     return ", ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
 
 
-def since() -> str:
-    _, labels = not_ready("")
+def since(*, kind: str = "Playground", type_: str = "Ready") -> str:
+    _, labels = not_ready("", kind=kind, type_=type_)
     kept = {name: value for name, value in labels.items() if name != "reason"}
     return f"modelhooks_condition_since_seconds{{{_written(kept)}}}"
 
@@ -53,6 +55,20 @@ def case(reason: str, quiet: str, fires: str) -> Case:
     series, labels = not_ready(reason)
     return Case({series: "0x60", since(): "0x60"}, quiet, fires, labels)
 
+
+def kserve_case(reason: str, quiet: str, fires: str) -> Case:
+    """Return the series of an LLMInferenceService whose Ready has KServe's reason, and its pods another."""
+    series, labels = not_ready(reason, kind="LLMInferenceService", type_="PodsReady")
+    ready, _ = not_ready("MinimumReplicasUnavailable", kind="LLMInferenceService")
+    times = {since(kind="LLMInferenceService", type_=type_): "0x60" for type_ in ("Ready", "PodsReady")}
+    return Case({series: "0x60", ready: "0x60", **times}, quiet, fires, labels)
+
+
+KSERVE_CASES = {
+    "ModelNotReady": kserve_case("Unschedulable", "14m", "16m"),
+    "ModelRestarting": kserve_case("CrashLoopBackOff", "3m", "6m"),
+    "ModelDownloadFailing": kserve_case("InitContainerFailed", "4m", "6m"),
+}
 
 KEPT = {"namespace": "team", "deployment": "chat", "annotation_modelhooks_dev_kept_template": "0123"}
 CASES = {
@@ -81,10 +97,20 @@ def test_an_alert_fires_when_it_should_and_says_so(tmp_path: Path, alert: str) -
     check_alert(tmp_path, GROUPS, alert, CASES[alert])
 
 
+@pytest.mark.parametrize("alert", KSERVE_CASES)
+def test_an_alert_about_an_llminferenceservice_has_the_cause_of_its_pods(tmp_path: Path, alert: str) -> None:
+    check_alert(tmp_path, GROUPS, alert, KSERVE_CASES[alert])
+
+
 QUIET = {
     "stopped on purpose": {not_ready("Suspended")[0]: "0x180", since(): "0x180"},
     "a Service of a Playground": {not_ready("OOMKilled", "chat")[0]: "0x180", since(): "0x180"},
     "ready": {not_ready("PlaygroundReady")[0]: "1x180", since(): "0x180"},
+    "ready while new pods wait": {
+        not_ready("", kind="LLMInferenceService")[0]: "1x180",
+        not_ready("Unschedulable", kind="LLMInferenceService", type_="PodsReady")[0]: "0x180",
+        since(kind="LLMInferenceService"): "0x180",
+    },
     "not ready for a moment": {not_ready("RollingOut")[0]: "1x50 0x10 1x120", since(): "0x50 3000x10 3600x120"},
 }
 

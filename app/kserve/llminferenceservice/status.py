@@ -14,7 +14,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import since
 from app.workload.cause import Cause, Stage
-from app.workload.ready import ready_message
+from app.workload.ready import ordered, ready_message
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
 _ADVISORY = (
@@ -22,6 +22,7 @@ _ADVISORY = (
     types.LLMCondition.GROUP_READY,
     types.LLMCondition.GROUP_DEGRADED,
     types.LLMCondition.FEATURES_APPLIED,
+    types.LLMCondition.PODS_READY,
 )
 """Conditions that decide nothing, and that a stopped service has not."""
 _SIDECARS = {PRECISE: "tokenizer", "token-producer": "tokenizer", PREDICTED_LATENCY: "latency predictor"}
@@ -43,6 +44,7 @@ def status(
     absent = _judge_children(ledger, outcome, now)
     _judge_workloads(ledger, outcome)
     _judge_router(ledger, outcome)
+    _judge_pods(ledger, outcome)
     if outcome.features is not None:
         ledger.set(types.LLMCondition.FEATURES_APPLIED, outcome.features)
     elif outcome.router is not None:
@@ -136,6 +138,18 @@ def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
         ledger.set(types.LLMCondition.ROUTER_READY, ledger.first_false(types.ROUTER_CONDITIONS))
     else:
         ledger.set_unknown(types.LLMCondition.ROUTER_READY)
+
+
+def _judge_pods(ledger: ConditionLedger, outcome: Outcome) -> None:
+    """Report the first cause of pods, which ``Ready`` has in its message alone: its reason is KServe's."""
+    if outcome.workloads is None:
+        return
+    causes = [*outcome.workloads.causes, *(outcome.router.causes if outcome.router is not None else ())]
+    of_pods = ordered(cause for cause in causes if cause.stage is not Stage.SPEC)
+    if of_pods:
+        ledger.set(types.LLMCondition.PODS_READY, fails(of_pods[0].reason, ready_message(of_pods)))
+    else:
+        ledger.remove(types.LLMCondition.PODS_READY)
 
 
 def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) -> list[Cause]:

@@ -584,6 +584,8 @@ class LLMCondition(StrEnum):
     """Ours: false while a feature of KServe v0.20 has no effect here, absent otherwise. It decides nothing."""
     CHILDREN_CREATED = "ChildrenCreated"
     """Ours: false while a child is not there, or not as it was asked for, absent otherwise. Its time tells how long."""
+    PODS_READY = "PodsReady"
+    """Ours: false while pods are held up, with the reason of the first cause, absent otherwise. It decides nothing."""
 
 
 WORKLOAD_CONDITIONS = (

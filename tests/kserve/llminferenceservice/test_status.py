@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -250,6 +251,24 @@ def test_the_message_is_the_causes_in_order() -> None:
     result = ready(status(EMPTY, 1, Outcome({}, CONDITION_TRUE, workloads, router), NOW))
     assert result.reason == "HTTPRoutesNotReady"
     assert result.message == "pod b: no node; pod a: crashed; route waits"
+
+
+def test_the_first_cause_of_pods_is_the_reason_of_a_condition_of_its_own() -> None:
+    """``Ready`` keeps KServe's reason. Mistakes of the spec are none of the pods'."""
+    mistake = Cause(Stage.SPEC, "two numbers of GPUs", "ParallelismContradicted")
+    crash = Cause(Stage.CRASH, "pod a: crashed", "CrashLoopBackOff")
+    unschedulable = Cause(Stage.SCHEDULING, "pod b: no node", "Unschedulable")
+    held_up = WorkloadResult([], {MAIN: no("MinimumReplicasUnavailable")}, [mistake, crash])
+    router = RouterResult([], {}, causes=[unschedulable])
+    result = status(EMPTY, 1, Outcome({}, CONDITION_TRUE, held_up, router), NOW)
+    (pods,) = (condition for condition in result.conditions if condition.type == "PodsReady")
+    assert (pods.status, pods.severity, pods.reason) == ("False", "Info", "Unschedulable")
+    assert pods.message == "pod b: no node; pod a: crashed"
+    assert said(result)["Ready"] == "MinimumReplicasUnavailable"
+    kept = status(result, 2, Outcome({}, no("ConfigNotFound"), None, None), NOW)
+    assert said(kept)["PodsReady"] == "Unschedulable"
+    for after in (outcome({MAIN: CONDITION_TRUE}, {}), replace(outcome({}, {}), stopped=True)):
+        assert "PodsReady" not in said(status(result, 2, after, NOW))
 
 
 def test_without_causes_the_deciding_condition_is_quoted() -> None:
