@@ -16,17 +16,8 @@ from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
 from app.hooks.template import inputs
 from app.kube import field
 from app.kube.base import EnvVar, KubeModel, pattern
+from app.kube.child import child, metadata
 from app.kube.conditions import Condition, Conditions
-from app.kube.desired import (
-    Container,
-    Deployment,
-    DeploymentSpec,
-    LabelSelector,
-    ObjectMeta,
-    PodSpec,
-    PodTemplateSpec,
-    TemplateMeta,
-)
 from app.kube.objects import ObservedDeployment
 from app.kube.resource import ChildKind, CustomResource, RelatedKind, Resource
 from app.settings import Settings
@@ -89,17 +80,13 @@ def sync(
 ) -> SyncResponse:
     meta = widget.metadata
     labels, image = {"app": meta.name}, (meta.annotations or {}).get("image", "widget")
-    deployment = Deployment(
-        metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, labels=labels),
-        spec=DeploymentSpec(
-            replicas=widget.spec.replicas,
-            selector=LabelSelector(match_labels=labels),
-            template=PodTemplateSpec(
-                metadata=TemplateMeta(labels=labels),
-                spec=PodSpec(containers=[Container(name="main", image=image, args=args)]),
-            ),
-        ),
-    )
+    container = {"name": "main", "image": image, **({} if args is None else {"args": args})}
+    spec = {
+        "replicas": widget.spec.replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
+    deployment = child("apps/v1", "Deployment", metadata(meta.name, meta.namespace, labels), spec=spec)
     conditions = Conditions(widget.status.conditions, meta.generation, now)
     conditions.set("Ready", True, "Fine")
     template_inputs = {"image": (meta.annotations or {}).get("image"), **(more_inputs or {})}

@@ -37,15 +37,12 @@ def check_recorded(children: msgspec.Struct) -> None:
         )
 
 
-def as_json(children: Iterable[object], request: AnyRequest, inputs: Inputs = NO_INPUTS) -> list[Json]:
-    """Return built children, structs of :mod:`app.kube.desired` or maps, as JSON with the pod templates that stay.
-
-    :class:`Kept` ones are returned as they are.
-    """
+def as_json(children: Iterable[Json], request: AnyRequest, inputs: Inputs = NO_INPUTS) -> list[Json]:
+    """Return built children with the pod templates that stay, :class:`Kept` ones as they are."""
     return [child if isinstance(child, Kept) else _as_json(child, request, inputs) for child in children]
 
 
-def _as_json(built: object, request: AnyRequest, inputs: Inputs) -> Json:
+def _as_json(built: Json, request: AnyRequest, inputs: Inputs) -> Json:
     """Return a built child. What was encoded to compare it with its record is not encoded again."""
     child: Json = msgspec.to_builtins(built)
     observed = request.observed.get((child["kind"], child["metadata"]["name"]))

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
-from app.kserve.names import Names, child, component_labels
-from app.kserve.names import metadata as child_metadata
+from app.kserve.names import Names, component_labels
 from app.kube import field, merge, podspec
 from app.kube.base import Json
+from app.kube.child import child
+from app.kube.child import metadata as child_metadata
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObservedMeta
 

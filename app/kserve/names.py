@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.kserve.constants import COMPONENT, KSERVE_COMPONENT, KSERVE_COMPONENT_VALUE, NAME, PART_OF, PART_OF_VALUE, ROLE
-from app.kube.base import Json
 from app.kube.names import LABEL_MAX
 
 AutoscalerKind = Literal["va", "hpa", "keda"]
@@ -114,13 +113,3 @@ def workload_labels(service: str, component: str, role: str) -> dict[str, str]:
 def workload_selector(service: str) -> dict[str, str]:
     """Selects all model-server pods of a service, decode and prefill alike (KS-3.3)."""
     return {**base_labels(service), KSERVE_COMPONENT: KSERVE_COMPONENT_VALUE}
-
-
-def child(api_version: str, kind: str, metadata: Json, **content: object) -> Json:
-    """Build an object; ``content`` is ``spec``, or what a kind has in its place."""
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
-
-
-def metadata(name: str, namespace: str, labels: dict[str, str], annotations: dict[str, str] | None = None) -> Json:
-    meta: Json = {"name": name, "namespace": namespace, "labels": labels}
-    return {**meta, "annotations": annotations} if annotations else meta

@@ -7,8 +7,8 @@ Roles (KS-9.3).
 import msgspec
 
 from app.kserve.constants import POOL_GROUP, POOL_GROUP_ALPHA
-from app.kserve.names import child
 from app.kube.base import Json
+from app.kube.child import child
 from app.kube.objects import Observed, ObservedObject
 
 RBAC_GROUP = "rbac.authorization.k8s.io"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from app.kube.base import Json
-from app.kube.desired import Container, VolumeMount
+from app.kube.child import given
 from app.kube.objects import ObservedMeta
 from app.kube.stored import clean
 from app.llmkube import names
@@ -82,22 +82,22 @@ def is_by_pods(model: ObservedMeta, source: Source) -> bool:
 
 def container(
     download: Download, settings: Settings, security: Mapping[str, object] | None = None, *, in_job: bool = False
-) -> Container:
+) -> Json:
     """Build the container that downloads. ``security`` is the user's pod security context, with the user to run as."""
     command = script(
         in_job=in_job,
         with_credentials=bool(download.secret) or download.source.kind in (SourceClass.FILES, SourceClass.S3),
         several=bool(download.source.files),
     )
-    return Container(
+    return given(
         name=names.DOWNLOADER,
         image=settings.llmkube_init_container_image,
         command=["sh", "-c", command],
         env=_environment(download, settings),
-        env_from=[{"secretRef": {"name": download.secret}}] if download.secret else None,
-        volume_mounts=_mounts(download, settings),
-        security_context=_security_context(security or {}),
-        termination_message_policy=TERMINATION_MESSAGE_POLICY,
+        envFrom=[{"secretRef": {"name": download.secret}}] if download.secret else None,
+        volumeMounts=_mounts(download, settings),
+        securityContext=_security_context(security or {}),
+        terminationMessagePolicy=TERMINATION_MESSAGE_POLICY,
     )
 
 
@@ -122,12 +122,12 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
     return [{"name": name, "value": text} if text else {"name": name} for name, text in literal.items()]
 
 
-def _mounts(download: Download, settings: Settings) -> list[VolumeMount]:
-    mounts = [VolumeMount(name=_volume_name(download), mount_path=names.MODELS_DIR)]
+def _mounts(download: Download, settings: Settings) -> list[Json]:
+    mounts: list[Json] = [{"name": _volume_name(download), "mountPath": names.MODELS_DIR}]
     if _copies(download):
-        mounts.append(VolumeMount(name=names.HOST_VOLUME, mount_path=names.HOST_FILE, read_only=True))
+        mounts.append(read_only(names.HOST_VOLUME, names.HOST_FILE))
     if settings.llmkube_ca_cert_configmap:
-        mounts.append(VolumeMount(name=names.CA_VOLUME, mount_path=names.CA_DIR, read_only=True))
+        mounts.append(read_only(names.CA_VOLUME, names.CA_DIR))
     return mounts
 
 
@@ -141,8 +141,13 @@ def volumes(download: Download, claim: str, settings: Settings) -> list[Json]:
     return pod_volumes
 
 
-def serving_mount(download: Download) -> VolumeMount:
-    return VolumeMount(name=_volume_name(download), mount_path=names.MODELS_DIR, read_only=True)
+def read_only(volume: str, directory: str) -> Json:
+    """Build a mount. Metacontroller merges mounts by ``mountPath``: each path once in a container."""
+    return {"name": volume, "mountPath": directory, "readOnly": True}
+
+
+def serving_mount(download: Download) -> Json:
+    return read_only(_volume_name(download), names.MODELS_DIR)
 
 
 def _volume_name(download: Download) -> str:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from app.kserve import lora
 from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_API, OBJECTIVE_HEADER, POOL_GROUP
 from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
-from app.kserve.names import Names, child, component_labels, metadata
+from app.kserve.names import Names, component_labels
 from app.kserve.spec.effective import EffectiveModel
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.settings import Settings
 
 _MODIFIER = "RequestHeaderModifier"

@@ -8,9 +8,10 @@ import msgspec
 from app.kserve import constants, gatewayapi, results
 from app.kserve.llminferenceservice.observed import ObservedRoute, Peer, is_stopped
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, MemberBackend, RouterGroup, RouterMember
-from app.kserve.names import Names, child, component_labels, metadata
+from app.kserve.names import Names, component_labels
 from app.kserve.spec.route import replaced_as_a_whole, with_backends
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.kube.conditions import find, is_true
 
 _MIGRATED = "v1"

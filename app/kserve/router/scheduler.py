@@ -4,7 +4,7 @@ from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SchedulerSpec
-from app.kserve.names import Names, child, component_labels, metadata
+from app.kserve.names import Names, component_labels
 from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
@@ -13,6 +13,7 @@ from app.kserve.workload.artifacts import Attachment, attach
 from app.kserve.workload.children import deployment
 from app.kserve.workload.topology import replicas, with_account
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container
 

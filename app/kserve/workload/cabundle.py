@@ -9,8 +9,9 @@ from app.hooks.kept import keep_child
 from app.hooks.protocol import get
 from app.kserve.constants import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.names import child, component_labels, metadata
+from app.kserve.names import component_labels
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.kube.names import ANNOTATIONS_MAX
 from app.workload.cause import Cause, Stage
 

@@ -2,11 +2,12 @@
 
 from app.kserve import permissions
 from app.kserve.constants import COMPONENT_WORKLOAD, LEADER_WORKER_SET_API, PUBLIC_PORT
-from app.kserve.names import Names, child, component_labels, metadata, workload_selector
+from app.kserve.names import Names, component_labels, workload_selector
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
 from app.kserve.workload.topology import Labels, for_children, laid_over
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.kube.objects import ObservedDeployment
 
 

@@ -11,12 +11,13 @@ from app.hooks.protocol import get
 from app.kserve import constants
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import KEDASpec, LLMCondition, LLMReason, WVASpec
-from app.kserve.names import Names, child, component_labels, metadata
+from app.kserve.names import Names, component_labels
 from app.kserve.operator import AUTOSCALING_KEY, Prometheus
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.kube.conditions import find
 from app.workload.autoscaler import CONDITIONS, with_hint
 from app.workload.behavior import stored_behavior

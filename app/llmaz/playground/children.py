@@ -1,7 +1,7 @@
 """The children of a Playground: an inference Service and an autoscaler. Source: LZ-4.1, LZ-4.5."""
 
-from app.kube import desired
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.kube.podspec import normalised
 from app.llmaz.claims import ModelClaims, main_first
 from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
@@ -14,21 +14,15 @@ GRACE_SECONDS = 130
 
 
 def service(playground: Playground, plan: PlaygroundPlan) -> Json:
-    metadata: Json = {"name": playground.metadata.name, "namespace": playground.metadata.namespace}
-    annotations = playground.metadata.annotations or {}
-    if SKIP_LOADER in annotations:
-        metadata["annotations"] = {SKIP_LOADER: annotations[SKIP_LOADER]}
-    return {
-        "apiVersion": INFERENCE_API,
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {
-            "modelClaims": _claims(playground.spec.claims),
-            "replicas": playground.spec.replicas,
-            "rolloutStrategy": {"type": "RollingUpdate"},
-            "workloadTemplate": {"workerTemplate": {"spec": _pod(plan)}},
-        },
+    owner = playground.metadata
+    copied = {key: text for key, text in (owner.annotations or {}).items() if key == SKIP_LOADER}
+    spec = {
+        "modelClaims": _claims(playground.spec.claims),
+        "replicas": playground.spec.replicas,
+        "rolloutStrategy": {"type": "RollingUpdate"},
+        "workloadTemplate": {"workerTemplate": {"spec": _pod(plan)}},
     }
+    return child(INFERENCE_API, "Service", metadata(owner.name, owner.namespace, annotations=copied), spec=spec)
 
 
 def _claims(claims: ModelClaims) -> Json:
@@ -70,8 +64,8 @@ def _runner(plan: PlaygroundPlan) -> Json:
     return {key: value for key, value in container.items() if value} | hooks
 
 
-def horizontal_pod_autoscaler(playground: Playground, plan: PlaygroundPlan) -> desired.HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(playground: Playground, plan: PlaygroundPlan) -> Json | None:
     if plan.scaling is None:
         return None
-    metadata = desired.ObjectMeta(name=playground.metadata.name, namespace=playground.metadata.namespace)
-    return desired.HorizontalPodAutoscaler(metadata=metadata, spec=plan.scaling)
+    meta = metadata(playground.metadata.name, playground.metadata.namespace)
+    return child("autoscaling/v2", "HorizontalPodAutoscaler", meta, spec=plan.scaling)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.kube.base import Json
-from app.kube.desired import HorizontalPodAutoscalerSpec, ScaleTarget
+from app.kube.child import given
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import parse
 from app.llmaz import arguments, flavors, references
@@ -37,7 +37,8 @@ class PlaygroundPlan:
     env: list[Json]
     resources: dict[str, dict[str, str]]
     shared_memory: str | None
-    scaling: HorizontalPodAutoscalerSpec | None
+    scaling: Json | None
+    """The spec of the autoscaler."""
     notes: list[str]
 
 
@@ -108,9 +109,7 @@ def _variables(runtime: BackendRuntimeSpec, params: Mapping[str, str]) -> Iterat
         yield {**variable, "value": arguments.render_variable(value, params)} if value else variable
 
 
-def _scaling(
-    name: str, elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]
-) -> HorizontalPodAutoscalerSpec | None:
+def _scaling(name: str, elastic: ElasticConfig | None, presets: Iterable[RecommendedConfig | None]) -> Json | None:
     """Use the first trigger of the Playground, its preset, and the preset that its models imply (LZ-T08)."""
     if elastic is None:
         return None
@@ -118,10 +117,10 @@ def _scaling(
     trigger = next((trigger for trigger in triggers if trigger is not None), None)
     if trigger is None or trigger.hpa is None:
         return None
-    return HorizontalPodAutoscalerSpec(
-        scale_target_ref=ScaleTarget(api_version=INFERENCE_API, kind="Playground", name=name),
-        min_replicas=elastic.min_replicas,
-        max_replicas=elastic.max_replicas,
+    return given(
+        scaleTargetRef={"apiVersion": INFERENCE_API, "kind": "Playground", "name": name},
+        minReplicas=elastic.min_replicas,
+        maxReplicas=elastic.max_replicas,
         metrics=[stored_metric(metric) for metric in trigger.hpa.metrics or ()] or None,
         behavior=stored_behavior(trigger.hpa.behavior),
     )
@@ -137,7 +136,7 @@ def _engine_notes(main: ClaimedModel, config: BackendRuntimeConfig, runtime: Bac
         yield f"backend {config.backend_name} only serves {protocol}:// sources; OpenModel {main.name} has another one"
 
 
-def _scaling_notes(spec: PlaygroundSpec, scaling: HorizontalPodAutoscalerSpec | None) -> Iterator[str]:
+def _scaling_notes(spec: PlaygroundSpec, scaling: Json | None) -> Iterator[str]:
     """Warn of an elastic Playground without a trigger (LZ-N25)."""
     if spec.elastic_config is not None and scaling is None:
         yield "elasticConfig has no effect, because neither it nor the preset has a scaleTrigger"

@@ -1,24 +1,20 @@
 """The workload of a Service, and the core Service in front of it. Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9."""
 
-from app.kube import desired
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.llmaz.names import ACTIVATOR_MODEL, LWS_API, PORT, PORT_NAME, load_balancer
 from app.llmaz.service.plan import ServicePlan
 from app.llmaz.service.types import RollingUpdateConfiguration, is_nothing, percent
 
 
 def deployment(plan: ServicePlan, template: Json, selector: dict[str, str]) -> Json:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": plan.name, "namespace": plan.namespace},
-        "spec": {
-            "replicas": plan.spec.replicas,
-            "selector": {"matchLabels": selector},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": _rolling_update(plan)},
-            "template": template,
-        },
+    spec = {
+        "replicas": plan.spec.replicas,
+        "selector": {"matchLabels": selector},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": _rolling_update(plan)},
+        "template": template,
     }
+    return child("apps/v1", "Deployment", metadata(plan.name, plan.namespace), spec=spec)
 
 
 def _rolling_update(plan: ServicePlan) -> Json:
@@ -44,18 +40,14 @@ def leader_worker_set(plan: ServicePlan, worker: Json, leader: Json | None) -> J
     if plan.sub_groups is not None:
         kind, each = plan.sub_groups
         group["subGroupPolicy"] = {"subGroupPolicyType": kind, "subGroupSize": each}
-    return {
-        "apiVersion": LWS_API,
-        "kind": "LeaderWorkerSet",
-        "metadata": {"name": plan.name, "namespace": plan.namespace},
-        "spec": {
-            "replicas": plan.spec.replicas,
-            # Workers start with their leader, which may need them (LZ-T07); a group of one has upstream's value.
-            "startupPolicy": "LeaderCreated" if plan.size > 1 else "LeaderReady",
-            "rolloutStrategy": _rollout(plan),
-            "leaderWorkerTemplate": group,
-        },
+    spec = {
+        "replicas": plan.spec.replicas,
+        # Workers start with their leader, which may need them (LZ-T07); a group of one has upstream's value.
+        "startupPolicy": "LeaderCreated" if plan.size > 1 else "LeaderReady",
+        "rolloutStrategy": _rollout(plan),
+        "leaderWorkerTemplate": group,
     }
+    return child(LWS_API, "LeaderWorkerSet", metadata(plan.name, plan.namespace), spec=spec)
 
 
 def _rollout(plan: ServicePlan) -> Json:
@@ -75,12 +67,7 @@ def _is_stuck(config: RollingUpdateConfiguration, replicas: int) -> bool:
     return isinstance(share, str) and replicas > 0 and is_nothing(config.max_surge) and percent(share) * replicas < 100
 
 
-def load_balancing_service(plan: ServicePlan, selector: dict[str, str]) -> desired.Service:
-    return desired.Service(
-        metadata=desired.ObjectMeta(
-            name=load_balancer(plan.name), namespace=plan.namespace, annotations={ACTIVATOR_MODEL: plan.models[0].name}
-        ),
-        spec=desired.CoreServiceSpec(
-            selector=selector, ports=[desired.ServicePort(name=PORT_NAME, port=PORT, target_port=PORT)]
-        ),
-    )
+def load_balancing_service(plan: ServicePlan, selector: dict[str, str]) -> Json:
+    meta = metadata(load_balancer(plan.name), plan.namespace, annotations={ACTIVATOR_MODEL: plan.models[0].name})
+    port = {"name": PORT_NAME, "port": PORT, "targetPort": PORT, "protocol": "TCP"}
+    return child("v1", "Service", meta, spec={"selector": selector, "ports": [port]})

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from app.hooks.protocol import get, sorted_values
 from app.kube.base import Json
+from app.kube.child import child, metadata
 from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
 from app.llmaz import names
@@ -50,8 +51,7 @@ def _route(plan: ServicePlan, settings: Settings) -> Json:
 
 def _object(plan: ServicePlan, api_version: str, kind: str, spec: Json) -> Json:
     labels = {names.MODEL_NAME: plan.models[0].name}
-    metadata = {"name": names.gateway_objects(plan.name), "namespace": plan.namespace, "labels": labels}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return child(api_version, kind, metadata(names.gateway_objects(plan.name), plan.namespace, labels), spec=spec)
 
 
 def notes(plan: ServicePlan, children: ServiceChildren, related: ServiceRelated) -> Iterator[str]:

@@ -435,7 +435,7 @@ def refusals(
     if service_plan.gpus.count:
         yield from _too_few_gpus(service_plan)
     claim = spec.cache_claim
-    pod_volumes = service_plan.pod.volumes or ()
+    pod_volumes = service_plan.pod.get("volumes", ())
     mounted = any(volume.get("persistentVolumeClaim", {}).get("claimName") == claim for volume in pod_volumes)
     if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
@@ -467,7 +467,7 @@ def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     if server.formats and model.spec.format not in loadable and not spec.command:
         text = f"runtime {server.name} cannot load format {model.spec.format} of Model {spec.model_ref}"
         yield Cause(Stage.SPEC, text, "FormatNotServable")
-    engine = service_engine(spec, service_plan.pod.containers[0].image)
+    engine = service_engine(spec, service_plan.pod["containers"][0]["image"])
     quantizations = engine.values("--quantization") if engine is not None else ()
     if quantizations and "gguf" not in quantizations and source.text.partition("?")[0].endswith(".gguf"):
         text = f"{engine} does not load GGUF files, and Model {spec.model_ref} is one: use safetensors or another image"
@@ -487,7 +487,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     claim = spec.cache_claim
     if (
         claim
-        and service_plan.pod.init_containers
+        and "initContainers" in service_plan.pod
         and not download.is_by_pods(model.metadata, source_of(model.spec))
         and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim)
     ):

@@ -2,8 +2,9 @@
 
 from app.hooks.kept import desired_replicas, keep_child, kept_selector
 from app.hooks.protocol import Kept
-from app.kube import desired, merge
+from app.kube import merge
 from app.kube.base import Json
+from app.kube.child import child, given, marks, metadata
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan
@@ -16,7 +17,7 @@ ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "
 
 def deployment(
     plan: InferencePlan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
-) -> desired.Deployment | Json | None:
+) -> Json | None:
     """Build the Deployment; ``None`` while the observed one has an immutable selector that our pods cannot match.
 
     ``autoscaler`` is the observed one, which may have set the replicas. Where ``Recreate`` cannot replace the observed
@@ -25,23 +26,18 @@ def deployment(
     if not selectable(plan, observed):
         return None
     if observed is not None and plan.has_gpus and not _strategy_is_ours(observed):
-        child = keep_child(observed)
+        kept = keep_child(observed)
         strategy = {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}
-        return Kept(child, spec={**(child.get("spec") or {}), "strategy": strategy})
+        return Kept(kept, spec={**(kept.get("spec") or {}), "strategy": strategy})
     running = observed.spec.selector.match_labels if observed else None
-    return desired.Deployment(
-        metadata=desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.labels),
-        spec=desired.DeploymentSpec(
-            replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
-            selector=desired.LabelSelector(match_labels=kept_selector(plan.selector, running, plan.pod_labels)),
-            revision_history_limit=plan.spec.revision_history_limit,
-            strategy=RECREATE if plan.has_gpus else ROLLING_UPDATE,
-            template=desired.PodTemplateSpec(
-                metadata=desired.TemplateMeta(labels=plan.pod_labels, annotations=plan.pod_annotations or None),
-                spec=plan.pod,
-            ),
-        ),
+    spec = given(
+        replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
+        selector={"matchLabels": kept_selector(plan.selector, running, plan.pod_labels)},
+        revisionHistoryLimit=plan.spec.revision_history_limit,
+        strategy=RECREATE if plan.has_gpus else ROLLING_UPDATE,
+        template={"metadata": marks(plan.pod_labels, plan.pod_annotations), "spec": plan.pod},
     )
+    return child("apps/v1", "Deployment", metadata(plan.name, plan.namespace, plan.labels), spec=spec)
 
 
 def _start(
@@ -51,7 +47,8 @@ def _start(
     if plan.scaling is None:
         return None
     chosen = autoscaler.status.desired_replicas if observed is None and autoscaler is not None else 0
-    return min(max(chosen or plan.replicas, plan.scaling.min_replicas or 1), plan.scaling.max_replicas)
+    start: int = min(max(chosen or plan.replicas, plan.scaling["minReplicas"]), plan.scaling["maxReplicas"])
+    return start
 
 
 def selectable(plan: InferencePlan, observed: ObservedDeployment | None) -> bool:
@@ -64,22 +61,20 @@ def _strategy_is_ours(observed: ObservedDeployment) -> bool:
     return rolling is None or bool(merge.find(observed.record, ("spec", "strategy", "rollingUpdate")))
 
 
-def service(plan: InferencePlan) -> desired.Service:
+def service(plan: InferencePlan) -> Json:
     """Build the Service. It finds the container's port by name, so the two numbers may differ (LK-T-44)."""
     name, endpoint = names.service_name(plan.name), plan.spec.endpoint or DEFAULT_ENDPOINT
     node_port = endpoint.node_port if endpoint.type == "NodePort" else None
-    port = desired.ServicePort(name=PORT_NAME, port=endpoint.port, target_port=PORT_NAME, node_port=node_port)
-    return desired.Service(
-        metadata=desired.ObjectMeta(name=name, namespace=plan.namespace, labels=plan.selector),
-        spec=desired.CoreServiceSpec(selector=plan.selector, type=endpoint.type, ports=[port]),
-    )
+    port = given(name=PORT_NAME, port=endpoint.port, targetPort=PORT_NAME, protocol="TCP", nodePort=node_port)
+    spec = {"selector": plan.selector, "type": endpoint.type, "ports": [port]}
+    return child("v1", "Service", metadata(name, plan.namespace, plan.selector), spec=spec)
 
 
-def horizontal_pod_autoscaler(plan: InferencePlan) -> desired.HorizontalPodAutoscaler | None:
+def horizontal_pod_autoscaler(plan: InferencePlan) -> Json | None:
     if plan.scaling is None:
         return None
-    metadata = desired.ObjectMeta(name=plan.name, namespace=plan.namespace, labels=plan.selector)
-    return desired.HorizontalPodAutoscaler(metadata=metadata, spec=plan.scaling)
+    meta = metadata(plan.name, plan.namespace, plan.selector)
+    return child("autoscaling/v2", "HorizontalPodAutoscaler", meta, spec=plan.scaling)
 
 
 def _meta(key: str) -> str:
@@ -103,9 +98,6 @@ def pod_monitor(plan: InferencePlan) -> Json | None:
     if not plan.runtime.scraped:
         return None
     endpoint = {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _RELABELINGS}
-    return {
-        "apiVersion": names.POD_MONITOR_API,
-        "kind": "PodMonitor",
-        "metadata": {"name": plan.name, "namespace": plan.namespace, "labels": plan.selector},
-        "spec": {"selector": {"matchLabels": plan.selector}, "podMetricsEndpoints": [endpoint]},
-    }
+    spec = {"selector": {"matchLabels": plan.selector}, "podMetricsEndpoints": [endpoint]}
+    meta = metadata(plan.name, plan.namespace, plan.selector)
+    return child(names.POD_MONITOR_API, "PodMonitor", meta, spec=spec)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass, replace
 
-import msgspec
-
-from app.kube import desired, objects
+from app.kube import objects
 from app.kube.base import Json
+from app.kube.child import given
 from app.kube.names import is_dns1123_subdomain
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
@@ -44,16 +43,16 @@ class InferencePlan:
     pod_annotations: dict[str, str]
     replicas: int
     """Replicas of the spec; an autoscaler may change them."""
-    scaling: desired.HorizontalPodAutoscalerSpec | None
-    """``None`` for a service that does not autoscale, or is suspended."""
+    scaling: Json | None
+    """The autoscaler's spec; ``None`` for a service that does not autoscale, or is suspended."""
     runtime: Runtime
     gpus: GPURequest
-    pod: desired.PodSpec
+    pod: Json
 
     @property
     def has_gpus(self) -> bool:
         """Return whether pods have GPUs, counted or claimed, for which a new pod may wait."""
-        return bool(self.gpus.count or self.pod.resource_claims)
+        return bool(self.gpus.count or self.pod.get("resourceClaims"))
 
 
 def plan(
@@ -106,45 +105,44 @@ def plan(
 
 def _pod(
     serving: Serving, runtime: Runtime, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
-) -> desired.PodSpec:
+) -> Json:
     spec, model, claims = serving.spec, serving.model, serving.model.gpu.resource_claims
-    return desired.PodSpec(
+    return given(
         containers=[_server(serving, runtime, gpus, [*main.mounts, *draft.mounts])],
-        init_containers=[step for step in (main.init, draft.init) if step] or None,
+        initContainers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
-        security_context=_replaced(download.default_pod_security(settings), spec.pod_security_context),
-        priority_class_name=priority_class(spec),
-        runtime_class_name=spec.runtime_class_name or None,
-        image_pull_secrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,
-        enable_service_links=runtime.service_links,
+        securityContext=_replaced(download.default_pod_security(settings), spec.pod_security_context),
+        priorityClassName=priority_class(spec),
+        runtimeClassName=spec.runtime_class_name or None,
+        imagePullSecrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,
+        enableServiceLinks=runtime.service_links,
         tolerations=_tolerations(spec, gpus, model) or None,
-        node_selector={**pool_selector(model, spec, settings), **spec.node_selector} or None,
+        nodeSelector={**pool_selector(model, spec, settings), **spec.node_selector} or None,
         affinity=normalised(clean(spec.affinity or {})) or None,
-        topology_spread_constraints=_embedded(spec.topology_spread_constraints) or None,
-        resource_claims=[claim.model_dump(by_alias=True, exclude_none=True) for claim in claims] or None,
+        topologySpreadConstraints=_embedded(spec.topology_spread_constraints) or None,
+        resourceClaims=[claim.model_dump(by_alias=True, exclude_none=True) for claim in claims] or None,
     )
 
 
-def _server(
-    serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[desired.VolumeMount]
-) -> desired.Container:
+def _server(serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[Json]) -> Json:
     spec, probes = serving.spec, serving.spec.probe_overrides or ProbeOverrides()
     alive = _handler(runtime.health, serving.port)
     loaded = _handler(runtime.generates or runtime.health, serving.port)
-    return desired.Container(
+    variables = each_name_once([*runtime.environment(spec), *spec.env], moved=True)
+    return given(
         name=runtime.container,
         image=spec.image or _image(runtime, serving.model, gpus),
         command=spec.command or list(runtime.command) or None,
         args=runtime.arguments(serving) or None,
-        ports=[desired.ContainerPort(name=PORT_NAME, container_port=serving.port)],
-        env=[_stored(clean(v)) for v in each_name_once([*runtime.environment(spec), *spec.env], moved=True)] or None,
-        resources=_resources(spec, serving.model, gpus),
-        volume_mounts=[*mounts, *_embedded(spec.extra_volume_mounts)] or None,
-        startup_probe=_replaced({**loaded, **_STARTUP}, probes.startup),
-        liveness_probe=_replaced({**alive, **_LIVENESS}, probes.liveness),
-        readiness_probe=_replaced({**loaded, **_READINESS}, probes.readiness),
-        security_context=_replaced(_CONTAINER_SECURITY, spec.security_context),
-        termination_message_policy=parts.TERMINATION_MESSAGE_POLICY,
+        ports=[{"name": PORT_NAME, "containerPort": serving.port, "protocol": "TCP"}],
+        env=[_stored(clean(variable)) for variable in variables] or None,
+        resources=_resources(spec, serving.model, gpus) or None,
+        volumeMounts=[*mounts, *_embedded(spec.extra_volume_mounts)] or None,
+        startupProbe=_replaced({**loaded, **_STARTUP}, probes.startup),
+        livenessProbe=_replaced({**alive, **_LIVENESS}, probes.liveness),
+        readinessProbe=_replaced({**loaded, **_READINESS}, probes.readiness),
+        securityContext=_replaced(_CONTAINER_SECURITY, spec.security_context),
+        terminationMessagePolicy=parts.TERMINATION_MESSAGE_POLICY,
     )
 
 
@@ -185,10 +183,8 @@ def missing_metric(spec: InferenceServiceSpec) -> str:
     return f"runtime {runtime.name} has no default metric, so no autoscaler is made: {instead}"
 
 
-def _scaling(
-    name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool
-) -> desired.HorizontalPodAutoscalerSpec | None:
-    """Return the settings of the autoscaler. One that exists keeps its default metric, which the image may export."""
+def _scaling(name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) -> Json | None:
+    """Return the spec of the autoscaler. One that exists keeps its default metric, which the image may export."""
     autoscaling = spec.autoscaling
     if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
         return None
@@ -200,12 +196,12 @@ def _scaling(
     ]
     if not metrics and not runtime.metric:
         return None
-    return desired.HorizontalPodAutoscalerSpec(
-        scale_target_ref=desired.ScaleTarget(api_version="apps/v1", kind="Deployment", name=name),
-        min_replicas=autoscaling.min_replicas or 1,
-        max_replicas=autoscaling.max_replicas,
-        metrics=metrics or [parts.pods_metric(runtime.metric, "2")],
-    )
+    return {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+        "minReplicas": autoscaling.min_replicas or 1,
+        "maxReplicas": autoscaling.max_replicas,
+        "metrics": metrics or [parts.pods_metric(runtime.metric, "2")],
+    }
 
 
 # The model in a pod: volumes, mounts, init container, and the path or name on the command line (LK-3.6).
@@ -217,8 +213,8 @@ class Storage:
 
     path: str = ""
     volumes: tuple[Json, ...] = ()
-    mounts: tuple[desired.VolumeMount, ...] = ()
-    init: desired.Container | None = None
+    mounts: tuple[Json, ...] = ()
+    init: Json | None = None
     directory: str = ""
     """Root of the paths of several files."""
 
@@ -291,23 +287,22 @@ def _downloaded(fetched: download.Download, main: Storage, spec: InferenceServic
     added = tuple(_sized(v, spec) for v in download.volumes(fetched, "", settings) if v["name"] not in existing)
     mount = download.serving_mount(fetched)
     downloader = download.container(fetched, settings, spec.pod_security_context)
-    init = msgspec.structs.replace(downloader, name=names.DRAFT_DOWNLOADER)
-    return Storage(fetched.path, added, () if mount.name in existing else (mount,), init)
+    init = {**downloader, "name": names.DRAFT_DOWNLOADER}
+    return Storage(fetched.path, added, () if mount["name"] in existing else (mount,), init)
 
 
 def _mounted(claim: str, inside: str, main: Storage) -> Storage:
     """Return a draft model on a claim: below the main model's mount if it is the same claim, else on another mount."""
     shared = {v["name"] for v in main.volumes if v.get("persistentVolumeClaim", {}).get("claimName") == claim}
     for mount in main.mounts:
-        if mount.name in shared:
-            return Storage(posixpath.join(mount.mount_path, inside))
+        if mount["name"] in shared:
+            return Storage(posixpath.join(mount["mountPath"], inside))
     return _on_claim(claim, names.DRAFT_VOLUME, names.DRAFT_DIR, inside)
 
 
 def _on_claim(claim: str, name: str, directory: str, inside: str) -> Storage:
     volume = {"name": name, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
-    mount = desired.VolumeMount(name=name, mount_path=directory, read_only=True)
-    return Storage(posixpath.join(directory, inside), (volume,), (mount,))
+    return Storage(posixpath.join(directory, inside), (volume,), (download.read_only(name, directory),))
 
 
 # Single fields of the pod (LK-3). What users embed is cleaned before it is sent: what the API server would not store
@@ -316,7 +311,7 @@ def _on_claim(claim: str, name: str, directory: str, inside: str) -> Storage:
 _CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> desired.ResourceRequirements | None:
+def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> Json:
     """Return GPUs as limits, which extended resources require, and requests, which default to the Model's (LK-B-03)."""
     stated, fallback = spec.requests, model.resources or ModelResources()
     cpu, memory = stated.cpu or fallback.cpu, stated.host_memory or stated.memory or fallback.memory
@@ -325,9 +320,7 @@ def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -
     requests |= _disk(spec)
     limits = {**({gpus.resource: str(gpus.count)} if gpus.count else {}), **_disk(spec)}
     claims = [{"name": claim.name} for claim in model.gpu.resource_claims]
-    if not limits and not requests and not claims:
-        return None
-    return desired.ResourceRequirements(limits=limits or None, requests=requests or None, claims=claims or None)
+    return given(limits=limits or None, requests=requests or None, claims=claims or None)
 
 
 EPHEMERAL_STORAGE = "ephemeral-storage"

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from app.hooks.protocol import get
 from app.kube import field as fields
+from app.kube.base import Json
 from app.kube.conditions import Conditions, find, seconds_since
 from app.kube.objects import ObservedMeta, ObservedPod
 from app.kube.resource import Resource
@@ -340,7 +341,7 @@ def _place(metadata: ObservedMeta) -> tuple[str, str, str]:
 
 
 def missing_classes(plan: InferencePlan, related: InferenceRelated) -> Iterator[Cause]:
-    priority, runtime_class = plan.pod.priority_class_name, plan.pod.runtime_class_name
+    priority, runtime_class = plan.pod["priorityClassName"], plan.pod.get("runtimeClassName")
     if related.priority_classes is not None and priority not in related.priority_classes:
         yield Cause(Stage.QUOTA, f"PriorityClass {priority} does not exist", "PriorityClassNotFound")
     if runtime_class and related.runtime_classes is not None and runtime_class not in related.runtime_classes:
@@ -352,7 +353,7 @@ def multi_attach(
 ) -> Iterator[Cause]:
     """Yield a cache that only one node can attach, while pods on several need it, which no pod reports (LK-T-14)."""
     hosts = {pod.status.host_ip for pod in pods if pod.status.host_ip}
-    volume = next((v for v in plan.pod.volumes or () if v["name"] == names.CACHE_VOLUME), {})
+    volume: Json = next((v for v in plan.pod.get("volumes", ()) if v["name"] == names.CACHE_VOLUME), {})
     claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
     if len(hosts) < 2 or not claim or _shareable(claim, plan.namespace, related, settings):
         return

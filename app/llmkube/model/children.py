@@ -4,7 +4,9 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from app.kube import desired, quantity
+from app.kube import quantity
+from app.kube.base import Json
+from app.kube.child import child, given, marks, metadata
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import DownloadJob, ModelPod, kept_keys, users, variable
@@ -17,18 +19,20 @@ _HOPELESS = {"containerName": names.DOWNLOADER, "operator": "In", "values": [EXI
 _KEY = re.compile(r"[0-9a-f]{16}")
 
 
-def claim(plan: ModelPlan, settings: Settings) -> desired.PersistentVolumeClaim:
-    """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects."""
+def claim(plan: ModelPlan, settings: Settings) -> Json:
+    """Build the Model's claim. Raises QuantityError for a size that :func:`size_problem` rejects.
+
+    It is never updated, as little of it may change. Leaving it out of an answer would delete the data.
+    """
     model = plan.model.metadata
     size = quantity.canonical(settings.llmkube_model_cache_size or DEFAULT_SIZE)
-    return desired.PersistentVolumeClaim(
-        metadata=desired.ObjectMeta(name=plan.claim, namespace=model.namespace, labels=names.claim_labels(model.name)),
-        spec=desired.PersistentVolumeClaimSpec(
-            access_modes=[SHARED if settings.llmkube_model_cache_access_mode == SHARED else "ReadWriteOnce"],
-            resources=desired.ResourceRequirements(requests={"storage": size}),
-            storage_class_name=settings.llmkube_model_cache_storage_class or None,
-        ),
+    spec = given(
+        accessModes=[SHARED if settings.llmkube_model_cache_access_mode == SHARED else "ReadWriteOnce"],
+        resources={"requests": {"storage": size}},
+        storageClassName=settings.llmkube_model_cache_storage_class or None,
     )
+    meta = metadata(plan.claim, model.namespace, names.claim_labels(model.name))
+    return child("v1", "PersistentVolumeClaim", meta, spec=spec)
 
 
 def size_problem(settings: Settings) -> str:
@@ -38,35 +42,29 @@ def size_problem(settings: Settings) -> str:
     return f"{variable_name('llmkube_model_cache_size')} must be a quantity, not {size!r}"
 
 
-def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, settings: Settings) -> desired.Job:
-    """Build the Job. It has no TTL: a deleted Job would be recreated, and download again."""
+def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, settings: Settings) -> Json:
+    """Build the Job, which is immutable. It has no TTL: a deleted Job would be recreated, and download again."""
     downloader = container(download, settings, in_job=True)
     pod_labels = {names.LABEL_COMPONENT: "model-download", names.LABEL_MODEL: plan.model.metadata.name}
     if keep is not None:
-        downloader.env = [*(downloader.env or ()), {"name": names.KEEP_KEYS, **({"value": keep} if keep else {})}]
-    return desired.Job(
-        metadata=desired.ObjectMeta(
-            name=names.attempt_name(plan.job, attempt),
-            namespace=plan.model.metadata.namespace,
-            labels={names.LABEL_NAME: "llmkube", names.LABEL_MANAGED_BY: names.MANAGED_BY, **pod_labels},
-            annotations={names.ATTEMPT: str(attempt)} if attempt > 1 else None,
-        ),
-        spec=desired.JobSpec(
-            backoff_limit=2,  # each pod tries several times itself
-            pod_failure_policy={"rules": [{"action": "FailJob", "onExitCodes": _HOPELESS}]},
-            template=desired.PodTemplateSpec(
-                metadata=desired.TemplateMeta(labels=pod_labels),
-                spec=desired.PodSpec(
-                    containers=[downloader],
-                    volumes=volumes(download, plan.claim, settings),
-                    restart_policy="Never",
-                    security_context=job_pod_security(settings),
-                    automount_service_account_token=False,
-                    enable_service_links=False,
-                ),
-            ),
-        ),
-    )
+        downloader["env"].append({"name": names.KEEP_KEYS, **({"value": keep} if keep else {})})
+    pod = {
+        "containers": [downloader],
+        "volumes": volumes(download, plan.claim, settings),
+        "restartPolicy": "Never",
+        "securityContext": job_pod_security(settings),
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+    }
+    spec = {
+        "backoffLimit": 2,  # each pod tries several times itself
+        "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": _HOPELESS}]},
+        "template": {"metadata": marks(pod_labels), "spec": pod},
+    }
+    labels = {names.LABEL_NAME: "llmkube", names.LABEL_MANAGED_BY: names.MANAGED_BY, **pod_labels}
+    tried = {names.ATTEMPT: str(attempt)} if attempt > 1 else None
+    meta = metadata(names.attempt_name(plan.job, attempt), plan.model.metadata.namespace, labels, tried)
+    return child("batch/v1", "Job", meta, spec=spec)
 
 
 def keys_to_keep(

@@ -6,7 +6,6 @@ from datetime import datetime
 from app.hooks.kept import as_json, keep, keep_child
 from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
 from app.kube.base import Json
-from app.kube.desired import Job
 from app.kube.objects import ObservedClaim
 from app.llmkube import names, source
 from app.llmkube.model import observed
@@ -99,7 +98,7 @@ def _problem(
 
 def _job(
     plan: ModelPlan, observation: ModelObservation, request: Request, settings: Settings, now: datetime
-) -> Job | None:
+) -> Json | None:
     """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
     if plan.download is None:
         return None
@@ -111,7 +110,7 @@ def _job(
     return job(plan, plan.download, attempt + (current is not None), keys, settings)
 
 
-def _children(plan: ModelPlan, request: Request, desired: Job | None, settings: Settings) -> Sequence[Json]:
+def _children(plan: ModelPlan, request: Request, desired: Json | None, settings: Settings) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
     others = (child for child in sorted_values(request.children.claims) if child.metadata.name != plan.claim)
     claims = [keep_child(child) for child in others]
