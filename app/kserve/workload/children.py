@@ -7,7 +7,7 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
 from app.kserve.workload.topology import Labels, for_children, laid_over
 from app.kube.base import Json
-from app.kube.child import child, metadata
+from app.kube.child import child, given, marks, metadata
 from app.kube.objects import ObservedDeployment
 
 
@@ -23,28 +23,26 @@ def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
 
 def deployment(plan: DeploymentPlan, namespace: str) -> Json:
     """The strategy is left to Kubernetes: a rolling update."""
-    spec: Json = {"selector": {"matchLabels": plan.selector}, "template": pod_template(plan.pod)}
-    if plan.replicas is not None:
-        spec["replicas"] = plan.replicas
+    selector = {"matchLabels": plan.selector}
+    spec = given(selector=selector, template=pod_template(plan.pod), replicas=plan.replicas)
     return child("apps/v1", "Deployment", metadata(plan.name, namespace, plan.labels, plan.annotations), spec=spec)
 
 
 def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     """Groups start with their leader and restart as a whole."""
-    template: Json = {"workerTemplate": pod_template(plan.worker), "restartPolicy": "RecreateGroupOnPodRestart"}
-    if plan.leader is not None:
-        template["leaderTemplate"] = pod_template(plan.leader)
-    if plan.size is not None:
-        template["size"] = plan.size
-    if plan.sub_group_size is not None:
-        template["subGroupPolicy"] = {"subGroupSize": plan.sub_group_size}
-    spec: Json = {
-        "leaderWorkerTemplate": template,
-        "rolloutStrategy": {"type": "RollingUpdate"},
-        "startupPolicy": "LeaderCreated",
-    }
-    if plan.replicas is not None:
-        spec["replicas"] = plan.replicas
+    template = given(
+        workerTemplate=pod_template(plan.worker),
+        leaderTemplate=None if plan.leader is None else pod_template(plan.leader),
+        restartPolicy="RecreateGroupOnPodRestart",
+        size=plan.size,
+        subGroupPolicy=None if plan.sub_group_size is None else {"subGroupSize": plan.sub_group_size},
+    )
+    spec = given(
+        leaderWorkerTemplate=template,
+        rolloutStrategy={"type": "RollingUpdate"},
+        startupPolicy="LeaderCreated",
+        replicas=plan.replicas,
+    )
     meta = metadata(plan.name, namespace, plan.labels, plan.annotations)
     return child(LEADER_WORKER_SET_API, "LeaderWorkerSet", meta, spec=spec)
 
@@ -71,7 +69,4 @@ def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
 
 
 def pod_template(pod: PodPlan) -> Json:
-    meta: Json = {"labels": pod.labels}
-    if pod.annotations:
-        meta["annotations"] = pod.annotations
-    return {"metadata": meta, "spec": pod.spec}
+    return {"metadata": marks(pod.labels, pod.annotations), "spec": pod.spec}

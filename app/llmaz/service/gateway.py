@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.hooks.protocol import get, sorted_values
 from app.kube.base import Json
-from app.kube.child import child, metadata
+from app.kube.child import child, given, metadata
 from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
 from app.llmaz import names
@@ -35,17 +35,15 @@ def _route(plan: ServicePlan, settings: Settings) -> Json:
     namespace, _, name = settings.llmaz_gateway.partition("/")
     gateway = {"group": names.GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
     model = plan.models[0]
-    backend: Json = {"name": names.gateway_objects(plan.name), "priority": 0, "weight": 1}
-    if model.served_name != model.name:
-        backend["modelNameOverride"] = model.served_name
-    rule: Json = {
-        "matches": [{"headers": [{"name": MODEL_HEADER, "type": "Exact", "value": model.name}]}],
-        "backendRefs": [backend],
-        "timeouts": {"request": settings.llmaz_gateway_timeout},
-        "modelsOwnedBy": model.owned_by,
-    }
-    if model.created_at is not None:
-        rule["modelsCreatedAt"] = model.created_at
+    override = None if model.served_name == model.name else model.served_name
+    backend = given(name=names.gateway_objects(plan.name), priority=0, weight=1, modelNameOverride=override)
+    rule = given(
+        matches=[{"headers": [{"name": MODEL_HEADER, "type": "Exact", "value": model.name}]}],
+        backendRefs=[backend],
+        timeouts={"request": settings.llmaz_gateway_timeout},
+        modelsOwnedBy=model.owned_by,
+        modelsCreatedAt=model.created_at,
+    )
     return _object(plan, names.AI_GATEWAY_API, "AIGatewayRoute", {"parentRefs": [gateway], "rules": [rule]})
 
 
