@@ -223,17 +223,11 @@ class Cluster:
     def _start_pods(self, deployment: Json) -> bool:
         before, metadata = len(self.objects), deployment["metadata"]
         spec = _spec(deployment, _WorkloadSpec)
+        place = {"namespace": metadata["namespace"], "labels": spec.template.metadata.labels}
         for number in range(min(spec.replicas, MAX_PODS)):
-            pod = {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": f"{metadata['name']}-{number}",
-                    "namespace": metadata["namespace"],
-                    "labels": spec.template.metadata.labels,
-                },
-                "status": {"phase": "Running", "conditions": [_condition("Ready")]},
-            }
+            named = {"name": f"{metadata['name']}-{number}", **place}
+            running = {"phase": "Running", "conditions": [_condition("Ready")]}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": named, "status": running}
             self.objects.setdefault(key_of(pod), pod)
         return len(self.objects) > before
 

@@ -24,6 +24,7 @@ from app.installation import (
     webhook_names,
 )
 from app.kube.base import Json
+from app.kube.child import child, metadata
 
 SECRET_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 """The files that a bundle is kept in."""
@@ -75,8 +76,7 @@ def bundle_of(secret: Json) -> Bundle | None:
 
 
 def secret(name: ObjectName, bundle: Bundle) -> Json:
-    metadata = {"name": name.name, "namespace": name.namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": _data(bundle)}
+    return child("v1", "Secret", metadata(name.name, name.namespace), data=_data(bundle))
 
 
 def secret_patch(held: Json, bundle: Bundle) -> Json:

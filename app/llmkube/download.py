@@ -19,7 +19,7 @@ from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path
 from app.settings import Settings
-from app.workload.parts import TERMINATION_MESSAGE_POLICY
+from app.workload.parts import TERMINATION_MESSAGE_POLICY, read_only_mount
 
 EXIT_USELESS = 64
 """Exit code of the script when a retry cannot succeed: the server refuses, or its certificate is invalid."""
@@ -125,9 +125,9 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
 def _mounts(download: Download, settings: Settings) -> list[Json]:
     mounts: list[Json] = [{"name": _volume_name(download), "mountPath": names.MODELS_DIR}]
     if _copies(download):
-        mounts.append(read_only(names.HOST_VOLUME, names.HOST_FILE))
+        mounts.append(read_only_mount(names.HOST_VOLUME, names.HOST_FILE))
     if settings.llmkube_ca_cert_configmap:
-        mounts.append(read_only(names.CA_VOLUME, names.CA_DIR))
+        mounts.append(read_only_mount(names.CA_VOLUME, names.CA_DIR))
     return mounts
 
 
@@ -141,13 +141,8 @@ def volumes(download: Download, claim: str, settings: Settings) -> list[Json]:
     return pod_volumes
 
 
-def read_only(volume: str, directory: str) -> Json:
-    """Build a mount. Metacontroller merges mounts by ``mountPath``: each path once in a container."""
-    return {"name": volume, "mountPath": directory, "readOnly": True}
-
-
 def serving_mount(download: Download) -> Json:
-    return read_only(_volume_name(download), names.MODELS_DIR)
+    return read_only_mount(_volume_name(download), names.MODELS_DIR)
 
 
 def _volume_name(download: Download) -> str:

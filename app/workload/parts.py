@@ -35,6 +35,12 @@ def insufficient_resource(message: str, resources: Iterable[str]) -> str:
     return next((resource for resource in resources if f"Insufficient {resource}" in message), "")
 
 
+def read_only_mount(volume: str, directory: str, path: str = "") -> Json:
+    """Build a mount, of ``path`` in the volume or of all. Metacontroller merges mounts by ``mountPath``: each once."""
+    mount = {"name": volume, "mountPath": directory, "readOnly": True}
+    return {**mount, "subPath": path} if path else mount
+
+
 def pods_metric(name: str, average: str) -> Json:
     """Build a metric of type Pods, with its target average per pod."""
     target = {"type": "AverageValue", "averageValue": canonical(average)}

@@ -16,7 +16,7 @@ from app.kube.merge import merge
 from app.kube.objects import ObservedTemplate
 from app.kube.podspec import CONTAINER, container_named, each_name_once, with_container
 from app.workload.address import Address
-from app.workload.parts import TERMINATION_MESSAGE_POLICY
+from app.workload.parts import TERMINATION_MESSAGE_POLICY, read_only_mount
 
 _MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
@@ -91,7 +91,7 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
     elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
-        mount = _read_only(constants.IMAGE_VOLUME, constants.MODEL_PATH, "models")
+        mount = read_only_mount(constants.IMAGE_VOLUME, constants.MODEL_PATH, "models")
         pod = _mounted(pod, {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
     if downloaded(parts):
         pod = _download(pod, parts, operator, extra)
@@ -102,12 +102,8 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
 
 
 def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:
-    mount = _read_only(name, directory, uri.key)
+    mount = read_only_mount(name, directory, uri.key)
     return _mounted(pod, {"persistentVolumeClaim": {"claimName": uri.head}}, mount, reader)
-
-
-def _read_only(volume: str, directory: str, key: str = "") -> Json:
-    return {"name": volume, "mountPath": directory, "readOnly": True, **({"subPath": key} if key else {})}
 
 
 def inside(uri: Address) -> str:
@@ -124,7 +120,7 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
     mounts: list[Json] = []
     if source.downloads:
         mounts.append({"name": constants.PROVISION_VOLUME, "mountPath": constants.MODEL_PATH})
-        mount = _read_only(constants.PROVISION_VOLUME, extra.path, inside(source.uri))
+        mount = read_only_mount(constants.PROVISION_VOLUME, extra.path, inside(source.uri))
         pod = _mounted(pod, _FILLED, mount, extra.reader)
     if fetched:
         mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": lora.LORA_PATH})
@@ -141,7 +137,7 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
     if extra.access.env:
         container["env"] = list(extra.access.env)
     for files in extra.access.files:
-        mount = _read_only(files.volume, files.mount_path)
+        mount = read_only_mount(files.volume, files.mount_path)
         container, pod = _with_mount(container, mount), _with_volume(pod, _secret_volume(files))
     if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
@@ -180,7 +176,7 @@ def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra:
     added = {"CA_BUNDLE_CONFIGMAP_NAME": config_map, "CA_BUNDLE_VOLUME_MOUNT_POINT": path}
     env = [*container.get("env", ()), *({"name": n, "value": v} for n, v in added.items() if n not in values)]
     volume = {"name": constants.CA_BUNDLE_VOLUME, "configMap": {"name": config_map}}
-    mount = _read_only(constants.CA_BUNDLE_VOLUME, path)
+    mount = read_only_mount(constants.CA_BUNDLE_VOLUME, path)
     return _with_mount({**container, "env": env}, mount), _with_volume(pod, volume)
 
 

@@ -302,7 +302,7 @@ def _mounted(claim: str, inside: str, main: Storage) -> Storage:
 
 def _on_claim(claim: str, name: str, directory: str, inside: str) -> Storage:
     volume = {"name": name, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
-    return Storage(posixpath.join(directory, inside), (volume,), (download.read_only(name, directory),))
+    return Storage(posixpath.join(directory, inside), (volume,), (parts.read_only_mount(name, directory),))
 
 
 # Single fields of the pod (LK-3). What users embed is cleaned before it is sent: what the API server would not store
