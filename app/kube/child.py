@@ -12,10 +12,11 @@ def metadata(
     name: str, namespace: str, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
 ) -> Json:
     """Build a child's metadata. Metacontroller adds the owner and the label ``controller-uid`` (MC-3.5)."""
-    return {"name": name, "namespace": namespace, **marks(labels, annotations)}
+    return {"name": name, "namespace": namespace, **template_metadata(labels, annotations)}
 
 
-def marks(labels: dict[str, str] | None, annotations: dict[str, str] | None = None) -> Json:
+def template_metadata(labels: dict[str, str] | None, annotations: dict[str, str] | None = None) -> Json:
+    """Build the metadata of a pod template, which has no name."""
     return given(labels=labels or None, annotations=annotations or None)
 
 

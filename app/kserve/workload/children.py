@@ -7,7 +7,7 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
 from app.kserve.workload.topology import Labels, for_children, laid_over
 from app.kube.base import Json
-from app.kube.child import child, given, marks, metadata
+from app.kube.child import child, given, metadata, template_metadata
 from app.kube.objects import ObservedDeployment
 
 
@@ -69,4 +69,4 @@ def accounts(plan: AccountPlan, namespace: str) -> list[Json]:
 
 
 def pod_template(pod: PodPlan) -> Json:
-    return {"metadata": marks(pod.labels, pod.annotations), "spec": pod.spec}
+    return {"metadata": template_metadata(pod.labels, pod.annotations), "spec": pod.spec}

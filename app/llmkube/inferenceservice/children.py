@@ -4,7 +4,7 @@ from app.hooks.kept import desired_replicas, keep_child, kept_selector
 from app.hooks.protocol import Kept
 from app.kube import merge
 from app.kube.base import Json
-from app.kube.child import child, given, marks, metadata
+from app.kube.child import child, given, metadata, template_metadata
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan
@@ -35,7 +35,7 @@ def deployment(
         selector={"matchLabels": kept_selector(plan.selector, running, plan.pod_labels)},
         revisionHistoryLimit=plan.spec.revision_history_limit,
         strategy=RECREATE if plan.has_gpus else ROLLING_UPDATE,
-        template={"metadata": marks(plan.pod_labels, plan.pod_annotations), "spec": plan.pod},
+        template={"metadata": template_metadata(plan.pod_labels, plan.pod_annotations), "spec": plan.pod},
     )
     return child("apps/v1", "Deployment", metadata(plan.name, plan.namespace, plan.labels), spec=spec)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from app.kube import quantity
 from app.kube.base import Json
-from app.kube.child import child, given, marks, metadata
+from app.kube.child import child, given, metadata, template_metadata
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import DownloadJob, ModelPod, kept_keys, users, variable
@@ -59,7 +59,7 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
     spec = {
         "backoffLimit": 2,  # each pod tries several times itself
         "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": _HOPELESS}]},
-        "template": {"metadata": marks(pod_labels), "spec": pod},
+        "template": {"metadata": template_metadata(pod_labels), "spec": pod},
     }
     labels = {names.LABEL_NAME: "llmkube", names.LABEL_MANAGED_BY: names.MANAGED_BY, **pod_labels}
     tried = {names.ATTEMPT: str(attempt)} if attempt > 1 else None
