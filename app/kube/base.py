@@ -47,7 +47,7 @@ class KubeModel(BaseModel):
     """Fields of this type, or paths below it, by other names that users write for them."""
 
     synonyms: ClassVar[Mapping[str, str]] = {}
-    """Values of enumerations of a spec, by other words for them in lower case."""
+    """Values of enumerations and numbers of a spec, by other words for them in lower case."""
 
     constraints: ClassVar[tuple[Rule, ...]] = ()
     """Rules between the fields (:mod:`app.kube.rules`)."""

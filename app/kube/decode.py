@@ -1,6 +1,7 @@
 """Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors, with what to write instead."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -10,12 +11,15 @@ from pydantic_core import ErrorDetails
 from app.kube import correction, field
 from app.kube.base import FORMS, KubeModel
 from app.kube.field import Hint, did_you_mean, with_hint
-from app.kube.modelfields import members_at
+from app.kube.modelfields import bounds_at, members_at
 from app.kube.stored import without_nulls
 from app.limits import MAX_ERRORS
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
+_INTEGER = re.compile("-?[0-9]+")
+_LARGEST = 2**31 - 1
+"""Of Go's int32, which is no bound that a field has."""
 _ROUNDS = 4
 """Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 
@@ -101,15 +105,20 @@ def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_
         return field.too_long(path, context["max_length"])
     if kind == "too_long":
         return field.too_many(path, context.get("actual_length") or len(value), context["max_length"])
+    place = path.segments[len(root.segments) :]
     if kind in _BOUNDS:
-        return field.invalid(
-            path, value, with_hint(f"must {_BOUNDS[kind].format(**context)}", _fraction(value, context))
-        )
+        lowest, highest = bounds_at(type_, place)
+        is_range = lowest > -math.inf and highest < _LARGEST
+        words = f"be between {lowest} and {highest}" if is_range else _BOUNDS[kind].format(**context)
+        return field.invalid(path, value, with_hint(f"must {words}", _fraction(value, context)))
     if kind == "string_pattern_mismatch":
         return field.invalid(path, value, FORMS[context["pattern"]](value))
     json_type = "int-or-string" if detail["loc"][-1:] == ("int",) else _json_type(kind)
+    synonym = type_.synonyms.get(str(value).lower(), "")
+    if json_type == "integer" and _INTEGER.fullmatch(synonym) and int(synonym) >= bounds_at(type_, place)[0]:
+        return field.type_invalid(path, value, with_hint("must be a whole number", did_you_mean(synonym)))
     if json_type:
-        return correction.wrong_type(path, value, json_type, members_at(type_, path.segments[len(root.segments) :]))
+        return correction.wrong_type(path, value, json_type, members_at(type_, place))
     return field.invalid(path, value, context.get("hint") or detail["msg"].removeprefix("Value error, "))
 
 

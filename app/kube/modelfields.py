@@ -1,15 +1,17 @@
 """Walk documents by the fields of their pydantic models: unknown fields, defaults, and embedded Kubernetes types."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
 from app.kube import embedded, embedded_types, field, unknown
-from app.kube.base import EmbeddedType, KubeModel
+from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.correction import Members
 
 
@@ -177,6 +179,23 @@ def _inner(type_: FieldType) -> tuple[str, ...]:
 def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
     """Return the fields of the type at a place below a model; none if it has no fields."""
     return _members_of(_type_at(model, segments))
+
+
+def bounds_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> tuple[float, float]:
+    """Return the lowest and the highest number of a field below a model; infinite without a bound."""
+    owner = _type_at(model, segments[:-1]).model
+    attribute = fields(owner)[str(segments[-1])][0] if owner is not None and segments[-1] in fields(owner) else ""
+    return _bounds(owner, attribute) if owner is not None and attribute else (-math.inf, math.inf)
+
+
+@cache
+def _bounds(model: type[KubeModel], attribute: str) -> tuple[float, float]:
+    info = model.model_fields[attribute]
+    type_: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    schema = TypeAdapter(type_).json_schema()
+    parts: list[Json] = [part for part in schema.get("anyOf", [schema]) if "minimum" in part or "maximum" in part]
+    bounds = parts[0] if parts else {}
+    return bounds.get("minimum", -math.inf), bounds.get("maximum", math.inf)
 
 
 def _type_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> FieldType:

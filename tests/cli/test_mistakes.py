@@ -267,7 +267,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "fraction as a percentage": (
         service({**SERVED_BY_VLLM, "vllmConfig": {"gpuMemoryUtilization": 85}}),
         "spec.vllmConfig.gpuMemoryUtilization",
-        "must be at most 0.99; did you mean 0.85?",
+        "must be between 0.1 and 0.99; did you mean 0.85?",
     ),
     "dtype by another name": (
         service({**SERVED_BY_VLLM, "vllmConfig": {"dtype": "fp16"}}),

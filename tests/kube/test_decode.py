@@ -19,7 +19,7 @@ def errors_of(spec: Any) -> list[str]:
         ({"size": "x"}, 'spec.size: Unsupported value: "x": supported values: "small", "large"'),
         (
             {"size": "small", "replicas": 11},
-            "spec.replicas: Invalid value: 11: must be at most 10",
+            "spec.replicas: Invalid value: 11: must be between 0 and 10",
         ),
         (
             {"size": "small", "replicas": "5"},
@@ -34,7 +34,7 @@ def errors_of(spec: Any) -> list[str]:
         ({"size": "small", "ports": [{"number": 1}] * 4}, "spec.ports: Too many: 4: must have at most 3 items"),
         (
             {"size": "small", "ports": [{"number": 0}]},
-            "spec.ports[0].number: Invalid value: 0: must be at least 1",
+            "spec.ports[0].number: Invalid value: 0: must be between 1 and 65535",
         ),
         ([], 'spec: Invalid value: []: must be an object; write its fields directly below spec, without "- "'),
     ],

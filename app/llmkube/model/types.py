@@ -159,6 +159,7 @@ class SecretReference(KubeModel):
 
 class ModelSpec(KubeModel):
     synonyms: ClassVar[Mapping[str, str]] = {
+        "all": "-1",
         "amd": "rocm",
         "apple": "metal",
         "gpu": "cuda",
