@@ -3,6 +3,7 @@
 The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from the engines' publications.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,43 @@ _REPOSITORIES = {
 }
 _TAG = re.compile(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]+(?:\.[0-9]+)+(?:\.post[0-9]+)?)(?:-[a-z0-9.-]+)?")
 
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers with which an engine can serve, of one option."""
+
+    lowest: int
+    highest: float = math.inf
+    is_fraction: bool = False
+    """The lowest is not one of them."""
+
+    def __contains__(self, number: float) -> bool:
+        return self.lowest <= number <= self.highest and not (self.is_fraction and number == self.lowest)
+
+    def __str__(self) -> str:
+        if self.is_fraction:
+            return f"more than {self.lowest} and at most {self.highest}"
+        return f"at least {self.lowest}" if self.highest == math.inf else f"between {self.lowest} and {self.highest}"
+
+
+_COUNT, _FRACTION = Numbers(1), Numbers(0, 1, is_fraction=True)
+_SHARED = {"--port": Numbers(1, 65535)}
+_NUMBERS = {
+    "vllm": {
+        **dict.fromkeys(("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp"), _COUNT),
+        **dict.fromkeys(("--max-loras", "--max-num-batched-tokens", "--max-num-seqs"), _COUNT),
+        "--gpu-memory-utilization": _FRACTION,
+    },
+    "sglang": {
+        **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "--tp"), _COUNT),
+        **dict.fromkeys(("--context-length", "--max-running-requests"), _COUNT),
+        "--mem-fraction-static": _FRACTION,
+    },
+    "llamacpp": dict.fromkeys(("--ctx-size", "-c"), Numbers(0)),
+    "tgi": {"--num-shard": _COUNT, "--cuda-memory-fraction": _FRACTION},
+}
+"""In all releases of the engine; no option whose numbers depend on the release."""
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
 
@@ -59,11 +97,12 @@ class Engine:
     """The engine of an image. Between two known releases it accepts what either of them does."""
 
     name: str
-    version: str
-    releases: tuple[Release, ...]
+    version: str = ""
+    releases: tuple[Release, ...] = ()
+    """Empty for an unknown version, of which every option is accepted."""
 
     def __str__(self) -> str:
-        return f"{NAMES[self.name]} {self.version}"
+        return f"{NAMES[self.name]} {self.version}".rstrip()
 
     def has(self, option: str) -> bool:
         return any(option in release.options for release in self.releases)
@@ -74,7 +113,7 @@ class Engine:
         Spellings that parsers derive are known as well: underscores, ``--no-``, and a path after a dot.
         """
         option = argument.partition("=")[0].partition(".")[0].replace("_", "-")
-        if not _LONG_OPTION.fullmatch(option):
+        if not self.releases or not _LONG_OPTION.fullmatch(option):
             return True
         positive = option.replace("--no-", "--", 1)
         return any(name.startswith((option, positive)) for release in self.releases for name in release.options)
@@ -91,6 +130,12 @@ class Engine:
             return dashed if self.has(dashed) and not self.has(option) else ""
         names = {name for release in self.releases for name in release.options}
         return "" if self.knows(argument) else closest_name(option, names)
+
+    def numbers_instead(self, option: str, value: str) -> str:
+        """Return the numbers that an option takes, if a value is another number; else empty."""
+        numbers = (_SHARED | _NUMBERS[self.name]).get(option.replace("_", "-"))
+        is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(value) and float(value) not in numbers
+        return str(numbers) if is_other else ""
 
     def values(self, option: str) -> tuple[str, ...]:
         """Return the values that an option accepts; none if it accepts any."""

@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
+import orjson
+
 from app.kube import field, objects
 from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
@@ -16,6 +18,7 @@ from app.workload.wholepod import LISTS
 
 _DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
+_LIKE_JSON = re.compile(r"""['"\\]*\{\s*["'\\]""")
 _DEVICES = (
     "amd.com/gpu",
     "google.com/tpu",
@@ -78,8 +81,26 @@ def security_warnings(pod: Json, container: Json, pod_path: field.Path, containe
             yield advice(path.child("windowsOptions", "hostProcess"), message)
 
 
+def command_warnings(command: Sequence[str], path: field.Path) -> Iterator[Advice]:
+    """Warn of a program and its arguments in one item, which is the program of that whole name."""
+    if command and " " in command[0].strip() and "{{" not in command[0]:
+        words = field.as_json(command[0].split())
+        yield advice(path.index(0), f"no program has this name: write the program and its arguments as items: {words}")
+
+
+def address_warnings(address: str, path: field.Path) -> Iterator[Advice]:
+    """Warn of a server's address that neither the kubelet nor the Service reaches."""
+    if address in ("localhost", "::1") or address.startswith("127."):
+        message = "only the container itself reaches a loopback address: probes fail and the pods never become ready"
+        yield advice(path, message)
+
+
 def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
-    """Warn of an option and its value in one item, which is an option of that whole name, and of dashes of prose."""
+    """Warn of an option and its value in one item, of dashes of prose, and of what is almost JSON."""
+    return islice(_misspelt(arguments, path), MAX_UNKNOWN_NAMES)
+
+
+def _misspelt(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     for where, argument in path.each(arguments):
         if argument[:1] in _DASHES:
             suggestion = f"--{argument.lstrip('-' + _DASHES)}"
@@ -87,6 +108,26 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
         if words := _TWO_WORDS.fullmatch(argument):
             items = f"{field.go_quote(words[1])}, {field.go_quote(words[2])}"
             yield advice(where, f"an option and its value are two items: write {items}")
+        elif problem := _json_problem(argument):
+            yield advice(where, problem)
+
+
+def _json_problem(argument: str) -> str:
+    """Return the problem of an argument, or its value, that begins like a JSON object and is none."""
+    value = argument.partition("=")[2] if argument.startswith("-") else argument
+    if not _LIKE_JSON.match(value) or "{{" in value or "$(" in value or _is_json(value):
+        return ""
+    if value[0] in "'\"" and _is_json(value[1:-1]):
+        return "no shell removes the quotes around the value, so it is not valid JSON; leave them out"
+    return "the value is not valid JSON"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.Path, str, str]]:
@@ -110,12 +151,18 @@ def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Ite
         if values and value[:1].isalnum() and value.lower() not in map(str.lower, values):
             hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
             yield advice(where, with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint))
+        elif values and (not value or value.startswith("-")):
+            yield advice(where, f"{engine} ends without a value for {option}; supported: {', '.join(values)}")
+        elif numbers := engine.numbers_instead(option, value):
+            yield advice(where, f"{engine} cannot serve with {option} {value}: it must be {numbers}")
+        elif option == "--host":
+            yield from address_warnings(value, where)
 
 
 def size_warnings(arguments: Sequence[str], path: field.Path, gpus: int) -> Iterator[Advice]:
     """Warn of a tensor-parallel size above the number of a pod's GPUs, if it has any."""
     for where, option, size in options(arguments, path):
-        if option in _TENSOR_PARALLEL and size.isdecimal() and int(size) > gpus > 0:
+        if option in _TENSOR_PARALLEL and len(size) < 10 and size.isdecimal() and int(size) > gpus > 0:
             yield advice(where, f"{option} is {size}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
 
 

@@ -614,6 +614,99 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.extraArgs[0]",
         'does not take float61 for --dtype, and ends with it; did you mean "float16"?',
     ),
+    "percentage for a fraction of an engine": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["--gpu_memory_utilization=90"]}),
+        "spec.extraArgs[0]",
+        "cannot serve with --gpu_memory_utilization 90: it must be more than 0 and at most 1",
+    ),
+    "tensor-parallel size 0 of an engine of unknown version": (
+        service({**SERVED_BY_VLLM, "image": "example.com/vllm:mine", "extraArgs": ["-tp", "0"]}),
+        "spec.extraArgs[0]",
+        "vLLM cannot serve with -tp 0: it must be at least 1",
+    ),
+    "port that does not exist": (
+        runtime({"recommendedConfigs": [{"name": "default", "args": ["--max-num-seqs=0"]}]}),
+        "spec.recommendedConfigs[0].args[0]",
+        "it must be at least 1",
+    ),
+    "fraction of the server of KServe's preset": (
+        main_container({"args": ["--gpu-memory-utilization", "1.5"]}),
+        "spec.template.containers[0].args[0]",
+        "vLLM cannot serve with --gpu-memory-utilization 1.5: it must be more than 0 and at most 1",
+    ),
+    "address that only the container reaches": (
+        main_container({**VLLM, "args": ["--host=127.0.0.1"]}),
+        "spec.template.containers[0].args[0]",
+        "only the container itself reaches a loopback address",
+    ),
+    "port that gets no requests": (
+        main_container({**VLLM, "args": ["--port=9000"]}),
+        "spec.template.containers[0].args[0]",
+        "requests go to port 8000, not to 9000; remove --port",
+    ),
+    "option that needs a value": (
+        service({"extraArgs": ["-fa", "--jinja"]}),
+        "spec.extraArgs[0]",
+        "ends without a value for -fa; supported: on, off, auto",
+    ),
+    "word in place of an option": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["serve", "--seed", "1"]}),
+        "spec.extraArgs[0]",
+        '"serve" is not an option, and vLLM 0.20.0 ends with it',
+    ),
+    "quotes that no shell removes": (
+        service({**SERVED_BY_VLLM, "extraArgs": ['--kv-transfer-config=\'{"kv_role": "kv_both"}\'']}),
+        "spec.extraArgs[0]",
+        "no shell removes the quotes around the value, so it is not valid JSON; leave them out",
+    ),
+    "escaped JSON": (
+        playground({"args": ["--hf-overrides", '{\\"method\\": \\"mtp\\"}']}),
+        "spec.backendRuntimeConfig.args[1]",
+        "the value is not valid JSON",
+    ),
+    "tools without a parser": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["--enable-auto-tool-choice"]}),
+        "spec.extraArgs",
+        "vLLM ends with --enable-auto-tool-choice and without --tool-call-parser; add the latter",
+    ),
+    "batch below the length of a prompt": (
+        service(
+            {
+                **SERVED_BY_VLLM,
+                "vllmConfig": {"maxModelLen": 8192},
+                "extraArgs": ["--no-enable-chunked-prefill", "--max-num-batched-tokens=2048"],
+            }
+        ),
+        "spec.extraArgs",
+        "--max-num-batched-tokens must be at least --max-model-len: 2048 is less than 8192",
+    ),
+    "command in one word": (
+        main_container({"command": ["python3 -m vllm.entrypoints.openai.api_server"]}),
+        "spec.template.containers[0].command[0]",
+        'as items: ["python3","-m","vllm.entrypoints.openai.api_server"]',
+    ),
+    "command in one word of llmaz": (
+        runtime({"command": ["vllm serve"]}),
+        "spec.command[0]",
+        'as items: ["vllm","serve"]',
+    ),
+    "command in one word of LLMKube": (
+        service({"runtime": "generic", "image": "a/b:1", "command": ["my server"]}),
+        "spec.command[0]",
+        'as items: ["my","server"]',
+    ),
+    "scheduler beside a backend of one's own": (
+        llm(
+            {
+                "router": {
+                    "scheduler": {},
+                    "route": {"http": {"spec": {"rules": [{"backendRefs": [{"name": "s", "port": 80}]}]}}},
+                }
+            }
+        ),
+        "spec.router.scheduler",
+        "no rule of router.route.http.spec sends requests to an InferencePool; remove router.scheduler",
+    ),
     "more ranks than GPUs in KServe": (
         main_container({**VLLM, "args": ["--tensor-parallel-size=4"], "resources": {"limits": {"nvidia.com/gpu": 1}}}),
         "spec.template",
@@ -798,6 +891,14 @@ LEGAL: dict[str, Json] = {
     "images with capitals": main_container({"image": "Registry.example:5000/a/b:Tag@sha256:" + "a" * 64}),
     "other devices": main_container({"resources": {"limits": {"nvidia.com/mig-1g.5gb": 1, "example.com/gpu": 1}}}),
     "repository with a dot": model(spec={"source": "a.b/c"}),
+    "whole of a GPU's memory": service({**SERVED_BY_VLLM, "extraArgs": ["--gpu-memory-utilization=1"]}),
+    "thousands of tokens": service({**SERVED_BY_VLLM, "extraArgs": ["--max-model-len", "32k"]}),
+    "JSON": service({**SERVED_BY_VLLM, "extraArgs": ["--hf-overrides", '{"rope_theta": 1}']}),
+    "template of a chat": service({"extraArgs": ["--chat-template", "{{ 'a' }}"]}),
+    "quotes that a shell removes": main_container({"args": ["--hf-overrides='{\"rope_theta\": 1}'"]}),
+    "port of a server behind a proxy": llm(
+        {"template": {"containers": [{"name": "main", "args": ["--port=9000"]}, {"name": "proxy", "image": "a/b:1"}]}}
+    ),
     "value with a blank": service({"extraArgs": ["--alias", "a b", "--chat-template=a b"]}),
 }
 

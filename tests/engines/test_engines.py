@@ -204,7 +204,6 @@ def test_the_warning_names_the_right_value(runtime: str, spec: Json, field: str,
         "-q=awq",
         "--compilation-config.mode=3",
         "--tensor-par",
-        "awq",
     ],
 )
 def test_the_users_own_options_are_known(argument: str) -> None:

@@ -13,7 +13,16 @@ from typing import get_args
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
 from app.kserve.arguments import evaluates, passes_arguments
-from app.kserve.constants import MAIN, MODEL_PATH, MODEL_VOLUMES, OBJECTIVE_HEADER, OPEN, RESERVED_LABELS, STOP
+from app.kserve.constants import (
+    MAIN,
+    MODEL_PATH,
+    MODEL_VOLUMES,
+    OBJECTIVE_HEADER,
+    OPEN,
+    PUBLIC_PORT,
+    RESERVED_LABELS,
+    STOP,
+)
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
@@ -25,6 +34,7 @@ from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import contradictions, ignored_by_server, oversized, unused, with_command
+from app.kserve.spec.presets.parts import DECODE_PORT
 from app.kserve.spec.route import replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
@@ -37,7 +47,7 @@ from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload import podadvice, wholepod
-from app.workload.engine import engine_of
+from app.workload.engine import Engine, engine_of
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
@@ -301,6 +311,8 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
     yield from kvcache.advice(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
     yield from _parallelism_advice(workload, path, based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
+    if not based:
+        yield from _port_advice(workload.template, path.child("template", "containers"))
     for pod, pod_path in workload.pods(path):
         yield from _without_main(pod, pod_path)
         yield from podadvice.port_warnings(pod or {}, pod_path)
@@ -310,12 +322,23 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
                 yield from _container_advice(container or {}, container_path)
 
 
+def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of a server on a port that gets no requests; a container beside it may be one that passes them on."""
+    containers = (pod or {}).get("containers") or []
+    if len(containers) == 1 and not (pod or {}).get("initContainers") and containers[0].get("name") == MAIN:
+        for where, option, port in podadvice.options(containers[0].get("args") or [], path.index(0).child("args")):
+            if option == "--port" and port.isdecimal() and port not in (str(PUBLIC_PORT), str(DECODE_PORT)):
+                yield advice(where, f"requests go to port {PUBLIC_PORT}, not to {port}; remove --port")
+
+
 def _container_advice(container: Json, path: field.Path) -> Iterator[Advice]:
     yield from podadvice.resource_warnings(container, path)
     if container.get("command") and passes_arguments(container) and not evaluates(container):
         yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
-    engine = engine_of(container.get("image") or "")
-    if engine is not None and passes_arguments(container) and engine.is_started_by(container.get("command") or ()):
+    command = container.get("command") or ()
+    yield from podadvice.command_warnings(command, path.child("command"))
+    engine = engine_of(container.get("image") or "") or (Engine("vllm") if container.get("name") == MAIN else None)
+    if engine is not None and passes_arguments(container) and engine.is_started_by(command):
         yield from podadvice.option_warnings(engine, container.get("args") or [], path.child("args"))
 
 
@@ -417,6 +440,11 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
         yield from newer_fields(http.spec, HTTP.child("spec"))
     if router.scheduler is not None:
         yield from _scheduler_advice(router.scheduler)
+        route = http.spec if http is not None else None
+        backends = [{ref.kind for ref in rule.backend_refs or ()} for rule in (route and route.rules) or ()]
+        if backends and all(backends) and all("InferencePool" not in kinds for kinds in backends):
+            message = "no rule of router.route.http.spec sends requests to an InferencePool; remove router.scheduler"
+            yield field.no_effect(SCHEDULER, message)
 
 
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:

@@ -59,6 +59,7 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
         advices += _preset(config, path)
         if engine is not None:
             advices += podadvice.option_warnings(engine, config.args or [], path.child("args"))
+    advices += podadvice.command_warnings(spec.command or (), SPEC.child("command"))
     advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in spec.probes.items():
         advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), (PORT_NAME,))

@@ -352,9 +352,7 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscali
 
 def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of the endpoint, disruption and suspension (LK-V-I69, LK-V-I74 to LK-V-I76)."""
-    if spec.bind_address in ("localhost", "::1") or spec.bind_address.startswith("127."):
-        message = "only the container itself reaches a loopback address: probes fail and the pods never become ready"
-        yield advice(SPEC.child("bindAddress"), message)
+    yield from podadvice.address_warnings(spec.bind_address, SPEC.child("bindAddress"))
     if spec.bind_address.count(":") == 1:  # an IPv6 address has at least two
         yield advice(SPEC.child("bindAddress"), "an address has no port, so the server ends; set containerPort instead")
     if spec.endpoint and spec.endpoint.node_port and spec.endpoint.type != "NodePort":
@@ -372,6 +370,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
         if key in spec.pod_labels:  # LK-V-I55
             message = "no effect: the label selects the pods of the service"
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
+    yield from podadvice.command_warnings(spec.command, SPEC.child("command"))
     for option, arguments in (("args", spec.args), ("extraArgs", spec.extra_args)):
         yield from podadvice.argument_warnings(arguments, SPEC.child(option))
     resources = spec.requests.model_dump(by_alias=True, exclude={"gpu", "gpu_sharing"})

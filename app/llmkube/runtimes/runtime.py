@@ -1,20 +1,22 @@
 """Runtimes: one server each, listed in the registry and in the type ``Runtime`` of the spec."""
 
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.kube.base import Json, KubeModel
-from app.kube.field import SPEC, Advice, Error, advice
+from app.kube.field import SPEC, Advice, Error, Path, advice, render
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import Source
 from app.workload import cause, parts, podadvice
-from app.workload.engine import Engine, engine_of
+from app.workload.engine import NAMES, Engine, engine_of
 from app.workload.memory import Usage
 
+_WORD = re.compile("[A-Za-z0-9/.]")
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
 
@@ -229,10 +231,15 @@ def service_engine(spec: InferenceServiceSpec, default_image: str) -> Engine | N
 
 
 def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
-    """Warn of options and values that the engine rejects, which are left out or renamed (LK-V-I77)."""
+    """Warn of options and values that the engine rejects; those of fields are left out or renamed (LK-V-I77)."""
     engine = service_engine(spec, runtime.image)
-    if engine is None:
-        return
+    if engine is not None:
+        yield from _rejected_fields(engine, spec, runtime)
+    if "extraArgs" in runtime.fields and not spec.command and runtime.name in NAMES:
+        yield from _rejected_arguments(engine or Engine(runtime.name), spec.extra_args, SPEC.child("extraArgs"))
+
+
+def _rejected_fields(engine: Engine, spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
     for name, option, value in flag_values(spec, runtime.flags):
         accepted, field = option.accepted(value, engine), SPEC.child(*name.split("."))
         if not engine.has(option.name):
@@ -241,8 +248,13 @@ def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[A
             yield advice(field, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
         elif accepted != value:
             yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
-    if "extraArgs" in runtime.fields:
-        yield from podadvice.option_warnings(engine, spec.extra_args, SPEC.child("extraArgs"))
+
+
+def _rejected_arguments(engine: Engine, arguments: list[str], path: Path) -> Iterator[Advice]:
+    """Warn of extra arguments. Options precede them, so that the first cannot be a word."""
+    if arguments and _WORD.match(arguments[0]) and not engine.option_meant(arguments[0]):
+        yield advice(path.index(0), f"{render(arguments[0])} is not an option, and {engine} ends with it")
+    yield from podadvice.option_warnings(engine, arguments, path)
 
 
 def _hint(option: Flag, engine: Engine) -> str:

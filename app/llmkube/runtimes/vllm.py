@@ -1,6 +1,7 @@
 """vLLM's OpenAI server. Source: LK-3.5.2."""
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -8,10 +9,12 @@ from app import images
 from app.kube.field import SPEC, Advice, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
-from app.llmkube.runtimes.types import Speculative
+from app.llmkube.runtimes.types import Speculative, VLLMConfig
+from app.workload.podadvice import options
 
 SPECULATIVE_CONFIG = "--speculative-config"
-_NOT_SPECULATIVE = Speculative()
+_NUMBER = re.compile("[0-9]{1,9}")
+_NOT_SPECULATIVE, _DEFAULTS = Speculative(), VLLMConfig()
 
 
 def arguments(serving: Serving) -> list[str]:
@@ -60,6 +63,21 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     written = speculative.model or speculative.num_speculative_tokens not in (None, default)
     if written and not speculative.enabled:
         yield advice(path, "no effect unless enabled is true", "no-effect")
+    yield from _contradictory_arguments(spec)
+
+
+def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of extra arguments that vLLM does not accept together, whichever its release."""
+    path, config = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS
+    values = {} if spec.command else {option: value for _, option, value in options(spec.extra_args, path)}
+    if "--enable-auto-tool-choice" in values and "--tool-call-parser" not in values:
+        yield advice(path, "vLLM ends with --enable-auto-tool-choice and without --tool-call-parser; add the latter")
+    batch = values.get("--max-num-batched-tokens", str(config.max_num_batched_tokens))
+    length = values.get("--max-model-len", str(config.max_model_len))
+    numbers = [int(text) for text in (batch, length) if _NUMBER.fullmatch(text)]
+    if "--no-enable-chunked-prefill" in values and len(numbers) == 2 and numbers[0] < numbers[1]:
+        text = f"--max-num-batched-tokens must be at least --max-model-len: {batch} is less than {length}"
+        yield advice(path, f"without chunks, {text}")
 
 
 def _speculation(spec: InferenceServiceSpec) -> Speculative:
