@@ -44,6 +44,7 @@ _EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_DIGITS = re.compile("[0-9]{1,9}")
 _JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
 """The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
@@ -153,7 +154,7 @@ def _value(text: str) -> object:
     """Return the value of an option: of a switch true, and of a configuration what it says, switched on."""
     try:
         value = orjson.loads(text) if text.startswith("{") else yaml.safe_load(text) if text else True
-    except (orjson.JSONDecodeError, yaml.YAMLError):
+    except (ValueError, yaml.YAMLError):  # also of a date that does not exist, or of a very long number
         return text
     return {"enabled": True, **value} if isinstance(value, dict) else value
 
@@ -173,8 +174,8 @@ def _divided(use: Usage, options: Mapping[str, str]) -> Usage:
 
 
 def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
-    """Return the value of the first of the options that is a number; 1 without one."""
-    return next((int(options[name]) for name in names if options.get(name, "").isdecimal()), 1)
+    """Return the value of the first of the options that is a number of at most nine digits; 1 without one."""
+    return next((int(options[name]) for name in names if _DIGITS.fullmatch(options.get(name, ""))), 1)
 
 
 def _gpus(container: Json) -> int:

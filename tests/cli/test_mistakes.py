@@ -891,6 +891,7 @@ LEGAL: dict[str, Json] = {
     "images with capitals": main_container({"image": "Registry.example:5000/a/b:Tag@sha256:" + "a" * 64}),
     "other devices": main_container({"resources": {"limits": {"nvidia.com/mig-1g.5gb": 1, "example.com/gpu": 1}}}),
     "repository with a dot": model(spec={"source": "a.b/c"}),
+    "number of any length": main_container({**VLLM, "args": ["--tensor-parallel-size", "9" * 5000]}),
     "whole of a GPU's memory": service({**SERVED_BY_VLLM, "extraArgs": ["--gpu-memory-utilization=1"]}),
     "thousands of tokens": service({**SERVED_BY_VLLM, "extraArgs": ["--max-model-len", "32k"]}),
     "JSON": service({**SERVED_BY_VLLM, "extraArgs": ["--hf-overrides", '{"rope_theta": 1}']}),

@@ -20,8 +20,8 @@ GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
 TENSOR, DATA, EXPERT = "--tensor-parallel-size", "--data-parallel-size", "--enable-expert-parallel"
 _FLAGS = {
-    TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d+)?|$)"),
-    DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d+)?|$)"),
+    TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
+    DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
 }
 _DEVICE = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
 """In the names of resources that servers compute on: ``amd.com/gpu``, ``habana.ai/gaudi``."""
@@ -120,7 +120,7 @@ def _count(container: Json) -> Decimal | None:
 
 
 def _sizes_passed(container: Json) -> dict[str, int | None]:
-    """Return the sizes in the container's arguments; None for a number from a variable."""
+    """Return the sizes in the container's arguments; None for a number from a variable, or a very long one."""
     text = " ".join(words(container))
     passed = {flag: match[1] for flag, pattern in _FLAGS.items() if (match := pattern.search(text))}
     return {flag: None if number is None else int(number) for flag, number in passed.items()}
