@@ -162,6 +162,10 @@ def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str)
     return Cause(Stage.CONFIGURATION, text, reason_word(waiting.reason, "CreateContainerError"))
 
 
+_SIGNALS = (137, 143)
+"""Exit codes after SIGKILL and SIGTERM."""
+
+
 def _crash(status: ContainerStatus, what: str) -> Cause | None:
     """Problem of a container that terminated, now or before its last restart: a restart proves nothing yet.
 
@@ -177,7 +181,11 @@ def _crash(status: ContainerStatus, what: str) -> Cause | None:
         return Cause(Stage.CRASH, text, ended.reason)
     if ended.reason in _NEVER_RAN:
         return Cause(Stage.CONFIGURATION, text, ended.reason)
-    return Cause(Stage.CRASH, text, "InitContainerFailed" if what.startswith("init") else "CrashLoopBackOff")
+    if what.startswith("init"):
+        return Cause(Stage.CRASH, text, "InitContainerFailed")
+    if ended.exit_code in _SIGNALS and not ended.message:
+        text += ": the kubelet ends containers so after failed liveness or startup probes, which its events show"
+    return Cause(Stage.CRASH, text, "CrashLoopBackOff")
 
 
 def _ended_well(status: ContainerStatus, what: str) -> Cause | None:

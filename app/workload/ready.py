@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from app.kube.conditions import Condition, find, is_true
-from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
+from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
 from app.workload.pods import counts, failures, newest_first, pod_problems
@@ -55,6 +55,14 @@ def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
         text = f"Deployment {name} does not progress: {one_line(progressing.message)}"
         causes.append(Cause(Stage.PROBE, text, reason_word(progressing.reason, "ProgressDeadlineExceeded")))
     return causes
+
+
+def group_causes(group: ObservedLeaderWorkerSet) -> list[Cause]:
+    """Causes in a LeaderWorkerSet: no controller has reported on it."""
+    if group.status.conditions:
+        return []
+    text = f"LeaderWorkerSet {group.metadata.name} has no status; if this lasts, its controller is not running"
+    return [Cause(Stage.STARTING, text, "WaitingForController")]
 
 
 def _refused(name: str, condition: Condition) -> Cause:

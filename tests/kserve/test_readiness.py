@@ -82,6 +82,12 @@ def test_available_pods_have_to_be_new(numbers: Json, ok: bool) -> None:
     assert state.ok == (ok or believed)
 
 
+def test_a_group_that_no_controller_has_seen() -> None:
+    state = leader_worker_set_state(seen(ObservedLeaderWorkerSet, {}, {"replicas": 2}))
+    assert state.reason == "Progressing"
+    assert state.message.endswith("has no status; if this lasts, its controller is not running")
+
+
 def test_an_endpoint_picker_of_an_earlier_template_does_not_count() -> None:
     """Standbys are never ready, but the available pod must have the current template."""
     available = condition("Available", "True")
@@ -177,6 +183,7 @@ def test_route(case: str) -> None:
         ([], False),
         ([parent(FULL)], True),
         ([parent(FULL, resolved=None)], True),
+        ([parent(FULL, resolved="False")], False),
         ([parent(FULL, accepted="False")], False),
         ([parent(FULL), parent({"name": "h"}, accepted="Unknown")], False),
         ([parent(FULL, of=GENERATION - 1)], False),

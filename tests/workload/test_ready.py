@@ -167,6 +167,12 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "OOMKilled",
         "container server was killed, out of memory (exit code 137)",
     ),
+    "a probe fails while the model loads": (
+        {"phase": "Running", "containerStatuses": [container(state=RUNNING, last=terminated(137))]},
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "container server exited with code 137: the kubelet ends containers so after failed liveness or startup probes",
+    ),
     "the download fails": (
         {
             "initContainerStatuses": [

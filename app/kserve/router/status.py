@@ -85,7 +85,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
         return CONDITION_TRUE
     if not pool.status.parents:
         return fails(LLMReason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has reported on it yet")
-    return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, 'Accepted')}")
+    return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, 'Accepted', 'ResolvedRefs')}")
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
@@ -118,11 +118,16 @@ def gateways_state(view: RouterView) -> ConditionState | None:
         text = f"{view.gateway_text(missing)} does not exist"
         raise PhaseError(LLMCondition.GATEWAYS_READY, LLMReason.GATEWAY_FETCH_ERROR, text)
     waiting = [
-        ref for ref, gateway in gateways if gateway is not None and not is_true(gateway.status.conditions, "Programmed")
+        (ref, gateway.status.conditions)
+        for ref, gateway in gateways
+        if gateway is not None and not is_true(gateway.status.conditions, "Programmed")
     ]
     if not waiting:
         return CONDITION_TRUE
-    return fails(LLMReason.GATEWAYS_NOT_READY, f"{view.gateway_text(waiting)} is not programmed yet")
+    reported = [find(conditions, type_) for _, conditions in waiting for type_ in ("Accepted", "Programmed")]
+    why = next((f": {c.reason}: {c.message}" for c in reported if c is not None and c.status != "True"), "")
+    text = f"{view.gateway_text(ref for ref, _ in waiting)} is not programmed yet{why}"
+    return fails(LLMReason.GATEWAYS_NOT_READY, text)
 
 
 def routes_state(view: RouterView) -> ConditionState | None:
@@ -196,7 +201,9 @@ def is_route_ready(route: ObservedRoute) -> bool:
 
 def is_pool_ready(pool: ObservedPool) -> bool:
     parents = pool.status.parents or []
-    return bool(parents) and all(_holds(parent.conditions, "Accepted", pool.metadata.generation) for parent in parents)
+    resolved = [find(parent.conditions, "ResolvedRefs") for parent in parents]
+    accepted = all(_holds(parent.conditions, "Accepted", pool.metadata.generation) for parent in parents)
+    return bool(parents) and accepted and all(c is None or c.status != "False" for c in resolved)
 
 
 def _identity(reference: ObservedParentReference, namespace: str) -> tuple[str, str, str, str, str, int]:

@@ -9,6 +9,7 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kube.conditions import find
 from app.kube.objects import GroupStatus, ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.cause import Stage
+from app.workload.ready import group_causes, ready_message
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
 
@@ -29,7 +30,8 @@ def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool =
 def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> ConditionState:
     available = find(workload.status.conditions, "Available") if workload is not None else None
     if workload is None or available is None:
-        return fails(LLMReason.PROGRESSING, "the LeaderWorkerSet is not available yet")
+        causes = [] if workload is None else group_causes(workload)
+        return fails(LLMReason.PROGRESSING, ready_message(causes) or "the LeaderWorkerSet is not available yet")
     if available.status != "True":
         return by_condition(available)
     return _rolled_out("LeaderWorkerSet", workload.metadata.name, group_rollout(workload))

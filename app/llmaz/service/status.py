@@ -10,7 +10,7 @@ from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, Observ
 from app.llmaz.service.types import ServiceReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause
-from app.workload.ready import deployment_causes, pod_causes, ready_message, ready_reason
+from app.workload.ready import deployment_causes, group_causes, pod_causes, ready_message, ready_reason
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
 
@@ -43,7 +43,8 @@ def of_deployment(
 
 def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> WorkloadState:
     selector = "" if group is None else group.status.hpa_pod_selector
-    return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, [])
+    causes = [] if group is None else group_causes(group)
+    return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, causes)
 
 
 def build_status(

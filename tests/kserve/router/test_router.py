@@ -260,6 +260,15 @@ def test_a_gateway_that_is_not_programmed() -> None:
     assert cluster({"route": {}}, gateway(programmed=False)).says("GatewaysReady") is None
 
 
+def test_a_gateway_without_a_controller() -> None:
+    """The message says what the Gateway's own conditions say."""
+    pending = {"type": "Accepted", "status": "Unknown", "reason": "Pending", "message": "Waiting for controller"}
+    waiting = {**gateway("g", "gw"), "status": {"conditions": [pending]}}
+    made = cluster({"route": {}, "gateway": {"refs": [{"name": "g", "namespace": "gw"}]}}, waiting)
+    message = (made.condition("GatewaysReady") or {})["message"]
+    assert message == "Gateway gw/g is not programmed yet: Pending: Waiting for controller"
+
+
 @pytest.mark.parametrize(
     ("status", "says"),
     [

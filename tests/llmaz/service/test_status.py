@@ -91,6 +91,7 @@ def test_group() -> None:
     """The status follows a LeaderWorkerSet's Available condition and its numbers of groups."""
     item = service(workload={"size": 2})
     made = [observed(c) for c in sync(SERVICE, item, model())["children"]]
+    assert state(sync(SERVICE, item, model(), children=made), "Ready") == ("False", "WaitingForController")
     for available in ("True", "False"):
         made[0]["status"] = {
             **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas"), 1),
