@@ -549,6 +549,11 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.router.scheduler.config.inline.kind",
         "must be EndpointPickerConfig, or the endpoint picker ends",
     ),
+    "type of a plugin": (
+        scheduled_by({"plugins": [{"type": "encode-filter"}, {"type": "queue-scorrer"}]}),
+        "spec.router.scheduler.config.inline.plugins[1].type",
+        'no known plugin has the type "queue-scorrer"; did you mean "queue-scorer"?',
+    ),
     "sampler of traces": (
         llm({"tracing": {"sampler": "always-on"}}),
         "spec.tracing.sampler",

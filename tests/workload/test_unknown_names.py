@@ -36,7 +36,12 @@ def plugins(names: list[str]) -> Iterator[object]:
     return iter(config_advice(config, PATH))
 
 
-@pytest.mark.parametrize("answers", [options, mounts, plugins])
+def types(names: list[str]) -> Iterator[object]:
+    config = {"kind": "EndpointPickerConfig", "plugins": [{"type": f"queue-scorer{name}x"} for name in names]}
+    return iter(config_advice(config, PATH))
+
+
+@pytest.mark.parametrize("answers", [options, mounts, plugins, types])
 def test_the_search_for_similar_names_is_bounded(answers: Callable[[list[str]], Iterator[object]]) -> None:
     names = ["a" * (number % 3) for number in range(MAX_UNKNOWN_NAMES + 50)]
     assert 0 < len(list(answers(names))) <= MAX_UNKNOWN_NAMES

@@ -40,6 +40,14 @@ _PREFIX: Json = {"pluginRef": "prefix-cache-scorer", "weight": 3}
 _COLD: Json = {"pluginRef": "no-hit-lru-scorer", "weight": 2}
 _ADAPTER: Json = {"pluginRef": "lora-affinity-scorer", "weight": 4}
 _BEST: Json = {"pluginRef": "max-score-picker"}
+_TYPES = (
+    *("active-request-scorer", "core-metrics-extractor", "decode-filter", "encode-filter", "latency-scorer"),
+    *("kv-cache-utilization-scorer", "lora-affinity-scorer", "max-score-picker", "model-server-protocol-metrics"),
+    *("no-hit-lru-scorer", "prefill-filter", "prefix-cache-scorer", "queue-scorer", "random-picker"),
+    *("single-profile-handler", "token-producer", PRECISE, PREDICTED_LATENCY, _ALWAYS, _BY_PREFIX),
+    *(*_HANDLERS, *_HANDLERS.values()),
+)
+"""Types of plugins of the endpoint picker, of all its versions; it has more."""
 _METRIC_FLAGS = {
     "total-queued-requests-metric": "vllm:num_requests_waiting",
     "total-running-requests-metric": "vllm:num_requests_running",
@@ -101,9 +109,14 @@ def objects(listed: object) -> list[Json]:
 
 
 def config_advice(config: Json, path: Path) -> Iterator[Advice]:
-    """Warn of a configuration that is of another kind, or refers to its plugins by a misspelt name."""
+    """Warn of a configuration that is of another kind, or has plugins of a misspelt type or name."""
     if config.get("kind") != _KIND:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
+    types = ((where, str(plugin.get("type"))) for where, plugin in path.child("plugins").each(plugins(config)))
+    for where, type_ in itertools.islice((item for item in types if item[1] not in _TYPES), MAX_UNKNOWN_NAMES):
+        if suggestion := closest_name(type_, _TYPES):
+            message = f"no known plugin has the type {go_quote(type_)}"
+            yield advice(where.child("type"), with_hint(message, name_meant(suggestion)))
     names = {str(plugin.get("name") or plugin.get("type")) for plugin in plugins(config)}
     references = (
         (where.child("pluginRef"), str(item.get("pluginRef")))
