@@ -47,6 +47,7 @@ _PRODUCT_LABELS = (
 )
 _MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
 """Labels with a number of MiB."""
+_NUMBER = re.compile("[0-9]{1,9}")
 NODE_LABELS = (*_PRODUCT_LABELS, *_MEMORY_LABELS)
 
 
@@ -60,7 +61,7 @@ def gpu_model(name: str) -> GPUModel | None:
 def node_gpu_memory(node_selector: Mapping[str, str]) -> tuple[int, str]:
     """Return the bytes of one GPU of the selected nodes and the label that has them; 0 without such a label."""
     for label in _MEMORY_LABELS:
-        if node_selector.get(label, "").isdigit():
+        if _NUMBER.fullmatch(node_selector.get(label, "")):
             return int(node_selector[label]) * MIB, label
     for label in _PRODUCT_LABELS:
         if (gpu := gpu_model(node_selector.get(label, ""))) is not None:
