@@ -322,8 +322,16 @@ def _kserve_outcomes(case: Json, scales: bool) -> Json:
         "scalingFails": scales and error == "workload",
         "mergeFails": error == "merge",
         "poolRewritten": any(observed[key(pool)] != pool["spec"] for pool in pools),
+        "poolUnresolved": any(map(_is_unresolved, case["objects"])),
         "probeWithoutAction": any(_has_probe_without_action(child) for child in children),
     }
+
+
+def _is_unresolved(item: Json) -> bool:
+    """Return whether an object is a pool whose endpoint picker a Gateway cannot find."""
+    parents = (item.get("status") or {}).get("parents") or () if item["kind"] == "InferencePool" else ()
+    conditions = [condition for parent in parents for condition in parent.get("conditions") or ()]
+    return any((one["type"], one["status"]) == ("ResolvedRefs", "False") for one in conditions)
 
 
 def _has_probe_without_action(child: Json) -> bool:
