@@ -19,7 +19,7 @@ from app.kube.merge import find as value_at
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 NOT_AN_OBJECT = "other document"
-_MANIFEST = re.compile(r"""^["'{\s]*(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
+_MANIFEST = re.compile(r"""^(?:["'{]|[^\S\n])*+(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 

@@ -1,6 +1,5 @@
 """Devices that annotations ask for, by dynamic resource allocation, as in KServe v0.20. Source: KS-3.17."""
 
-import re
 from collections.abc import Iterator
 
 from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
@@ -11,10 +10,10 @@ from app.kube.child import child
 from app.kube.child import metadata as child_metadata
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObservedMeta
+from app.kube.quantity import integer
 
 _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
-_POSITIVE = re.compile(r"0*[1-9][0-9]*")
 _ANNOTATIONS = field.METADATA.child("annotations")
 CLAIM = "managed-device"
 """Name of the claim in pods, and of the request in the template."""
@@ -35,7 +34,7 @@ def check(metadata: ObservedMeta) -> Iterator[field.Error]:
         yield field.required(_ANNOTATIONS.key(_CLASS), "name the DeviceClass that devices are claimed of")
     elif not is_dns1123_subdomain(device_class):
         yield field.invalid(_ANNOTATIONS.key(_CLASS), device_class, "must be the name of a DeviceClass")
-    if count is not None and not _POSITIVE.fullmatch(count):
+    if count is not None and (integer(count) or 0) < 1:
         yield field.invalid(_ANNOTATIONS.key(_COUNT), count, "must be a positive number")
     if not annotations.get(_SELECTOR, "-").strip():
         yield field.invalid(_ANNOTATIONS.key(_SELECTOR), annotations[_SELECTOR], "must be a CEL expression")
@@ -61,8 +60,8 @@ def device_request(metadata: ObservedMeta) -> Json | None:
     if not _annotation_keys(metadata) or any(check(metadata)):
         return None
     annotations = metadata.annotations or {}
-    count = int(annotations.get(_COUNT, "1"))
-    exactly: Json = {"deviceClassName": annotations[_CLASS], "allocationMode": "ExactCount", "count": count}
+    exactly: Json = {"deviceClassName": annotations[_CLASS], "allocationMode": "ExactCount"}
+    exactly["count"] = integer(annotations.get(_COUNT, "1"))
     if selector := annotations.get(_SELECTOR):
         exactly["selectors"] = [{"cel": {"expression": selector}}]
     return {"name": CLAIM, "exactly": exactly}

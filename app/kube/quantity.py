@@ -9,6 +9,7 @@ from app.kube.field import Error, Hint, Path, did_you_mean, invalid, with_hint
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})")
 _BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
 _WRITTEN = re.compile(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
@@ -22,6 +23,12 @@ _LEAST_MEBIBYTES = 1024
 
 class QuantityError(ValueError):
     pass
+
+
+def integer(text: str) -> int | None:
+    """Return a whole number of 64 bits; ``None`` for any other string. Python refuses to read thousands of digits."""
+    value = int(text) if _INTEGER.fullmatch(text) else None
+    return value if value is not None and -(2**63) <= value < 2**63 else None
 
 
 @lru_cache(maxsize=4096)

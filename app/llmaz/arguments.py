@@ -30,10 +30,9 @@ _NO_VALUE = {
     DRAFT_MODEL_PATH: "no draft model is claimed",
     **dict.fromkeys(DEGREES, "the flavor's param must be a whole number, 1 or more"),
 }
+_KNOWN, _OF_MODELS = (rf"(?:{'|'.join(words)})" for words in (WORDS, OF_MODELS))
 _MEANT = re.compile(
-    r"\{{\{{[^{{}}]*\b(?:{words})\b[^{{}}]*\}}\}}|\{{+ *\.(?:{words})\b|\$[({{](?:{models})[)}}]".format(
-        words="|".join(WORDS), models="|".join(OF_MODELS)
-    )
+    rf"\{{\{{(?:(?!\b{_KNOWN}\b)[^{{}}])*+\b{_KNOWN}\b[^{{}}]*+\}}\}}|\{{ *+\.{_KNOWN}\b|\$[({{]{_OF_MODELS}[)}}]"
 )
 
 

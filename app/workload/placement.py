@@ -1,20 +1,14 @@
 """Rules between the fields that decide on which nodes pods run: tolerations, affinity, and how pods spread."""
 
-import re
 from collections.abc import Sequence
 
 from app.kube.field import Path, duplicate, forbidden, invalid, not_supported, required
+from app.kube.quantity import integer
 from app.workload.fieldrules import Errors, Json, Rule, label_key, label_value, one_of
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 TOLERATION_OPERATORS = ("Exists", "Equal", "Lt", "Gt")
 LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
-
-def _is_integer(value: str) -> bool:
-    """Return whether ``Gt`` and ``Lt`` can compare with the value: a whole number that fits 64 bits."""
-    return _INTEGER.fullmatch(value) is not None and -(2**63) <= int(value) < 2**63
 
 
 def toleration(item: Json, path: Path) -> Errors:
@@ -29,7 +23,7 @@ def toleration(item: Json, path: Path) -> Errors:
         yield invalid(value_path, value, "must be left out with operator Exists")
     if operator == "Equal":
         yield from label_value(value, value_path)
-    if operator in ("Gt", "Lt") and not _is_integer(value):
+    if operator in ("Gt", "Lt") and integer(value) is None:
         yield invalid(value_path, value, f"must be an integer in quotes with operator {operator}")
     effect = item.get("effect") or ""
     if item.get("tolerationSeconds") is not None and effect in ("", "NoSchedule", "PreferNoSchedule"):
@@ -45,7 +39,7 @@ def requirement(operators: Sequence[str]) -> Rule:
         if operator not in operators:
             yield not_supported(path.child("operator"), operator, operators)
         elif operator in ("Gt", "Lt"):
-            if [_is_integer(value or "") for value in values] != [True]:
+            if [integer(value or "") is None for value in values] != [False]:
                 yield invalid(values_path, list(values), f"must be one integer in quotes with operator {operator}")
         elif operator in ("In", "NotIn"):
             if not values:

@@ -9,7 +9,7 @@ import orjson
 from app.kube import field, objects
 from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
-from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
+from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.engine import Engine
 from app.workload.fieldrules import Json, is_port_name
@@ -162,7 +162,7 @@ def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Ite
 def size_warnings(arguments: Sequence[str], path: field.Path, gpus: int) -> Iterator[Advice]:
     """Warn of a tensor-parallel size above the number of a pod's GPUs, if it has any."""
     for where, option, size in options(arguments, path):
-        if option in _TENSOR_PARALLEL and len(size) < 10 and size.isdecimal() and int(size) > gpus > 0:
+        if option in _TENSOR_PARALLEL and (integer(size) or 0) > gpus > 0:
             yield advice(where, f"{option} is {size}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
 
 

@@ -11,6 +11,7 @@ from app.kserve.spec import presets
 from app.kserve.spec.presets.edition import LATENCY_PREDICTOR
 from app.kube.base import Json
 from app.kube.field import Path
+from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
 from app.workload import podrules, wholepod
 from tests.kserve.objects import Cluster, admit, config, fields, service
 
@@ -182,6 +183,18 @@ def test_who_only_contradict_each_other_together_are_named_together(case: str) -
     assert said in found["message"]
     assert f"(set by {who})" in found["message"]
     assert cluster.answer["children"] == []
+
+
+def test_the_layers_are_searched_for_the_errors_that_are_shown() -> None:
+    """Each search goes through the lists of a pod: for thousands of containers, all of them would take seconds."""
+    containers = [{"name": f"a{number}"} for number in range(MAX_ERRORS + 100)]
+    parent = service(baseRefs=[{"name": "base"}])
+    cluster = Cluster(parent, config(template={"containers": [{"name": "main"}], "initContainers": containers}))
+    cluster.sync()
+    found = cluster.condition("PresetsCombined")
+    assert found is not None
+    assert found["message"].count("(set by LLMInferenceServiceConfig default/base)") == MAX_SHOWN_ERRORS
+    assert found["message"].endswith(f"and {MAX_ERRORS - MAX_SHOWN_ERRORS} more errors")
 
 
 MISSING: dict[str, tuple[Json, str]] = {

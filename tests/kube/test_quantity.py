@@ -42,6 +42,26 @@ def test_the_unit_that_an_amount_of_memory_has_lost(number: str, unit: str) -> N
     assert quantity.missing_unit(number) == unit
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("-07", -7),
+        ("+9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+        ("9223372036854775808", None),
+        ("9" * 5000, None),
+        ("", None),
+        ("1.0", None),
+        ("1\n", None),
+        ("\u00b2", None),
+        ("\u0661", None),
+    ],
+)
+def test_whole_numbers(text: str, value: int | None) -> None:
+    assert quantity.integer(text) == value
+
+
 @given(st.text(max_size=12))
 def test_any_string_parses_or_raises(text: str) -> None:
     """No other exception is raised, and the canonical form has the same value."""

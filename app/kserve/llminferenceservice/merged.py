@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from app import images
 from app.hooks import sendable
@@ -15,6 +15,7 @@ from app.kube import correction, decode, embedded_types, field, merge, modelfiel
 from app.kube.base import Json
 from app.kube.names import reserved_keys
 from app.kube.rules import broken, violations
+from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
 from app.workload import podrules, wholepod
 from app.workload.behavior import check_behavior
 
@@ -29,8 +30,10 @@ def check_effective(effective: Effective) -> list[field.Error]:
     embedded = modelfields.check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
     users = ((pod or {}, path) for pod, path in effective.spec.templates() if effective.is_users(path))
     base = generated(effective.spec)
-    pod_errors = chain(_rendered_route(effective), *(_check_pod(pod, path, base) for pod, path in users))
-    return [*errors, *(embedded or (_sourced(error, effective) for error in pod_errors))]
+    found = chain(_rendered_route(effective), *(_check_pod(pod, path, base) for pod, path in users))
+    pod_errors = islice(found, MAX_ERRORS)
+    shown = (_sourced(error, effective) for error in islice(pod_errors, MAX_SHOWN_ERRORS))
+    return [*errors, *(embedded or chain(shown, pod_errors))]
 
 
 def _rendered_route(effective: Effective) -> Iterator[field.Error]:

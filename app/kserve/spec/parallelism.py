@@ -123,7 +123,7 @@ def _sizes_passed(container: Json) -> dict[str, int | None]:
     """Return the sizes in the container's arguments; None for a number from a variable, or a very long one."""
     text = " ".join(words(container))
     passed = {flag: match[1] for flag, pattern in _FLAGS.items() if (match := pattern.search(text))}
-    return {flag: None if number is None else int(number) for flag, number in passed.items()}
+    return {flag: quantity.integer(number or "") for flag, number in passed.items()}
 
 
 def _takes_arguments(container: Json) -> bool:

@@ -130,7 +130,7 @@ _OVERRIDE = re.compile(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)
 _NEXT_OVERRIDE = re.compile(r",(?=[^=,\s]+=(?:int|float|bool|str):)")
 _VALUES = {
     "int": re.compile(r"[+-]?[0-9]+"),
-    "float": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+    "float": re.compile(r"[+-]?([0-9]++(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"),
     "bool": re.compile(r"true|false"),
     "str": re.compile(r".{,127}", re.DOTALL),
 }

@@ -10,7 +10,7 @@ from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceCondition, InferenceReason
 from app.workload.cause import bounded, one_line
 
-_CURL = re.compile(r"\(curl (\d+)|curl: \((\d+)\)")
+_CURL = re.compile(r"\(curl (\d{1,3})\b|curl: \((\d{1,3})\)")
 """Exit code of curl, as the downloader and curl itself print it."""
 _CURL_CODES = {
     **dict.fromkeys((5, 6, 7, 28), InferenceReason.SOURCE_UNREACHABLE),

@@ -13,6 +13,7 @@ from app.kube.base import DateTime, Int32, Int64, KubeModel, MemoryAmount, patte
 from app.kube.conditions import Condition
 from app.kube.field import Hint, did_you_mean, with_hint
 from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
+from app.kube.quantity import integer
 from app.kube.resource import Resource
 from app.kube.rules import Rule, Rules
 from app.workload.address import scheme_hint
@@ -20,7 +21,6 @@ from app.workload.address import scheme_hint
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)
 
 _SCHEMES = ("https", "http", "file", "pvc", "hf", "s3")
-_NUMBER = re.compile(r"[+-]?[0-9]+")
 EXTENDED_RESOURCE = pattern(
     r"^[a-z0-9.\-]+/[a-z0-9._\-]+$", "must be <domain>/<name> in lower case, for example nvidia.com/mig-1g.10gb"
 )
@@ -74,11 +74,8 @@ class Sharding(KubeModel):
 def layers(entry: str) -> tuple[int, int] | None:
     """Return the first and last layer of a ``layerSplit`` entry ``start-end`` (LK-3.4), ``None`` for another form."""
     start, dash, end = entry.partition("-")
-    numbers = start.strip(), end.strip()
-    if not dash or not all(_NUMBER.fullmatch(number) for number in numbers):
-        return None
-    first, last = (int(number) for number in numbers)
-    return (first, last) if 0 <= first <= last else None
+    first, last = integer(start.strip()), integer(end.strip())
+    return (first, last) if dash and first is not None and last is not None and 0 <= first <= last else None
 
 
 class DeviceClaim(KubeModel):
