@@ -99,7 +99,7 @@ the resource keeps its children"""
 MAX_SPEC_BYTES = 192 * KIB
 """A spec. Metacontroller's record of a child has to fit into annotations of 256 KiB; a quarter of that is for what is
 added to the spec. → denied at the innermost field that is too large; the resource keeps its children"""
-MAX_SPEC_VALUES = 50_000
+MAX_SPEC_VALUES = 25_000
 """Values in a spec: far above any real manifest. → denied at the innermost field that has too many; the resource keeps
 its children"""
 MAX_STRING_BYTES = 128 * KIB
@@ -135,8 +135,8 @@ MAX_RECORDED_BYTES = 6 * MIB
 """Annotations of all observed children that are kept, with the quotes in them: about as many as fit into an answer. →
 413; the resource keeps its children"""
 MAX_RECORDED_VALUES = 100_000
-"""Values in these annotations: twice those of the largest spec. Each is read, checked and written again. → 413; the
-resource keeps its children"""
+"""Values in these annotations: four times those of the largest spec. Each is read, checked and written again. → 413;
+the resource keeps its children"""
 MEMO_BYTES = 8 * MIB
 """Keys and values of the memo: some thousand ordinary specs. → the oldest entries are dropped"""
 MAX_MEMO_ENTRY_BYTES = MEMO_BYTES // 4
@@ -191,9 +191,11 @@ to fewer or smaller ones"""
 # Messages.
 
 MAX_ERRORS = 1000
-"""Errors of one object that are searched for. → not searched for"""
+"""Errors, and warnings, of one object that are searched for. → not searched for"""
 MAX_SHOWN_ERRORS = 20
 """Errors of one object that are listed. → counted"""
+MAX_ARGUMENTS = 1000
+"""Arguments of a server that are compared with the options of its engine. → not compared"""
 MAX_UNKNOWN_NAMES = 100
 """Unknown fields, options of engines, and names of volumes and plugins that are listed: each costs a search for similar
 names. → not listed"""

@@ -132,11 +132,11 @@ def spec_of(size: int) -> Json:
     [
         (
             [made(1) | {"spec": spec_of(30_000)}],
-            "objects[0] (LLMInferenceService ns/s1): spec: must have at most 50000 values",
+            "objects[0] (LLMInferenceService ns/s1): spec: must have at most 25000 values",
         ),
         (
-            [made(n) | {"spec": spec_of(20_000)} for n in range(13)],
-            "objects[12] (LLMInferenceService ns/s12): more than 500000 values up to this object",
+            [made(n) | {"spec": spec_of(12_000)} for n in range(21)],
+            "objects[20] (LLMInferenceService ns/s20): more than 500000 values up to this object",
         ),
         (
             [made(n) | {"metadata": {"annotations": {"a": "," * 260_000}}} for n in range(2)],
@@ -165,7 +165,7 @@ def test_memory_of_a_list_is_that_of_one_object(version: str) -> None:
     """Many large objects take their JSON and one decoded object at a time."""
 
     def peak(objects: int) -> int:
-        document = made(1, version) | {"spec": {"router": {"route": {"http": {"spec": {"rules": [{}] * 20_000}}}}}}
+        document = made(1, version) | {"spec": {"router": {"route": {"http": {"spec": {"rules": [{}] * 12_000}}}}}}
         body = orjson.dumps(review([document] * objects, V1ALPHA1 if version == V1ALPHA2 else V1ALPHA2))
         tracemalloc.start()
         try:

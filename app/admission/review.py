@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from app.hooks.reader import ReadFault, SpecReading
 from app.kube import decode, field, modelfields
 from app.kube.objects import ObservedMeta
 from app.kube.resource import AnyResource, Resource
-from app.limits import MAX_SHOWN_ERRORS
+from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
 from app.settings import Settings
 
 SMALL = 32 * 1024
@@ -94,23 +95,21 @@ def judge(
     settings: Settings,
 ) -> Verdict:
     """Judge an object's spec; on an update, errors that the old object has too become warnings."""
-    changes = _old_resource(kind, old) if old is not None and kind.admission.judges_changes else None
+    before = _read(kind, old) if old is not None and kind.admission.judges_changes else None
+    changes = None
+    if old is not None and before is not None and before.spec is not None:  # the current schema may refuse it
+        changes = Resource(decode_metadata(old.metadata)[0], before.spec, kind.resource.status())
     verdict = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
     if old is None or not verdict.errors:
         return verdict
-    old_errors = set(_judge(kind, decode_metadata(old.metadata)[0], _read(kind, old), None, settings).errors)
+    before = before or _read(kind, old)
+    old_errors = set(_judge(kind, decode_metadata(old.metadata)[0], before, None, settings).errors)
     stale = [
         field.advice(error.path, f"{error.body} (unchanged from before; accepted)")
         for error in verdict.errors
         if error in old_errors
     ]
     return Verdict([error for error in verdict.errors if error not in old_errors], [*stale, *verdict.warnings])
-
-
-def _old_resource(kind: AnyKind, old: protocol.ReviewedObject) -> AnyResource | None:
-    """Return the object before an update, for rules about changes; ``None`` if the current schema refuses it."""
-    spec = _read(kind, old).spec
-    return None if spec is None else Resource(decode_metadata(old.metadata)[0], spec, kind.resource.status())
 
 
 def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> SpecReading[Any]:
@@ -130,9 +129,9 @@ def _judge(
         return Verdict([*errors, *others], [*warnings, *unknown])
     if reading.fits:
         resource = Resource(metadata, reading.spec, kind.resource.status())
-        errors += kind.admission.validate(resource, old, settings) or too_large(kind, resource, reading.text, settings)
+        errors += kind.admission.errors(resource, old, settings) or too_large(kind, resource, reading.text, settings)
         errors += kind.admission.admit(resource, settings)
-        warnings += kind.admission.warnings(resource)
+        warnings += islice(kind.admission.warnings(resource), MAX_ERRORS)
         if old is not None and kind.admission.changed is not None:
             warnings += kind.admission.changed(resource, old, settings)
     return Verdict(errors, warnings)
@@ -150,7 +149,7 @@ def _rest(
     errors, unknown = modelfields.check_embedded(spec, field.SPEC)
     if not errors:
         resource = Resource(metadata, spec, kind.resource.status())
-        errors = [*kind.admission.validate(resource, None, settings), *kind.admission.admit(resource, settings)]
+        errors = [*kind.admission.errors(resource, None, settings), *kind.admission.admit(resource, settings)]
     refused = [str(error.path) for error in reading.errors]
     return [error for error in errors if not _is_refused(str(error.path), refused)], unknown
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
@@ -39,6 +40,7 @@ from app.kube.origin import Origin
 from app.kube.rawchecks import check_text
 from app.kube.resource import AnyResource, CustomResource, Resource
 from app.kube.stored import Decoder
+from app.limits import MAX_ERRORS
 from app.settings import Settings
 
 SpecT = TypeVar("SpecT", bound=KubeModel)
@@ -65,9 +67,9 @@ class Hooks(Generic[SpecT, StatusT]):
 class Admission(Generic[SpecT, StatusT]):
     """The rules of a kind's admission webhook. Syncs obey ``validate``, too."""
 
-    validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], list[fields.Error]]
-    """Return every error; the old object is ``None`` except on updates."""
-    warnings: Callable[[Resource[SpecT, StatusT]], list[fields.Advice]]
+    validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], Iterable[fields.Error]]
+    """Find every error; the old object is ``None`` except on updates."""
+    warnings: Callable[[Resource[SpecT, StatusT]], Iterable[fields.Advice]]
     admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
     """Errors that refuse a creation or a change, while syncs of stored objects go on."""
     changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
@@ -76,6 +78,11 @@ class Admission(Generic[SpecT, StatusT]):
     """Warnings about the deletion of an object, by its name."""
     judges_changes: bool = True
     """True if ``validate`` uses the old object; otherwise it is not read."""
+
+    def errors(
+        self, new: Resource[SpecT, StatusT], old: Resource[SpecT, StatusT] | None, settings: Settings
+    ) -> list[fields.Error]:
+        return list(islice(self.validate(new, old, settings), MAX_ERRORS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +232,7 @@ def _validated(kind: AnyKind, text: bytes, metadata: ObservedMeta, settings: Set
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None or reading.errors:
         return reading.spec, reading.errors
-    errors = kind.admission.validate(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
+    errors = kind.admission.errors(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
     return reading.spec, errors
 
 

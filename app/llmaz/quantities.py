@@ -32,8 +32,8 @@ def _canonical(value: object) -> str:
         raise PydanticKnownError("string_type")
     try:
         return quantity.canonical(str(value))
-    except quantity.QuantityError:
-        raise PydanticCustomError("quantity", "{hint}", {"hint": quantity.problem(str(value))}) from None
+    except quantity.QuantityError as error:
+        raise PydanticCustomError("quantity", "{hint}", {"hint": error.args[0]}) from None
 
 
 Quantity = Annotated[str, QuantityType()]

@@ -25,7 +25,9 @@ _REPOSITORIES = {
     "ghcr.io/ggerganov/llama.cpp": "llamacpp",
     "ghcr.io/huggingface/text-generation-inference": "tgi",
 }
-_TAG = re.compile(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]+(?:\.[0-9]+)+(?:\.post[0-9]+)?)(?:-[a-z0-9.-]+)?")
+_TAG = re.compile(
+    r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]{1,9}(?:\.[0-9]{1,9})+(?:\.post[0-9]{1,9})?)(?:-[a-z0-9.-]+)?"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from app.kube import field, objects
 from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
-from app.limits import MAX_UNKNOWN_NAMES
+from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.engine import Engine
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import NODE_LABELS
@@ -102,7 +102,7 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
 
 def _misspelt(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     for where, argument in path.each(arguments):
-        if argument[:1] in _DASHES:
+        if argument.startswith(tuple(_DASHES)):
             suggestion = f"--{argument.lstrip('-' + _DASHES)}"
             yield advice(where, with_hint("begins with a dash that is not the one of options", name_meant(suggestion)))
         if words := _TWO_WORDS.fullmatch(argument):
@@ -140,7 +140,7 @@ def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.
 
 def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of options and values that an engine rejects, with what they are meant for."""
-    return islice(_rejected(engine, arguments, path), MAX_UNKNOWN_NAMES)
+    return islice(_rejected(engine, arguments[:MAX_ARGUMENTS], path), MAX_UNKNOWN_NAMES)
 
 
 def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:

@@ -44,17 +44,17 @@ def run(number: int) -> None:
 def _shapes() -> Iterator[tuple[str, bytes]]:
     """Yield reviews just below the limits on objects and values, up to the maximum body size."""
     plain = {"model": {"uri": "hf://a/b"}}
-    rules: Json = {"router": {"route": {"http": {"spec": {"rules": [{"matches": [{}] * 4}] * 4000}}}}}
-    adapters = {"model": {"uri": "a", "lora": {"adapters": [{"criticality": "a"}] * 24_000}}}
-    bare = {"model": {"uri": "a", "lora": {"adapters": [{}] * 24_000}}}
-    criticalities = {LORA_CRITICALITIES: orjson.dumps({str(n): "a" for n in range(24_000)}).decode()}
+    rules: Json = {"router": {"route": {"http": {"spec": {"rules": [{"matches": [{}] * 4}] * 2000}}}}}
+    adapters = {"model": {"uri": "a", "lora": {"adapters": [{"criticality": "a"}] * 12_000}}}
+    bare = {"model": {"uri": "a", "lora": {"adapters": [{}] * 12_000}}}
+    criticalities = {LORA_CRITICALITIES: orjson.dumps({str(n): "a" for n in range(12_000)}).decode()}
     pool = {"selector": {"a": "b"}, "targetPortNumber": 1, "extensionRef": {"name": "a", "portNumber": 3}}
     yield "small objects", conversion_review([_object(plain)] * MAX_CONVERTED_OBJECTS, V1ALPHA2)
     yield "pools", conversion_review([_object({"router": {"scheduler": {"pool": {"spec": pool}}}})] * 10_000, V1ALPHA2)
     yield "many objects with many values", conversion_review([_object({"baseRefs": [{}] * 23})] * 10_000, V1ALPHA2)
-    yield "route rules", conversion_review([_object(rules)] * 10, V1ALPHA2)
-    yield "adapters", conversion_review([_object(adapters)] * 10, V1ALPHA2)
-    yield "adapters to v1alpha1", conversion_review([_object(bare, V1ALPHA2, criticalities)] * 10, V1ALPHA1)
+    yield "route rules", conversion_review([_object(rules)] * 20, V1ALPHA2)
+    yield "adapters", conversion_review([_object(adapters)] * 20, V1ALPHA2)
+    yield "adapters to v1alpha1", conversion_review([_object(bare, V1ALPHA2, criticalities)] * 20, V1ALPHA1)
     yield "large statuses", conversion_review([{**_object(plain), "status": {"a": "x" * 800}}] * 8000, V1ALPHA2)
     yield "large arguments", conversion_review([_object({"template": {"args": ["x" * 1000] * 180}})] * 44, V1ALPHA2)
     yield "empty objects", conversion_review([_object({"baseRefs": [{}] * 2_700_000})], V1ALPHA2)

@@ -189,10 +189,10 @@ HEAVY: dict[str, bytes] = {
     "J16 empty lists in an unknown field": b'{"modelRef":"m","x":[' + b"[]," * 2_200_000 + b"[]]}",
     "J16 numbers": b'{"modelRef":"m","args":[' + b"1," * 3_300_000 + b"1]}",
     "J17 unknown keys": b'{"modelRef":"m",' + b",".join(b'"key%06d":1' % n for n in range(420_000)) + b"}",
-    "J17 unknown keys, fewer": b'{"modelRef":"m",' + b",".join(b'"key%06d":1' % n for n in range(40_000)) + b"}",
+    "J17 unknown keys, fewer": b'{"modelRef":"m",' + b",".join(b'"key%06d":1' % n for n in range(20_000)) + b"}",
     "J17 map": b'{"modelRef":"m","nodeSelector":{' + b",".join(b'"key%06d":1' % n for n in range(9_000)) + b"}}",
     "200,000 variables": b'{"modelRef":"m","env":[' + b",".join([b'{"name":"a","x":1}'] * 200_000) + b"]}",
-    "45,000 wrong variables": b'{"modelRef":"m","env":[' + b",".join([b'{"x":1}'] * 45_000) + b"]}",
+    "22,000 wrong variables": b'{"modelRef":"m","env":[' + b",".join([b'{"x":1}'] * 22_000) + b"]}",
 }
 
 

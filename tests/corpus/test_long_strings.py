@@ -7,9 +7,10 @@ import pytest
 from app.cli.manifests import looks_like_manifest
 from app.families import KINDS
 from app.kube.base import Json
-from app.limits import MAX_STRING_BYTES
+from app.limits import MAX_ERRORS, MAX_STRING_BYTES
 from app.llmaz.arguments import misses, names_a_word
 from app.llmkube.model.types import layers
+from app.workload.engine import engine_of
 from tests.corpus.kinds import VALID, name_of, parent
 from tests.hookcalls import admit
 
@@ -40,6 +41,10 @@ def test_are_read_once(kind: str, spec: Json, finding: str) -> None:
     assert [text for text in judged(kind, spec) if finding in text]
 
 
+def test_a_version_of_an_engine_that_is_too_long() -> None:
+    assert engine_of(f"vllm/vllm-openai:v0.{DIGITS}") is None
+
+
 @pytest.mark.parametrize("text", ["{{" + "TP " * (MANY // 3), "{" * MANY, "{ " * (MANY // 2), "{{ TP" * (MANY // 5)])
 def test_without_a_placeholder(text: str) -> None:
     assert not misses(text)
@@ -65,6 +70,15 @@ def test_a_file_of_empty_lines_is_no_manifest() -> None:
 @pytest.mark.parametrize("entry", [f"0-{DIGITS}", f"{DIGITS}-{DIGITS}", "²-²"])
 def test_numbers_of_layers_that_are_too_long(entry: str) -> None:
     assert layers(entry) is None
+
+
+def test_errors_and_warnings_are_bounded() -> None:
+    """Each takes as long to write as a thousand are to be found."""
+    spec = {"tolerations": [{"operator": "x"}] * (MAX_ERRORS + 100)}
+    spec |= {"imagePullSecrets": [{"name": "x"}] * (MAX_ERRORS + 100)}
+    verdict = admit(_KINDS["InferenceService"], parent(_KINDS["InferenceService"], {"modelRef": "m", **spec}))
+    assert len(verdict.errors) == MAX_ERRORS
+    assert MAX_ERRORS <= len(verdict.warnings) < MAX_ERRORS + 100
 
 
 def test_a_number_of_devices_that_is_too_long() -> None:

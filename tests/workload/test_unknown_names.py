@@ -8,9 +8,9 @@ import pytest
 
 from app.kserve.spec.pickerconfig import config_advice
 from app.kube.field import Path
-from app.limits import MAX_UNKNOWN_NAMES
+from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.engine import engine_of
-from app.workload.podadvice import option_warnings
+from app.workload.podadvice import argument_warnings, option_warnings
 from app.workload.volumes import mounted
 
 PATH = Path("spec")
@@ -45,3 +45,17 @@ def types(names: list[str]) -> Iterator[object]:
 def test_the_search_for_similar_names_is_bounded(answers: Callable[[list[str]], Iterator[object]]) -> None:
     names = ["a" * (number % 3) for number in range(MAX_UNKNOWN_NAMES + 50)]
     assert 0 < len(list(answers(names))) <= MAX_UNKNOWN_NAMES
+
+
+def test_so_is_the_number_of_arguments_that_are_compared() -> None:
+    """Beginnings of options are known to an engine, and each is compared with hundreds of options."""
+    engine = engine_of("vllm/vllm-openai:v0.20.0")
+    assert engine is not None
+    arguments = ["--v"] * MAX_ARGUMENTS
+    assert len(list(option_warnings(engine, [*arguments[1:], "--max-model-lne"], PATH))) == 1
+    assert list(option_warnings(engine, [*arguments, "--max-model-lne"], PATH)) == []
+
+
+def test_an_empty_argument_begins_with_no_dash() -> None:
+    assert list(argument_warnings(["", "-", "--a"], PATH)) == []
+    assert len(list(argument_warnings(["\u2013a", "\u2014"], PATH))) == 2

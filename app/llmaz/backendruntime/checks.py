@@ -16,8 +16,9 @@ from app.workload.engine import Engine, engine_of
 PRESETS = SPEC.child("recommendedConfigs")
 
 
-def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Settings) -> list[field.Error]:
-    return [*_presets(runtime.spec.recommended_configs or []), *unusable(runtime.spec)]
+def validate(runtime: BackendRuntime, old: BackendRuntime | None, settings: Settings) -> Iterator[field.Error]:
+    yield from _presets(runtime.spec.recommended_configs or [])
+    yield from unusable(runtime.spec)
 
 
 def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:

@@ -21,17 +21,18 @@ _FAMILY = fieldrules.matching(
 )
 
 
-def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> list[field.Error]:
+def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> Iterator[field.Error]:
     """Validate an OpenModel; its name only on creation, because it never changes."""
-    errors = [] if old is not None else list(checks.model_name(model.metadata))
+    yield from () if old is not None else checks.model_name(model.metadata)
     created, offered = model.spec.created_at, flavors.of(model.spec)
     if created is not None and conditions.parse_rfc3339(created) is None:
         detail = "must be a date and time as in RFC 3339, for example 2025-01-31T12:00:00Z"
-        errors.append(field.invalid(SPEC.child("createdAt"), created, detail))
-    errors += [*_FAMILY(model.spec.family_name, SPEC.child("familyName")), *_source(model.spec.source)]
+        yield field.invalid(SPEC.child("createdAt"), created, detail)
+    yield from _FAMILY(model.spec.family_name, SPEC.child("familyName"))
+    yield from _source(model.spec.source)
     for path, flavor in flavors.FLAVORS.each(offered):
-        errors += quantities.check_amounts(flavor.limits, path.child("limits"))
-    return [*errors, *flavors.unusable(offered)]
+        yield from quantities.check_amounts(flavor.limits, path.child("limits"))
+    yield from flavors.unusable(offered)
 
 
 def _source(spec: ModelSource) -> Iterator[field.Error]:

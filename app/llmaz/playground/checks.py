@@ -26,18 +26,17 @@ CONFIG = SPEC.child("backendRuntimeConfig")
 ELASTIC = SPEC.child("elasticConfig")
 
 
-def validate(playground: Playground, old: Playground | None, settings: Settings) -> list[field.Error]:
+def validate(playground: Playground, old: Playground | None, settings: Settings) -> Iterator[field.Error]:
     """Validate a Playground; its name only on creation, because it never changes."""
     spec = playground.spec
-    errors = [] if old is not None else list(shared.workload_name(playground.metadata))
-    errors += _claim(spec)
+    yield from () if old is not None else shared.workload_name(playground.metadata)
+    yield from _claim(spec)
     if spec.replicas < 0:
-        errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
+        yield field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more")
     if spec.backend_runtime_config is not None:
-        errors += _config(spec.backend_runtime_config)
+        yield from _config(spec.backend_runtime_config)
     if spec.elastic_config is not None:
-        errors += _elastic(spec.elastic_config)
-    return errors
+        yield from _elastic(spec.elastic_config)
 
 
 def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:

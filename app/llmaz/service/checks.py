@@ -30,21 +30,21 @@ _VOLUME = re.compile(rf"{names.MODEL_VOLUME}(-[0-9]+)?")
 _PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
-def validate(service: types.Service, old: types.Service | None, settings: Settings) -> list[field.Error]:
+def validate(service: types.Service, old: types.Service | None, settings: Settings) -> Iterator[field.Error]:
     """Validate a Service; its name and worker container only on creation, as upstream does."""
     spec = service.spec
-    errors = [] if old is not None else list(checks.workload_name(service.metadata))
+    yield from () if old is not None else checks.workload_name(service.metadata)
     if spec.model_claims is None:
-        errors.append(field.required(SPEC.child("modelClaims"), "name the models to serve"))
+        yield field.required(SPEC.child("modelClaims"), "name the models to serve")
     else:
-        errors += claims.check(spec.model_claims, SPEC.child("modelClaims"))
+        yield from claims.check(spec.model_claims, SPEC.child("modelClaims"))
     if spec.replicas < 0:
-        errors.append(field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more"))
-    errors += _workload(spec.workload_template, created=old is None, loads=not names.skips_loader(service.metadata))
+        yield field.invalid(SPEC.child("replicas"), spec.replicas, "must be 0 or more")
+    loads = not names.skips_loader(service.metadata)
+    yield from _workload(spec.workload_template, created=old is None, loads=loads)
     if old is not None and old.spec.workload_template.size != spec.workload_template.size:
-        errors.append(field.immutable(TEMPLATE.child("size"), spec.workload_template.size))
-    grouped = not spec.workload_template.is_single
-    return [*errors, *_rollout(spec.rollout_strategy, spec.replicas, grouped=grouped)]
+        yield field.immutable(TEMPLATE.child("size"), spec.workload_template.size)
+    yield from _rollout(spec.rollout_strategy, spec.replicas, grouped=not spec.workload_template.is_single)
 
 
 def _workload(template: types.WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
@@ -133,19 +133,18 @@ def _rollout(strategy: types.RolloutStrategy, replicas: int, *, grouped: bool) -
         yield field.invalid(ROLLOUT.child("maxUnavailable"), config.max_unavailable, "may not be 0 when maxSurge is 0")
 
 
-def warnings(service: types.Service) -> list[Advice]:
+def warnings(service: types.Service) -> Iterator[Advice]:
     spec, template = service.spec, service.spec.workload_template
-    advices: list[Advice] = [*checks.workload_warnings(service.metadata)]
+    yield from checks.workload_warnings(service.metadata)
     if spec.model_claims is not None:
-        advices += claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
-    advices += _alone(template) if template.is_single else _grouped(template)
-    advices += _overwritten(spec)
-    advices += _unreachable(service)
+        yield from claims.warnings(spec.model_claims, SPEC.child("modelClaims"))
+    yield from _alone(template) if template.is_single else _grouped(template)
+    yield from _overwritten(spec)
+    yield from _unreachable(service)
     for pods, path in _templates(template):
-        advices += _amount_warnings(pods, path)
-        advices += _pod_advice(pods.get("spec") or {}, path.child("spec"))
-        advices += _incomplete(pods, path.child("spec"))
-    return advices
+        yield from _amount_warnings(pods, path)
+        yield from _pod_advice(pods.get("spec") or {}, path.child("spec"))
+        yield from _incomplete(pods, path.child("spec"))
 
 
 def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:

@@ -4,6 +4,7 @@ A field without effect is a warning, because runtimes share manifests.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
@@ -39,24 +40,23 @@ from app.workload.fieldrules import each, has, leaves_its_root, matching, object
 Errors = Iterator[field.Error]
 
 
-def validate(service: Service, _: Service | None, __: Settings) -> list[field.Error]:
+def validate(service: Service, _: Service | None, __: Settings) -> Errors:
     spec = service.spec
-    return [
-        *_name(service.metadata.name),
-        *_model(spec),
-        *_image(spec),
-        *_resources(spec.requests, SPEC.child("resources")),
-        *_URL_PATH(spec.endpoint.path if spec.endpoint else "", SPEC.child("endpoint", "path")),
-        *_overrides(spec),
-        *_ADDRESS(spec.bind_address, SPEC.child("bindAddress")),
-        *_speculation(spec),
-        *_model_cache(spec),
-        *(_autoscaling(spec.autoscaling, SPEC.child("autoscaling")) if spec.autoscaling else ()),
-        *_options(spec),
-        *chain.from_iterable(server.errors(spec) for server in RUNTIMES.values()),
-        *_pod(spec),
-        *_embedded(spec),
-    ]
+    yield from _name(service.metadata.name)
+    yield from _model(spec)
+    yield from _image(spec)
+    yield from _resources(spec.requests, SPEC.child("resources"))
+    yield from _URL_PATH(spec.endpoint.path if spec.endpoint else "", SPEC.child("endpoint", "path"))
+    yield from _overrides(spec)
+    yield from _ADDRESS(spec.bind_address, SPEC.child("bindAddress"))
+    yield from _speculation(spec)
+    yield from _model_cache(spec)
+    if spec.autoscaling:
+        yield from _autoscaling(spec.autoscaling, SPEC.child("autoscaling"))
+    yield from _options(spec)
+    yield from chain.from_iterable(server.errors(spec) for server in RUNTIMES.values())
+    yield from _pod(spec)
+    yield from _embedded(spec)
 
 
 _URL_PATH = matching(  # LK-V-I30
@@ -274,20 +274,19 @@ def _volumes(spec: InferenceServiceSpec) -> Errors:
 # Warnings of fields without effect, and of probable mistakes.
 
 
-def warnings(service: Service) -> list[field.Advice]:
+def warnings(service: Service) -> Iterator[Advice]:
     spec, server = service.spec, runtime(service.spec.runtime)
     written = spec.model_dump(by_alias=True, exclude_defaults=True)
-    return [
-        *_unread(server, written),
-        *server.advice(spec),
-        *rejected_options(spec, server),
-        *_overridden(server, spec, written),
-        *fieldclass.without_effect(spec, SPEC),
-        *_service_advice(spec),
-        *(_autoscaling_advice(spec, spec.autoscaling) if spec.autoscaling else ()),
-        *_pod_advice(server, spec),
-        *embedded.image_warnings(spec.image, SPEC.child("image")),
-    ]
+    yield from _unread(server, written)
+    yield from server.advice(spec)
+    yield from rejected_options(spec, server)
+    yield from _overridden(server, spec, written)
+    yield from fieldclass.without_effect(spec, SPEC)
+    yield from _service_advice(spec)
+    if spec.autoscaling:
+        yield from _autoscaling_advice(spec, spec.autoscaling)
+    yield from _pod_advice(server, spec)
+    yield from embedded.image_warnings(spec.image, SPEC.child("image"))
 
 
 def _unread(server: Runtime, written: Json) -> Iterator[Advice]:
@@ -315,18 +314,14 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
     if "extraArgs" not in server.fields:
         return
-    arguments = [argument.partition("=")[0] for argument in spec.extra_args]
+    counts = Counter(argument.partition("=")[0] for argument in spec.extra_args)
     for path, option in server.flags.items():
-        repetitions = [flag for flag in arguments if flag in option.spellings]
-        repeated = repetitions[0] if repetitions else ""
-        if len(repetitions) > 1 and not option.is_list:
-            yield advice(
-                SPEC.child("extraArgs"),
-                f"{' and '.join(dict.fromkeys(repetitions))}: set more than once; the last value counts",
-            )
-        if repeated and is_set(value_at(written, path.split("."))):
+        used = [flag for flag in option.spellings if flag in counts]
+        if sum(counts[flag] for flag in used) > 1 and not option.is_list:
+            yield advice(SPEC.child("extraArgs"), f"{' and '.join(used)}: set more than once; the last value counts")
+        if used and is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
-            yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {repeated} in extraArgs", "no-effect")
+            yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {used[0]} in extraArgs", "no-effect")
     if has_flag(spec.extra_args, "--port"):
         message = "probes and the Service do not follow --port; remove it and set containerPort instead"
         yield advice(SPEC.child("extraArgs"), message)
@@ -381,10 +376,11 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     used = podadvice.volumes_used({"containers": [{"env": spec.env, "volumeMounts": spec.extra_volume_mounts}]})
     yield from podadvice.volume_warnings(spec.extra_volumes, SPEC.child("extraVolumes"), used)
     yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
-    secrets = [secret.get("name") for secret in spec.image_pull_secrets]
-    for position, name in enumerate(secrets):
-        if name in secrets[:position]:
-            yield advice(SPEC.child("imagePullSecrets").index(position), f"{name} is listed twice")
+    secrets: set[object] = set()
+    for where, secret in SPEC.child("imagePullSecrets").each(spec.image_pull_secrets):
+        if (name := secret.get("name")) in secrets:
+            yield advice(where, f"{name} is listed twice")
+        secrets.add(name)
     overrides = spec.probe_overrides or types.ProbeOverrides()
     for purpose in _PROBES:
         if value := getattr(overrides, purpose):

@@ -23,11 +23,7 @@ SOURCE = SPEC.child("source")
 GPU_PATH = SPEC.child("hardware", "gpu")
 
 
-def validate(model: Model, _: Model | None, settings: Settings) -> list[field.Error]:
-    return [*_errors(model, settings)]
-
-
-def _errors(model: Model, settings: Settings) -> Errors:
+def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
     spec = model.spec
     source = source_of(spec)
     if len(model.metadata.name) > LABEL_MAX:  # LK-V-M35
