@@ -54,7 +54,8 @@ def printable(status: object) -> Any:
 def _printable(status: object) -> Any:
     if isinstance(status, str):
         if not status.isprintable():
-            status = _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), status)
+            start = status[: MESSAGE_MAX + 1]  # what is cut anyway is not escaped before
+            status = _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), start)
         return _bounded(status)
     if isinstance(status, dict):
         return {key: _printable(value) for key, value in status.items()}

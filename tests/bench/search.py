@@ -86,14 +86,16 @@ TEXTS = [
         "%00",
     ),
     *("hf://", "https://h/", "[", "-", "0", "1e", "\x01", "{{ `", "}}", " | ", "{", "/", "@", ":", "🙂", "A=B,"),
+    *("9", ".", "TP ", " ", "\n", "", "²", "a=float:", "--tp=", "x:v0.", "/*", "$(A)"),
 ]
 NUMBERS = [0, -1, 2**31, 2**63, 2**64, 10**30, 1e300, 0.1, 5.0, -0.0]
 KEYS = ["name", "containerPort", "mountPath", "port", "path", "key", "a", "$patch", "x" * 300, "app.kubernetes.io/name"]
 
 
 def _text(chance: random.Random, room: int) -> str:
-    piece = chance.choice(TEXTS)
-    return piece * chance.randrange(1, max(2, room // len(piece.encode())))
+    """Return one piece many times, between two others: what a pattern may divide in many ways, and does not match."""
+    begin, piece, end = chance.choice(["", *TEXTS]), chance.choice(TEXTS), chance.choice(["", *TEXTS])
+    return begin + piece * chance.randrange(1, max(2, room // max(1, len(piece.encode())))) + end
 
 
 def _value(chance: random.Random, room: int, near: Json) -> Json:
@@ -108,14 +110,16 @@ def _value(chance: random.Random, room: int, near: Json) -> Json:
         key, item = chance.choice(KEYS), chance.choice([near, "v", {}, None])
         return {f"{key}{n}": item for n in range(room // (len(key) + len(orjson.dumps(item, default=str)) + 8))}
     if kind < 0.6:
-        begin, words = chance.choice(["", "-", "--", "nvidia.com/"]), [_word(chance) for _ in range(room // 24)]
+        begin, same = chance.choice(["", "-", "--", "nvidia.com/"]), random.Random(chance.randrange(2))
+        words = [_word(same) for _ in range(room // 24)]  # the same as in another list, or other ones
         names = [begin + word for word in words]
         return names if chance.random() < 0.5 else dict.fromkeys(names, chance.choice([near, "v", 1]))
     if kind < 0.7:
         return _nested(chance, chance.choice([10, 63, 64, 300, 900]))
     if kind < 0.8:
         key, base = chance.choice(KEYS), near if isinstance(near, dict) else {}
-        return [{**base, key: _word(chance)} for _ in range(room // (len(orjson.dumps(base, default=str)) + 40))]
+        same = random.Random(chance.randrange(2))
+        return [{**base, key: _word(same)} for _ in range(room // (len(orjson.dumps(base, default=str)) + 40))]
     return chance.choice(NUMBERS)
 
 

@@ -65,8 +65,9 @@ def test_the_metadata_of_an_applied_child_is_checked() -> None:
         ("a\r\nb\tc é", "a\\r\nb\tc é"),
         ("x" * 100_000, "x" * (MESSAGE_MAX - 1) + "…"),
         ("\x00" * 20_000, r"\x00" * (MESSAGE_MAX // 4 - 1) + r"\x0…"),
+        ("x" * MESSAGE_MAX + "\x00", "x" * (MESSAGE_MAX - 1) + "…"),
     ],
-    ids=["terminal", "direction", "invisible", "line ends", "long", "long when escaped"],
+    ids=["terminal", "direction", "invisible", "line ends", "long", "long when escaped", "escaped behind the end"],
 )
 def test_strings_of_a_status_can_be_shown(text: str, shown: str) -> None:
     """A status has names and messages of other objects, and `kubectl` prints them unescaped."""

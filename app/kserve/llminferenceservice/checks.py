@@ -64,49 +64,57 @@ _OPERATOR = OperatorConfig("")
 """The operator's defaults: templates that print its settings are rendered when the service is synced."""
 
 
-def validate(service: Service, old: Service | None, settings: Settings) -> list[field.Error]:
+def validate(service: Service, old: Service | None, settings: Settings) -> Iterator[field.Error]:
     """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
-    errors += [*_name(service.metadata), *_model(spec), *lora.check(spec, service.metadata.name, final=False)]
-    errors += [*merged.check(spec, based=bool(spec.base_refs)), *_route(service.spec), *_pool(spec)]
+    yield from errors
+    yield from _name(service.metadata)
+    yield from _model(spec)
+    yield from lora.check(spec, service.metadata.name, final=False)
+    yield from merged.check(spec, based=bool(spec.base_refs))
+    yield from _route(service.spec)
+    yield from _pool(spec)
     if spec.base_refs and len(spec.base_refs) > MAX_BASES:
-        errors.append(field.too_many(SPEC.child("baseRefs"), len(spec.base_refs), MAX_BASES))
-    errors += [*merge_clashes(spec), *merged.reserved(spec), *merged.pods(spec)]
+        yield field.too_many(SPEC.child("baseRefs"), len(spec.base_refs), MAX_BASES)
+    yield from merge_clashes(spec)
+    yield from merged.reserved(spec)
+    yield from merged.pods(spec)
     if not isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1):  # as in KServe v0.20
-        errors += devices.check(service.metadata)
+        yield from devices.check(service.metadata)
     if old is not None:
-        errors += _unchanged(old.spec, spec)
-    return errors
+        yield from _unchanged(old.spec, spec)
 
 
-def warnings(service: Service) -> list[field.Advice]:
+def warnings(service: Service) -> Iterator[field.Advice]:
     """Return every warning (KS-7.6). A value that ``baseRefs`` may supply is not reported as missing."""
     spec, _ = as_decided(service)
     based = bool(spec.base_refs)
-    advices = [*_model_advice(spec), *_source_advice(spec), *_token_advice(service.metadata, spec)]
-    advices += [
-        *podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH}),
-        *devices.device_advice(service.metadata),
-        *lora.advice(spec),
-        *_name_advice(service.metadata.name, spec),
-    ]
-    advices += [*fieldclass.without_effect(spec, SPEC), *_criticality_advice(service.metadata, spec)]
-    advices += _unnamed(spec.base_refs, SPEC.child("baseRefs"))
+    yield from _model_advice(spec)
+    yield from _source_advice(spec)
+    yield from _token_advice(service.metadata, spec)
+    yield from podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH})
+    yield from devices.device_advice(service.metadata)
+    yield from lora.advice(spec)
+    yield from _name_advice(service.metadata.name, spec)
+    yield from fieldclass.without_effect(spec, SPEC)
+    yield from _criticality_advice(service.metadata, spec)
+    yield from _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in spec.workloads():
-        advices += _workload_advice(workload, path, based)
+        yield from _workload_advice(workload, path, based)
     if spec.tracing is not None:
-        advices += tracing.tracing_advice(spec.tracing)
+        yield from tracing.tracing_advice(spec.tracing)
     if not based:
-        advices += _missing(spec)
+        yield from _missing(spec)
     if spec.router is not None:
-        advices += [*_router_advice(spec.router, based), *_redundant(spec), *_rule_name_advice(spec)]
+        yield from _router_advice(spec.router, based)
+        yield from _redundant(spec)
+        yield from _rule_name_advice(spec)
     if spec.prefill is not None and not based and spec.scheduler is None:
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
             "router.scheduler"
         )
-        advices.append(advice(SPEC.child("prefill"), message))
-    return advices
+        yield advice(SPEC.child("prefill"), message)
 
 
 def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[field.Error]]:
