@@ -196,10 +196,11 @@ class _Tracer:
         """Find the effects of fields: of all together if the pods are the same before the parent has children."""
         children = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
         self.start = _without(self.cluster, children)
-        related, alone = {entry.key for entry in fields} - {None, key_of(self.parent)}, fields
+        alone = fields
         if fields and self._pods_with({}, self.start) == self.pods:
-            if related and self._pods_with({}, _without(self.start, related)) == self.pods:
-                fields = [entry for entry in fields if entry.key not in related]
+            read = [key_of(document) for document, prefix in _readable(self.start, self.parent) if prefix]
+            bearing = {None, key_of(self.parent), *self._bearing(read)}
+            fields = [entry for entry in fields if entry.key in bearing]
             alone = [entry for entry in fields if self._pattern(entry) in self.attributions.derived]
             self._try_together([entry for entry in fields if entry not in alone])
         else:
@@ -207,33 +208,49 @@ class _Tracer:
         for entry in alone:
             self._try(entry)
 
-    def _try_together(self, fields: Sequence[_Field]) -> None:
-        """Find the copies of all fields at once, then of those that others may hide.
+    def _bearing(self, related: Sequence[Key]) -> Sequence[Key]:
+        """Take away the related objects that change nothing in the pods, and return the others."""
+        fewer = _without(self.start, related)
+        if not related or self._pods_with({}, fewer) == self.pods:
+            self.start = fewer
+            return ()
+        if len(related) == 1:
+            return related
+        middle = len(related) // 2
+        return [*self._bearing(related[:middle]), *self._bearing(related[middle:])]
 
-        Where anything else changes, fewer are tried at once.
-        """
+    def _try_together(self, fields: Sequence[_Field]) -> None:
+        """Find the copies of all fields at once, then of those that others may hide."""
+        rest = self._without_copies(fields)
+        if len(rest) < len(fields):
+            self._try_together(rest)
+        else:
+            self._try_limits([entry for entry in fields if type(entry.value) is int and entry.removable])
+
+    def _without_copies(self, fields: Sequence[_Field]) -> Sequence[_Field]:
+        """Return the fields of which no copies are found. Where anything else changes, fewer are tried at once."""
         values = {entry: entry.value for entry in fields}
         changed = self._pods_with(recognisable(values), self.start) if fields else self.pods
         copied = copies([*self.pods.values()], [*changed.values()], values)
-        if copied:
+        if copied is not None:
             for entry, pods in copied.items():
                 self._attribute_copy(entry, dict(zip(self.pods, pods, strict=True)))
-            self._try_together([entry for entry in fields if entry not in copied])
-        elif copied is not None:
-            self._try_limits([entry for entry in fields if type(entry.value) is int and entry.removable])
-        elif len(fields) == 1:
+            return [entry for entry in fields if entry not in copied]
+        if len(fields) == 1:
             self.attributions.derived.add(self._pattern(fields[0]))
             self._try(fields[0], changed)
-        else:
-            middle = len(fields) // 2
-            self._try_together(fields[:middle])
-            self._try_together(fields[middle:])
+            return ()
+        middle = len(fields) // 2
+        return [*self._without_copies(fields[:middle]), *self._without_copies(fields[middle:])]
 
     def _try_limits(self, numbers: Sequence[_Field]) -> None:
         """Try numbers of which more changes nothing: 3 replicas may add what 4 have too, and 1 has not."""
-        if numbers and self._pods_with(dict.fromkeys(numbers, ABSENT), self.start) != self.pods:
-            for entry in numbers:
-                self._try(entry)
+        if len(numbers) == 1:
+            self._try(numbers[0], self.pods)
+        elif numbers and self._pods_with(dict.fromkeys(numbers, ABSENT), self.start) != self.pods:
+            middle = len(numbers) // 2
+            self._try_limits(numbers[:middle])
+            self._try_limits(numbers[middle:])
 
     def _attribute_copy(self, entry: _Field, copied: Pods) -> None:
         """Attribute copies to their field. The first of a kind shows whether other values change without the field."""
@@ -374,14 +391,12 @@ def _changed(cluster: Cluster, settings: Settings, changes: Changes) -> Cluster:
             operator[str(entry.path)] = value
         else:
             objects[entry.key] = with_value(objects[entry.key], entry.path.segments, value)
-    references = {
-        entry.value: value
-        for entry, value in changes.items()
-        if isinstance(entry.value, str) and entry.path.segments != NAME
-    }
+    references: dict[str, list[str]] = defaultdict(list)
+    for entry, value in changes.items():
+        if isinstance(entry.value, str) and isinstance(value, str) and entry.path.segments != NAME:
+            references[entry.value].append(value)
     for (kind, _), document in [*objects.items()]:
-        name = references.get(document["metadata"]["name"])
-        if isinstance(name, str) and find(document["apiVersion"], document["kind"]):
+        for name in references[document["metadata"]["name"]] if find(document["apiVersion"], document["kind"]) else ():
             renamed = {**document, "metadata": {**document["metadata"], "name": name}}
             objects.setdefault((kind, inner_key(renamed)), renamed)
     changed = replace(cluster, objects=Store(objects))

@@ -40,16 +40,22 @@ def test_copies_of_an_object_are_tried_once() -> None:
     assert values > 300
 
 
-def test_copies_of_fields_are_found_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each Playground reads some 80 fields; the second of a sort needs few experiments, of two hooks each."""
-    asked: list[str] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Cluster]:
+    """The clusters that hooks were asked with."""
+    clusters: list[Cluster] = []
     ask = Cluster.ask
 
     def counted(cluster: Cluster, kind: AnyKind, parent: Json) -> Json:
-        asked.append(kind.resource.kind)
+        clusters.append(cluster)
         return ask(cluster, kind, parent)
 
     monkeypatch.setattr(Cluster, "ask", counted)
+    return clusters
+
+
+def test_copies_of_fields_are_found_together(asked: list[Cluster]) -> None:
+    """Each Playground reads some 80 fields; the second of a sort needs few experiments, of two hooks each."""
     manifests = read([str(ROOT / "examples" / "llmaz" / "sources.yaml"), str(ROOT / SHARED)])
     world = settled(manifests, World(settings=SETTINGS))
     shared = Attributions()
@@ -66,3 +72,39 @@ def test_copies_of_fields_are_found_together(monkeypatch: pytest.MonkeyPatch) ->
             counts.append(len(asked))
     assert max(counts) < 100
     assert counts[2] < 20  # from-google: the fields are those of from-s3
+
+
+def test_objects_without_bearing_are_left_out_of_experiments(asked: list[Cluster]) -> None:
+    """Of 64 services of a route group, the one that is asked about has all its values from its own fields."""
+    manifests = parse(dump_all(_route_group(64)), "group.yaml")
+    world = settled(manifests, World(settings=SETTINGS))
+    kind, key = served(manifests[0]), identity(manifests[0], "default")
+    assert kind is not None
+    assert key is not None
+    parent = world.objects[key]
+    cluster, pods = neighbourhood(world, kind, parent), settled_pod_templates(world, parent)
+    asked.clear()
+    found = origins(cluster, kind, parent, pods, SETTINGS)
+    assert {"spec.model.uri", "spec.template.containers[0].image"} <= {origin.source for origin in found}
+    services = [len(one.objects.of_kind(key[0])) for one in asked]
+    assert services.count(1) > 0.9 * len(services)
+    assert services.count(64) < 5
+    assert len(services) < 60
+
+
+def _route_group(size: int) -> list[Json]:
+    route = {"group": "members", "weight": 1}
+    containers = [{"name": "main", "image": "vllm/vllm-openai:v0.20.0"}]
+    return [
+        {
+            "apiVersion": "serving.kserve.io/v1alpha2",
+            "kind": "LLMInferenceService",
+            "metadata": {"name": f"member-{number}", "namespace": "default"},
+            "spec": {
+                "model": {"uri": f"hf://example/model-{number}", "name": "chat"},
+                "router": {"route": route, "gateway": {}},
+                "template": {"containers": containers},
+            },
+        }
+        for number in range(size)
+    ]
