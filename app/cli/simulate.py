@@ -271,7 +271,11 @@ class _AttachedSpec(msgspec.Struct):
 
 def _spec(document: Json, type_: type[T]) -> T:
     """Decode the fields of a spec that a controller reads; raise ``msgspec.ValidationError`` for other types."""
-    return msgspec.convert(without_nulls(document.get("spec") or {}), type_)
+    spec = document.get("spec") or {}
+    try:
+        return msgspec.convert(spec, type_)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(spec), type_)
 
 
 def _workload(document: Json) -> Json:

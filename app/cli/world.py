@@ -5,7 +5,7 @@
 
 import hashlib
 from collections import UserDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 import msgspec
@@ -196,9 +196,7 @@ def related(
     for rule in rules:
         key = keys.get((rule["resource"], rule["apiVersion"]))
         if key is not None and (objects.of_kind(key) or key not in silent):
-            candidates = _candidates(rule, key, objects)
-            group = selected_objects.setdefault(key, {})
-            group |= {inner: document for inner, document in candidates if _selected(document, rule)}
+            selected_objects.setdefault(key, {}).update(_selected(rule, _candidates(rule, key, objects)))
     return selected_objects
 
 
@@ -225,20 +223,21 @@ def _candidates(rule: Json, outer: str, objects: Store) -> Iterable[tuple[str, J
     return [(key, held[key]) for key in keys]
 
 
-def _selected(document: Json, rule: Json) -> bool:
-    metadata = document["metadata"]
-    if rule.get("namespace") and metadata.get("namespace") != rule["namespace"]:
-        return False
-    if rule.get("names"):
-        return metadata["name"] in rule["names"]
-    selector = rule.get("labelSelector")
-    if not selector:
-        return True
-    labels = metadata.get("labels") or {}
+def _selected(rule: Json, candidates: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
+    names, namespace, selector = rule.get("names"), rule.get("namespace"), rule.get("labelSelector") or {}
     required = (selector.get("matchLabels") or {}).items()
-    return all(labels.get(key) == value for key, value in required) and all(
-        _matches(labels, expression) for expression in selector.get("matchExpressions") or []
-    )
+    expressions = selector.get("matchExpressions") or ()
+    for inner, document in candidates:
+        metadata = document["metadata"]
+        labels = metadata.get("labels") or {}
+        if namespace and metadata.get("namespace") != namespace:
+            continue
+        if names:
+            selects = metadata["name"] in names
+        else:
+            selects = required <= labels.items() and all(_matches(labels, expression) for expression in expressions)
+        if selects:
+            yield inner, document
 
 
 def _matches(labels: dict[str, str], expression: Json) -> bool:
