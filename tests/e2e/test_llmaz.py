@@ -135,7 +135,7 @@ def test_every_example_is_applied(cluster: ControlPlane, namespace: str) -> None
     group = cluster.get(SETS, "llama-large", "-n", namespace)["spec"]
     assert (group["startupPolicy"], group["leaderWorkerTemplate"]["size"]) == ("LeaderCreated", 2)
     told = ready(cluster, namespace, SERVICES, "llama-large")
-    assert (told["status"], told["reason"]) == ("False", "RollingOut")
+    assert (told["status"], told["reason"]) == ("False", "WaitingForController")
     settle(cluster, namespace, WRITTEN, 5)
 
 
