@@ -17,10 +17,10 @@ def metadata(
 
 def template_metadata(labels: dict[str, str] | None, annotations: dict[str, str] | None = None) -> Json:
     """Build the metadata of a pod template, which has no name."""
-    return given(labels=labels or None, annotations=annotations or None)
+    return without_none(labels=labels or None, annotations=annotations or None)
 
 
-def given(**fields: object) -> Json:
+def without_none(**fields: object) -> Json:
     """Return the fields that are not ``None``.
 
     Lists and maps without entries must be ``None``: the API server drops them, so each sync would write them again.

@@ -19,7 +19,7 @@ ModelT = TypeVar("ModelT", bound=KubeModel)
 
 _INTEGER = re.compile("-?[0-9]+")
 _LARGEST = 2**31 - 1
-"""Of Go's int32, which is no bound that a field has."""
+"""The maximum of Go's int32, which messages do not name as a bound."""
 _ROUNDS = 4
 """Removing one value can leave its object incomplete, and so on up to the depth of specs."""
 

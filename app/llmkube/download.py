@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from app.kube.base import Json
-from app.kube.child import given
+from app.kube.child import without_none
 from app.kube.objects import ObservedMeta
 from app.kube.stored import clean
 from app.llmkube import names
@@ -89,7 +89,7 @@ def container(
         with_credentials=bool(download.secret) or download.source.kind in (SourceClass.FILES, SourceClass.S3),
         several=bool(download.source.files),
     )
-    return given(
+    return without_none(
         name=names.DOWNLOADER,
         image=settings.llmkube_init_container_image,
         command=["sh", "-c", command],

@@ -97,10 +97,10 @@ def address_warnings(address: str, path: field.Path) -> Iterator[Advice]:
 
 def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of an option and its value in one item, of dashes of prose, and of what is almost JSON."""
-    return islice(_misspelt(arguments, path), MAX_UNKNOWN_NAMES)
+    return islice(_argument_problems(arguments, path), MAX_UNKNOWN_NAMES)
 
 
-def _misspelt(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+def _argument_problems(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
     for where, argument in path.each(arguments):
         if argument.startswith(tuple(_DASHES)):
             suggestion = f"--{argument.lstrip('-' + _DASHES)}"
@@ -113,7 +113,7 @@ def _misspelt(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
 
 
 def _json_problem(argument: str) -> str:
-    """Return the problem of an argument, or its value, that begins like a JSON object and is none."""
+    """Return the problem of an argument, or its value, that begins like a JSON object and cannot be read as one."""
     value = argument.partition("=")[2] if argument.startswith("-") else argument
     if not _LIKE_JSON.match(value) or "{{" in value or "$(" in value or _is_json(value):
         return ""

@@ -7,7 +7,7 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
 from app.kserve.workload.topology import Labels, for_children, laid_over
 from app.kube.base import Json
-from app.kube.child import child, given, metadata, template_metadata
+from app.kube.child import child, metadata, template_metadata, without_none
 from app.kube.objects import ObservedDeployment
 
 
@@ -24,20 +24,20 @@ def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
 def deployment(plan: DeploymentPlan, namespace: str) -> Json:
     """The strategy is left to Kubernetes: a rolling update."""
     selector = {"matchLabels": plan.selector}
-    spec = given(selector=selector, template=pod_template(plan.pod), replicas=plan.replicas)
+    spec = without_none(selector=selector, template=pod_template(plan.pod), replicas=plan.replicas)
     return child("apps/v1", "Deployment", metadata(plan.name, namespace, plan.labels, plan.annotations), spec=spec)
 
 
 def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     """Groups start with their leader and restart as a whole."""
-    template = given(
+    template = without_none(
         workerTemplate=pod_template(plan.worker),
         leaderTemplate=None if plan.leader is None else pod_template(plan.leader),
         restartPolicy="RecreateGroupOnPodRestart",
         size=plan.size,
         subGroupPolicy=None if plan.sub_group_size is None else {"subGroupSize": plan.sub_group_size},
     )
-    spec = given(
+    spec = without_none(
         leaderWorkerTemplate=template,
         rolloutStrategy={"type": "RollingUpdate"},
         startupPolicy="LeaderCreated",

@@ -17,7 +17,7 @@ from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fai
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
-from app.kube.child import child, given, metadata
+from app.kube.child import child, metadata, without_none
 from app.kube.conditions import find
 from app.workload.autoscaler import CONDITIONS, with_hint
 from app.workload.behavior import stored_behavior
@@ -114,7 +114,7 @@ def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, st
 
 def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
     metric = {"name": METRIC, "selector": {"matchLabels": {"variant_name": plan.variant}}}
-    spec = given(
+    spec = without_none(
         scaleTargetRef=plan.target,
         minReplicas=plan.fewest,
         maxReplicas=plan.most,

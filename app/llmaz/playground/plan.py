@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.kube.base import Json
-from app.kube.child import given
+from app.kube.child import without_none
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import parse
 from app.llmaz import arguments, flavors, references
@@ -117,7 +117,7 @@ def _scaling(name: str, elastic: ElasticConfig | None, presets: Iterable[Recomme
     trigger = next((trigger for trigger in triggers if trigger is not None), None)
     if trigger is None or trigger.hpa is None:
         return None
-    return given(
+    return without_none(
         scaleTargetRef={"apiVersion": INFERENCE_API, "kind": "Playground", "name": name},
         minReplicas=elastic.min_replicas,
         maxReplicas=elastic.max_replicas,

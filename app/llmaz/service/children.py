@@ -1,7 +1,7 @@
 """The workload of a Service, and the core Service in front of it. Source: LZ-4.3, LZ-4.4, LZ-4.6, LZ-4.8, LZ-9."""
 
 from app.kube.base import Json
-from app.kube.child import child, given, metadata
+from app.kube.child import child, metadata, without_none
 from app.llmaz.names import ACTIVATOR_MODEL, LWS_API, PORT, PORT_NAME, load_balancer
 from app.llmaz.service.plan import ServicePlan
 from app.llmaz.service.types import RollingUpdateConfiguration, is_nothing, percent
@@ -30,13 +30,13 @@ def _rolling_update(plan: ServicePlan) -> Json:
 def leader_worker_set(plan: ServicePlan, worker: Json, leader: Json | None) -> Json:
     policy = plan.spec.workload_template.restart_policy
     kind, each = plan.sub_groups or (None, None)
-    group = given(
+    group = without_none(
         size=plan.size,
         # LeaderWorkerSet rewrites Default, the old name of None, so it would always differ.
         restartPolicy="None" if policy == "Default" else policy,
         workerTemplate=worker,
         leaderTemplate=leader,
-        subGroupPolicy=given(subGroupPolicyType=kind, subGroupSize=each) or None,
+        subGroupPolicy=without_none(subGroupPolicyType=kind, subGroupSize=each) or None,
     )
     spec = {
         "replicas": plan.spec.replicas,

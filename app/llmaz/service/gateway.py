@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.hooks.protocol import get, sorted_values
 from app.kube.base import Json
-from app.kube.child import child, given, metadata
+from app.kube.child import child, metadata, without_none
 from app.kube.conditions import find
 from app.kube.objects import ObservedConditions
 from app.llmaz import names
@@ -36,8 +36,8 @@ def _route(plan: ServicePlan, settings: Settings) -> Json:
     gateway = {"group": names.GATEWAY_GROUP, "kind": "Gateway", "namespace": namespace, "name": name}
     model = plan.models[0]
     override = None if model.served_name == model.name else model.served_name
-    backend = given(name=names.gateway_objects(plan.name), priority=0, weight=1, modelNameOverride=override)
-    rule = given(
+    backend = without_none(name=names.gateway_objects(plan.name), priority=0, weight=1, modelNameOverride=override)
+    rule = without_none(
         matches=[{"headers": [{"name": MODEL_HEADER, "type": "Exact", "value": model.name}]}],
         backendRefs=[backend],
         timeouts={"request": settings.llmaz_gateway_timeout},

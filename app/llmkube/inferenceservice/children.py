@@ -4,7 +4,7 @@ from app.hooks.kept import desired_replicas, keep_child, kept_selector
 from app.hooks.protocol import Kept
 from app.kube import merge
 from app.kube.base import Json
-from app.kube.child import child, given, metadata, template_metadata
+from app.kube.child import child, metadata, template_metadata, without_none
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan
@@ -30,7 +30,7 @@ def deployment(
         strategy = {"type": "RollingUpdate", "rollingUpdate": observed.spec.strategy.rolling_update}
         return Kept(kept, spec={**(kept.get("spec") or {}), "strategy": strategy})
     running = observed.spec.selector.match_labels if observed else None
-    spec = given(
+    spec = without_none(
         replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
         selector={"matchLabels": kept_selector(plan.selector, running, plan.pod_labels)},
         revisionHistoryLimit=plan.spec.revision_history_limit,
@@ -65,7 +65,7 @@ def service(plan: InferencePlan) -> Json:
     """Build the Service. It finds the container's port by name, so the two numbers may differ (LK-T-44)."""
     name, endpoint = names.service_name(plan.name), plan.spec.endpoint or DEFAULT_ENDPOINT
     node_port = endpoint.node_port if endpoint.type == "NodePort" else None
-    port = given(name=PORT_NAME, port=endpoint.port, targetPort=PORT_NAME, protocol="TCP", nodePort=node_port)
+    port = without_none(name=PORT_NAME, port=endpoint.port, targetPort=PORT_NAME, protocol="TCP", nodePort=node_port)
     spec = {"selector": plan.selector, "type": endpoint.type, "ports": [port]}
     return child("v1", "Service", metadata(name, plan.namespace, plan.selector), spec=spec)
 

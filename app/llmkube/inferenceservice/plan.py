@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.kube import objects
 from app.kube.base import Json
-from app.kube.child import given
+from app.kube.child import without_none
 from app.kube.names import is_dns1123_subdomain
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
@@ -107,7 +107,7 @@ def _pod(
     serving: Serving, runtime: Runtime, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
 ) -> Json:
     spec, model, claims = serving.spec, serving.model, serving.model.gpu.resource_claims
-    return given(
+    return without_none(
         containers=[_server(serving, runtime, gpus, [*main.mounts, *draft.mounts])],
         initContainers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
@@ -129,7 +129,7 @@ def _server(serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[J
     alive = _handler(runtime.health, serving.port)
     loaded = _handler(runtime.generates or runtime.health, serving.port)
     variables = each_name_once([*runtime.environment(spec), *spec.env], moved=True)
-    return given(
+    return without_none(
         name=runtime.container,
         image=spec.image or _image(runtime, serving.model, gpus),
         command=spec.command or list(runtime.command) or None,
@@ -320,7 +320,7 @@ def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -
     requests |= _disk(spec)
     limits = {**({gpus.resource: str(gpus.count)} if gpus.count else {}), **_disk(spec)}
     claims = [{"name": claim.name} for claim in model.gpu.resource_claims]
-    return given(limits=limits or None, requests=requests or None, claims=claims or None)
+    return without_none(limits=limits or None, requests=requests or None, claims=claims or None)
 
 
 EPHEMERAL_STORAGE = "ephemeral-storage"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from app.kube import quantity
 from app.kube.base import Json
-from app.kube.child import child, given, metadata, template_metadata
+from app.kube.child import child, metadata, template_metadata, without_none
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import DownloadJob, ModelPod, kept_keys, users, variable
@@ -26,7 +26,7 @@ def claim(plan: ModelPlan, settings: Settings) -> Json:
     """
     model = plan.model.metadata
     size = quantity.canonical(settings.llmkube_model_cache_size or DEFAULT_SIZE)
-    spec = given(
+    spec = without_none(
         accessModes=[SHARED if settings.llmkube_model_cache_access_mode == SHARED else "ReadWriteOnce"],
         resources={"requests": {"storage": size}},
         storageClassName=settings.llmkube_model_cache_storage_class or None,
