@@ -21,7 +21,7 @@ from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.merge import replaced
-from app.kube.quantity import is_quantity, parse
+from app.kube.quantity import integer, is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
@@ -44,7 +44,6 @@ _EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_DIGITS = re.compile("[0-9]{1,9}")
 _JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
 """The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
@@ -174,8 +173,9 @@ def _divided(use: Usage, options: Mapping[str, str]) -> Usage:
 
 
 def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
-    """Return the value of the first of the options that is a number of at most nine digits; 1 without one."""
-    return next((int(options[name]) for name in names if _DIGITS.fullmatch(options.get(name, ""))), 1)
+    """Return the value of the first of the options that is a positive number; 1 without one."""
+    numbers = (integer(options.get(name, "")) or 0 for name in names)
+    return next((number for number in numbers if number > 0), 1)
 
 
 def _gpus(container: Json) -> int:

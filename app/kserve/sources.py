@@ -92,7 +92,8 @@ def provider(uri: Address) -> Provider:
 
 def is_mounted(text: str) -> bool:
     """Return whether an address names files that are mounted rather than downloaded."""
-    return text.lower().startswith(("pvc:", "oci:", "oci+native:"))
+    source = _BY_SCHEME.get(text.partition(":")[0].lower())
+    return source is not None and not source.downloads
 
 
 def shown(address: str) -> str:

@@ -1,7 +1,6 @@
 """Decode JSON to typed specs, and pydantic's errors to Kubernetes' field errors, with what to write instead."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -12,12 +11,12 @@ from app.kube import correction, field
 from app.kube.base import FORMS, KubeModel
 from app.kube.field import Hint, did_you_mean, with_hint
 from app.kube.modelfields import bounds_at, members_at
+from app.kube.quantity import integer
 from app.kube.stored import without_nulls
 from app.limits import MAX_ERRORS
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
 
-_INTEGER = re.compile("-?[0-9]+")
 _LARGEST = 2**31 - 1
 """The maximum of Go's int32, which messages do not name as a bound."""
 _ROUNDS = 4
@@ -118,7 +117,8 @@ def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_
         return field.invalid(path, value, FORMS[context["pattern"]](value))
     json_type = "int-or-string" if detail["loc"][-1:] == ("int",) else _json_type(kind)
     synonym = type_.synonyms.get(str(value).lower(), "")
-    if json_type == "integer" and _INTEGER.fullmatch(synonym) and int(synonym) >= bounds_at(type_, place)[0]:
+    number = integer(synonym) if json_type == "integer" else None
+    if number is not None and number >= bounds_at(type_, place)[0]:
         return field.type_invalid(path, value, with_hint("must be a whole number", did_you_mean(synonym)))
     if json_type:
         return correction.wrong_type(path, value, json_type, members_at(type_, place))

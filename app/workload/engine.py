@@ -49,20 +49,22 @@ class Numbers:
 
 
 _COUNT, _FRACTION = Numbers(1), Numbers(0, 1, is_fraction=True)
-_SHARED = {"--port": Numbers(1, 65535)}
+_PORT = {"--port": Numbers(1, 65535)}
 _NUMBERS = {
     "vllm": {
+        **_PORT,
         **dict.fromkeys(("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp"), _COUNT),
         **dict.fromkeys(("--max-loras", "--max-num-batched-tokens", "--max-num-seqs"), _COUNT),
         "--gpu-memory-utilization": _FRACTION,
     },
     "sglang": {
+        **_PORT,
         **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "--tp"), _COUNT),
         **dict.fromkeys(("--context-length", "--max-running-requests"), _COUNT),
         "--mem-fraction-static": _FRACTION,
     },
-    "llamacpp": dict.fromkeys(("--ctx-size", "-c"), Numbers(0)),
-    "tgi": {"--num-shard": _COUNT, "--cuda-memory-fraction": _FRACTION},
+    "llamacpp": {**_PORT, **dict.fromkeys(("--ctx-size", "-c"), Numbers(0))},
+    "tgi": {**_PORT, "--num-shard": _COUNT, "--cuda-memory-fraction": _FRACTION},
 }
 """In all releases of the engine; no option whose numbers depend on the release."""
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
@@ -135,7 +137,7 @@ class Engine:
 
     def numbers_instead(self, option: str, value: str) -> str:
         """Return the numbers that an option takes, if a value is another number; else empty."""
-        numbers = (_SHARED | _NUMBERS[self.name]).get(option.replace("_", "-"))
+        numbers = _NUMBERS[self.name].get(option.replace("_", "-"))
         is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(value) and float(value) not in numbers
         return str(numbers) if is_other else ""
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.kube.quantity import integer
+
 MIB = 2**20
 
 
@@ -47,7 +49,6 @@ _PRODUCT_LABELS = (
 )
 _MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
 """Labels with a number of MiB."""
-_NUMBER = re.compile("[0-9]{1,9}")
 NODE_LABELS = (*_PRODUCT_LABELS, *_MEMORY_LABELS)
 
 
@@ -61,8 +62,8 @@ def gpu_model(name: str) -> GPUModel | None:
 def node_gpu_memory(node_selector: Mapping[str, str]) -> tuple[int, str]:
     """Return the bytes of one GPU of the selected nodes and the label that has them; 0 without such a label."""
     for label in _MEMORY_LABELS:
-        if _NUMBER.fullmatch(node_selector.get(label, "")):
-            return int(node_selector[label]) * MIB, label
+        if (mebibytes := integer(node_selector.get(label, "")) or 0) > 0:
+            return mebibytes * MIB, label
     for label in _PRODUCT_LABELS:
         if (gpu := gpu_model(node_selector.get(label, ""))) is not None:
             return gpu.memory, f"{gpu.name} by {label}"

@@ -1,19 +1,18 @@
 """vLLM's OpenAI server. Source: LK-3.5.2."""
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 from app import images
 from app.kube.field import SPEC, Advice, advice
+from app.kube.quantity import integer
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
 from app.workload.podadvice import options
 
 SPECULATIVE_CONFIG = "--speculative-config"
-_NUMBER = re.compile("[0-9]{1,9}")
 _NOT_SPECULATIVE, _DEFAULTS = Speculative(), VLLMConfig()
 
 
@@ -74,8 +73,9 @@ def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(path, "vLLM ends with --enable-auto-tool-choice and without --tool-call-parser; add the latter")
     batch = values.get("--max-num-batched-tokens", str(config.max_num_batched_tokens))
     length = values.get("--max-model-len", str(config.max_model_len))
-    numbers = [int(text) for text in (batch, length) if _NUMBER.fullmatch(text)]
-    if "--no-enable-chunked-prefill" in values and len(numbers) == 2 and numbers[0] < numbers[1]:
+    fewest, tokens = integer(length), integer(batch)
+    is_less = fewest is not None and tokens is not None and tokens < fewest
+    if "--no-enable-chunked-prefill" in values and is_less:
         text = f"--max-num-batched-tokens must be at least --max-model-len: {batch} is less than {length}"
         yield advice(path, f"without chunks, {text}")
 
