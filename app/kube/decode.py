@@ -33,15 +33,12 @@ def decode_document(
     """
     try:
         return type_.model_validate(document, by_alias=True, by_name=False), []
+    except ValidationError:
+        document = without_nulls(document, math.inf)  # an integer of any length is of the right type, and too large
+    try:
+        return type_.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError as error:
-        refusal, written = error, document
-    document = without_nulls(written, math.inf)  # an integer of any length is of the right type, and too large
-    if repr(document) != repr(written):  # 5 equals 5.0
-        try:
-            return type_.model_validate(document, by_alias=True, by_name=False), []
-        except ValidationError as error:
-            refusal = error
-    details = refusal.errors(include_url=False)[:MAX_ERRORS]
+        details = error.errors(include_url=False)[:MAX_ERRORS]
     errors = [schema_error(detail, document, path, type_) for detail in details]
     return None, list({error.path: error for error in reversed(errors)}.values())[::-1]
 

@@ -28,12 +28,14 @@ def check_effective(effective: Effective) -> list[field.Error]:
     """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
     errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
     embedded = modelfields.check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
+    if embedded:
+        return [*errors, *embedded]
     users = ((pod or {}, path) for pod, path in effective.spec.templates() if effective.is_users(path))
     base = generated(effective.spec)
     found = chain(_rendered_route(effective), *(_check_pod(pod, path, base) for pod, path in users))
-    pod_errors = islice(found, MAX_ERRORS)
-    shown = (_sourced(error, effective) for error in islice(pod_errors, MAX_SHOWN_ERRORS))
-    return [*errors, *(embedded or chain(shown, pod_errors))]
+    pod_errors = [*islice(found, MAX_ERRORS)]
+    shown = [_sourced(error, effective) for error in pod_errors[:MAX_SHOWN_ERRORS]]
+    return [*errors, *shown, *pod_errors[MAX_SHOWN_ERRORS:]]
 
 
 def _rendered_route(effective: Effective) -> Iterator[field.Error]:
