@@ -49,7 +49,6 @@ class Finding:
 
     @property
     def help(self) -> str:
-        """The address of what the id means."""
         return f"{PAGE}#{self.id}"
 
 

@@ -62,7 +62,6 @@ class ProgressMeter:
         return self
 
     def tick(self, round_: int) -> None:
-        """One more object, in this round."""
         self._count += 1
         if self._on and time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY_SECONDS

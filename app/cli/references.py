@@ -131,7 +131,6 @@ def _strings(value: object, field: Sequence[str], path: Path) -> Iterator[tuple[
 
 
 def _named(document: Json, kind: str) -> Iterator[tuple[Path, str]]:
-    """Yield the names of objects of a kind in the spec, with their paths."""
     for field in _FIELDS.get(kind, ()):
         yield from _strings(document.get("spec"), field, SPEC)
 

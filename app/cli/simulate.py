@@ -19,6 +19,7 @@ from app.cli.world import Key, Store, key_of, owner
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
+from app.kube.objects import ObservedTemplateMeta
 from app.kube.stored import without_nulls
 
 Progress = Callable[[int], None]
@@ -122,7 +123,6 @@ class Cluster:
                     yield kind, document
 
     def children(self, parent: Json) -> list[Json]:
-        """Return the objects that the parent owns, ordered by kind and name."""
         return [d for _, d in sorted(self.objects.owned_by(parent["metadata"]["uid"]).items())]
 
     def delete(self, key: tuple[str, str]) -> None:
@@ -223,7 +223,7 @@ class Cluster:
     def _start_pods(self, deployment: Json) -> bool:
         before, metadata = len(self.objects), deployment["metadata"]
         spec = _spec(deployment, _WorkloadSpec)
-        place = {"namespace": metadata["namespace"], "labels": spec.template.metadata.labels}
+        place = {"namespace": metadata["namespace"], "labels": spec.template.metadata.labels or {}}
         for number in range(min(spec.replicas, MAX_PODS)):
             named = {"name": f"{metadata['name']}-{number}", **place}
             running = {"phase": "Running", "conditions": [_condition("Ready")]}
@@ -252,12 +252,8 @@ def _condition(type_: str, reason: str = "Simulated") -> Json:
     return {"type": type_, "status": "True", "reason": reason, "message": "", "lastTransitionTime": _TIME}
 
 
-class _TemplateMetadata(msgspec.Struct):
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
-
-
 class _Template(msgspec.Struct):
-    metadata: _TemplateMetadata = msgspec.field(default_factory=_TemplateMetadata)
+    metadata: ObservedTemplateMeta = msgspec.field(default_factory=ObservedTemplateMeta)
 
 
 class _WorkloadSpec(msgspec.Struct):

@@ -61,7 +61,6 @@ class Store(UserDict[Key, Json]):
         return self._kinds.get(outer, {})
 
     def owned_by(self, uid: str) -> Mapping[Key, Json]:
-        """Return the objects that the object with this uid owns."""
         return self._owned.get(uid, {})
 
     def labelled(self, outer: str, label: str, value: str) -> Mapping[str, Json]:
@@ -134,7 +133,6 @@ CLUSTER_SCOPED = frozenset(
 
 
 def is_namespaced(api_version: str, kind: str) -> bool:
-    """Report whether objects of a kind have a namespace."""
     served = find(api_version, kind)
     return served.resource.namespaced if served else f"{kind}.{api_version.rpartition('/')[0]}" not in CLUSTER_SCOPED
 

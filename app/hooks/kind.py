@@ -218,7 +218,7 @@ def _checked(kind: AnyKind, parent: Parent, settings: Settings) -> tuple[AnyReso
     """
     metadata, text = parent.metadata, bytes(parent.spec)
     key = (kind.resource.hook_path, text, msgspec.json.encode(metadata), settings)
-    spec, errors = remembered(key, partial(_validated, kind, text, metadata, settings), _is_valid)
+    spec, errors = remembered(key, partial(_validated, kind, text, metadata, settings), lambda result: not result[1])
     return None if spec is None else Resource(metadata, spec, kind.status_of(parent)), errors
 
 
@@ -234,10 +234,6 @@ def _validated(kind: AnyKind, text: bytes, metadata: ObservedMeta, settings: Set
         return reading.spec, reading.errors
     errors = kind.admission.errors(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
     return reading.spec, errors
-
-
-def _is_valid(result: Validated) -> bool:
-    return not result[1]
 
 
 def answer_customize(kind: AnyKind, body: bytes, settings: Settings) -> bytes:

@@ -66,7 +66,6 @@ def check(offloading: Json | None, path: field.Path, *, is_part: bool) -> Iterat
 
 
 def advice(offloading: Json | None, path: field.Path) -> Iterator[field.Advice]:
-    """Warn of unknown fields."""
     settings, _ = _decoded(offloading, path)
     yield from unknown_fields(offloading, KVCacheOffloading, path)
     if settings is not None:

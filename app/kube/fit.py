@@ -27,6 +27,5 @@ class Fit:
 
     @property
     def warning(self) -> str:
-        """The message of a finding about a model that does not fit."""
         advice = f"; enough: {' or '.join(self.enough)}" if self.enough else ""
         return f"the model does not fit: {self.why}{advice} (modelhooks fit)"

@@ -76,7 +76,6 @@ def _of_list(items: list[object], info: FieldInfo, path: field.Path) -> Iterator
 
 
 def broken(rules: Sequence[Rule], value: object, path: field.Path) -> Iterator[field.Error]:
-    """Yield the errors of broken rules."""
     for rule in rules:
         if not rule.holds(value):
             yield (rule.error or partial(_error, rule.message))(value, path)
@@ -87,7 +86,6 @@ def _error(message: str, value: object, path: field.Path) -> field.Error:
 
 
 def _written(value: object) -> object:
-    """Return a part of a spec as it was written."""
     if isinstance(value, list):
         return [_written(item) for item in value]
     return value.model_dump(by_alias=True, exclude_unset=True) if isinstance(value, BaseModel) else value

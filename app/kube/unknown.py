@@ -45,14 +45,10 @@ def warnings(keys: Sequence[str], value: Json, path: Path, known: Known) -> Iter
     for key in keys:
         is_word = len(key) <= MAX_WORD_CHARACTERS
         hint = _Unknown(key, value, path, known, is_alone=len(keys) == 1).hint() if is_word else ""
-        targets = {name.partition(".")[0] for name in suggested(hint)}
-        yield _unknown_field(path.member(key), f"{hint}" if targets & used else hint)
+        targets, place = {name.partition(".")[0] for name in suggested(hint)}, path.member(key)
+        message = with_hint(f"unknown field {go_quote(str(place))}", f"{hint}" if targets & used else hint)
+        yield Advice(message, place, "unknown-field")
         used |= targets
-
-
-def _unknown_field(path: Path, hint: str) -> Advice:
-    message = with_hint(f"unknown field {go_quote(str(path))}", hint)
-    return Advice(message, path, "unknown-field")
 
 
 class _Unknown(NamedTuple):
@@ -161,8 +157,9 @@ class _Unknown(NamedTuple):
 
     @property
     def like(self) -> str:
-        """The place, or the field, that has words of the key."""
-        return _named_in_parts(self.key, self.known.inner()) or _of_words(self.key, self.names, self.path)
+        """The only place of which the key has the object's words too (``model.uri`` for ``modelUri``), or a field."""
+        in_parts = (place for place in self.known.inner() if "[" not in place and _has_parts(self.key, place))
+        return _only(in_parts) or _of_words(self.key, self.names, self.path)
 
     def _owners(self, places: Iterable[str]) -> list[str]:
         return [owner for owner, _, name in (place.rpartition(".") for place in places) if name == self.key]
@@ -201,11 +198,6 @@ def _places(key: str, places: Iterable[str], value: Json) -> tuple[list[str], li
     items = [place for place in matches if "[]" in place and "containers[]" not in place]
     objects = [place for place in matches if place not in items]
     return (objects, items) if len(matches) <= _GUESSES else ([], [])
-
-
-def _named_in_parts(key: str, places: Iterable[str]) -> str:
-    """Return the only place of which the key has the object's words too: ``model.uri`` for ``modelUri``."""
-    return _only(place for place in places if "[" not in place and _has_parts(key, place))
 
 
 def _has_parts(key: str, place: str) -> bool:

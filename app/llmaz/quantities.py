@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, c
 
 from app.kube import field, names, quantity
 from app.kube.base import Json, KubeModel
-from app.workload.wholepod import resource_problem
+from app.workload.wholepod import check_amount
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"
@@ -50,16 +50,10 @@ class Resources(KubeModel):
 
 def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
     for name, amount in (amounts or {}).items():
-        problem = names.key_problem(name)
-        value = quantity.parse(amount)
-        if problem:
+        if problem := names.key_problem(name):
             yield field.invalid(path, name, f"must be the name of a resource: {problem}")
-        elif problem := resource_problem(name):
-            yield field.invalid(path.key(name), name, problem)
-        elif value < 0:
-            yield field.invalid(path.key(name), amount, "must be 0 or more")
-        elif "/" in name and value % 1:
-            yield field.invalid(path.key(name), amount, "must be a whole number: extended resources cannot be divided")
+        else:
+            yield from check_amount(name, quantity.parse(amount), amount, path.key(name))
 
 
 def check_resources(resources: Resources | None, path: field.Path) -> Iterator[field.Error]:

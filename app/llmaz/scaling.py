@@ -8,7 +8,7 @@ from app.kube import field, quantity, stored
 from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.field import Advice, advice
 from app.llmaz.names import RUNNER
-from app.workload.behavior import check_behavior
+from app.workload.autoscaler import check_behavior
 
 MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
 Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]

@@ -1,6 +1,8 @@
 """The studio's FastAPI application: the API routes, the page, and the responses to errors."""
 
+import ast
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,11 +15,13 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from app.cli import NAME, diff, manifests, version
+from app.cli import NAME, catalogue, diff, manifests, version
 from app.cli.live import Unreadable
 from app.cli.schema import json_schema
 from app.families import KINDS
-from app.studio import catalogue, models, scenes, simulation
+from app.kube.docstrings import documented
+from app.settings import Settings, variable_name
+from app.studio import models, scenes, simulation
 from app.studio.check import assumptions, check
 from app.studio.compare import compare
 from app.studio.documents import Refused, Unknown
@@ -35,6 +39,13 @@ _STATUSES: dict[type[Exception], int] = {
     Unreadable: 502,
 }
 """Errors about user input, or about a cluster that does not answer; the message has the reason."""
+_OF_THE_PROCESS = frozenset(
+    {
+        *("host", "port", "tls_cert_file", "tls_key_file", "log_format", "log_level"),
+        *("lameduck_seconds", "graceful_shutdown_seconds", "max_sync_bytes", "openapi"),
+    }
+)
+"""Settings that do not change what manifests become."""
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
@@ -79,8 +90,8 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
     def _schemas() -> Response:
         return Response(schemas(), media_type="application/json")
 
-    router.add_api_route("/examples", catalogue.examples, methods=["GET"])
-    router.add_api_route("/settings", catalogue.settings, methods=["GET"])
+    router.add_api_route("/examples", examples, methods=["GET"])
+    router.add_api_route("/settings", settings, methods=["GET"])
     router.add_api_route("/scenes", scenes.listed, methods=["GET"])
     router.add_api_route("/check", check, methods=["POST"])
     router.add_api_route("/assumptions", assumptions, methods=["POST"])
@@ -116,6 +127,25 @@ def schemas() -> bytes:
     """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
     resources = [resource.resource for kind in KINDS for resource in (kind, *kind.older)]
     return orjson.dumps({f"{resource.api_version}/{resource.kind}": json_schema(resource) for resource in resources})
+
+
+@cache
+def examples() -> list[models.Example]:
+    """The examples of the repository, by family and name."""
+    return [models.Example(**example) for example in catalogue.examples()]
+
+
+@cache
+def settings() -> list[models.Setting]:
+    """Return the settings that hooks depend on, with their documentation."""
+    (body,) = [n.body for n in ast.parse(inspect.getsource(Settings)).body if isinstance(n, ast.ClassDef)]
+    return [_setting(name, text) for name, text in documented(body) if name not in _OF_THE_PROCESS]
+
+
+def _setting(name: str, text: str) -> models.Setting:
+    default = Settings.model_fields[name].default
+    shown = ", ".join(default) if isinstance(default, tuple) else "" if default is None else str(default)
+    return models.Setting(name=variable_name(name), default=shown, description=inspect.cleandoc(text))
 
 
 def _in_words(status: int) -> Handler:

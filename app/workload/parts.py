@@ -1,8 +1,7 @@
-"""Small parts of pods and autoscalers that the families share.
+"""Small parts of pods that the families share.
 
-Of pods: GPU requests, the timing of startup probes (LK-3.8, LK-T-51), the policy for termination messages, and the
-service account. Of autoscalers: metrics. Metacontroller replaces their list as a whole, so each one is complete and has
-canonical quantities (MC-3.2).
+GPU requests, the timing of startup probes (LK-3.8, LK-T-51), the policy for termination messages, and the service
+account.
 """
 
 from collections.abc import Iterable
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.objects import ObservedObject
-from app.kube.quantity import canonical
 
 TERMINATION_MESSAGE_POLICY = "FallbackToLogsOnError"
 """The end of a failed container's log becomes its termination message, which ``Ready`` quotes."""
@@ -39,18 +37,6 @@ def read_only_mount(volume: str, directory: str, path: str = "") -> Json:
     """Build a mount, of ``path`` in the volume or of all. Metacontroller merges mounts by ``mountPath``: each once."""
     mount = {"name": volume, "mountPath": directory, "readOnly": True}
     return {**mount, "subPath": path} if path else mount
-
-
-def pods_metric(name: str, average: str) -> Json:
-    """Build a metric of type Pods, with its target average per pod."""
-    target = {"type": "AverageValue", "averageValue": canonical(average)}
-    return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
-
-
-def resource_metric(name: str, utilization: int) -> Json:
-    """Build a metric of CPU or memory, with its target average in percent of the request."""
-    target = {"type": "Utilization", "averageUtilization": utilization}
-    return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
 def account_in_place(observed: ObservedObject | None, running: str) -> str:

@@ -86,16 +86,20 @@ def _is_not_overcommitted(name: str) -> bool:
 
 
 def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
-    """Validate the requests and limits of every container."""
     for name in LISTS:
         for container_path, container in path.child(name).each(pod.get(name) or ()):
             yield from _resources((container or {}).get("resources") or {}, container_path.child("resources"))
 
 
-def resource_problem(name: str) -> str:
-    """Return why a container cannot request a resource, or an empty string."""
-    detail = "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu"
-    return "" if "/" in name or is_native(name) else detail
+def check_amount(name: str, amount: Decimal, written: object, path: field.Path) -> Iterator[field.Error]:
+    """Check that a container can request an amount of a resource."""
+    if "/" not in name and not is_native(name):
+        detail = "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu"
+        yield field.invalid(path, name, detail)
+    elif amount < 0:
+        yield field.invalid(path, written, "must be 0 or more")
+    elif "/" in name and amount % 1:
+        yield field.invalid(path, written, "must be a whole number: extended resources cannot be divided")
 
 
 def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
@@ -103,13 +107,7 @@ def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
     for part, quantities in parts.items():
         for name, amount in quantities.items():
             amount_path = path.child(part).key(name)
-            if problem := resource_problem(name):
-                yield field.invalid(amount_path, name, problem)
-            elif amount < 0:
-                yield field.invalid(amount_path, resources[part][name], "must be 0 or more")
-            elif "/" in name and amount % 1:
-                detail = "must be a whole number: extended resources cannot be divided"
-                yield field.invalid(amount_path, resources[part][name], detail)
+            yield from check_amount(name, amount, resources[part][name], amount_path)
     for name in sorted(parts["requests"].keys() & parts["limits"].keys()):
         request_path, limit = path.child("requests").key(name), resources["limits"][name]
         detail = ""

@@ -11,9 +11,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from app.studio.catalogue import examples
 from app.studio.models import Example
-from app.studio.routes import STATIC, create_app
+from app.studio.routes import STATIC, create_app, examples
 from app.studio.scenes import SCENES
 
 TARGET = 150.0

@@ -10,9 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.kube.base import Json
-from app.studio.catalogue import examples
 from app.studio.guard import Guard
-from app.studio.routes import create_app
+from app.studio.routes import create_app, examples
 from tests.cli.files import Command
 
 AUTHORITY = "127.0.0.1:8431"

@@ -6,14 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.workload.parts import (
-    LOAD_ATTEMPTS,
-    STARTUP_PERIOD,
-    GPURequest,
-    insufficient_resource,
-    pods_metric,
-    resource_metric,
-)
+from app.workload.autoscaler import pods_metric, resource_metric
+from app.workload.parts import LOAD_ATTEMPTS, STARTUP_PERIOD, GPURequest, insufficient_resource
 from app.workload.rollout import NOTHING, group_rollout, rollout
 from app.workload.waiting import absent_causes
 from tests.builders import condition, deployment, groups

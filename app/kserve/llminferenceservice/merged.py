@@ -17,7 +17,7 @@ from app.kube.names import reserved_keys
 from app.kube.rules import broken, violations
 from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
 from app.workload import podrules, wholepod
-from app.workload.behavior import check_behavior
+from app.workload.autoscaler import check_behavior
 
 ROUTER = field.SPEC.child("router")
 HTTP = ROUTER.child("route", "http")
@@ -86,7 +86,6 @@ def check(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[field
 
 
 def caches(spec: types.LLMInferenceServiceSpec, *, is_part: bool) -> Iterator[field.Error]:
-    """Validate ``kvCacheOffloading`` of each workload."""
     for workload, path in spec.workloads():
         yield from kvcache.check(workload.kv_cache_offloading, path.child("kvCacheOffloading"), is_part=is_part)
 

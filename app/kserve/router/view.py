@@ -101,7 +101,6 @@ class RouterView:
 
     @property
     def pool(self) -> str:
-        """Name of the pool that requests go to."""
         return self.spec.pool_ref or self.names.pool
 
     @property

@@ -19,8 +19,7 @@ from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
 from app.kube.child import child, metadata, without_none
 from app.kube.conditions import find
-from app.workload.autoscaler import CONDITIONS, with_hint
-from app.workload.behavior import stored_behavior
+from app.workload.autoscaler import CONDITIONS, stored_behavior, with_hint
 from app.workload.cause import Stage
 
 METRIC = "wva_desired_replicas"

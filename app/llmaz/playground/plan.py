@@ -25,7 +25,7 @@ from app.llmaz.references import ClaimedModel
 from app.llmaz.scaling import stored_metric
 from app.llmaz.source import Ollama
 from app.settings import Settings
-from app.workload.behavior import stored_behavior
+from app.workload.autoscaler import stored_behavior
 from app.workload.cause import Cause, Stage
 
 

@@ -20,7 +20,7 @@ from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
 from app.llmkube.source import Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
-from app.workload import parts
+from app.workload import autoscaler, parts
 from app.workload.parts import GPURequest
 
 PORT_NAME = "http"
@@ -189,9 +189,9 @@ def _scaling(name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autosca
     if autoscaling is None or spec.suspend or (missing_metric(spec) and not autoscaled):
         return None
     metrics = [
-        parts.pods_metric(metric.name, metric.target_average_value)
+        autoscaler.pods_metric(metric.name, metric.target_average_value)
         if metric.type == "Pods"
-        else parts.resource_metric(metric.name, metric.target_average_utilization or 0)
+        else autoscaler.resource_metric(metric.name, metric.target_average_utilization or 0)
         for metric in autoscaling.metrics
     ]
     if not metrics and not runtime.metric:
@@ -200,7 +200,7 @@ def _scaling(name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autosca
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
         "minReplicas": autoscaling.min_replicas or 1,
         "maxReplicas": autoscaling.max_replicas,
-        "metrics": metrics or [parts.pods_metric(runtime.metric, "2")],
+        "metrics": metrics or [autoscaler.pods_metric(runtime.metric, "2")],
     }
 
 
