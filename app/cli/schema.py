@@ -108,8 +108,8 @@ def _complete(node: Schema, model: type[KubeModel], definitions: dict[str, Schem
     """
     for name, (_, shape) in modelfields.fields(model).items():
         below = node["properties"][name]
-        if shape.container:
-            below = below["items" if shape.container == "list" else "additionalProperties"]
+        if shape.in_list:
+            below = below["items"]
         if shape.embedded:
             below["allOf"] = [_reference(shape.embedded, shape.optional, definitions)]
         elif shape.model is not None and "properties" in below:

@@ -72,8 +72,7 @@ class KubeModel(BaseModel):
         resolved = handler.resolve_ref_schema(written)
         for base in cls.__mro__[: cls.__mro__.index(KubeModel)]:
             for name, text in described_fields(base).items():
-                if name in cls.model_fields:
-                    resolved["properties"][cls.model_fields[name].alias or name].setdefault("description", text)
+                resolved["properties"][cls.model_fields[name].alias or name].setdefault("description", text)
         if cls.constraints:
             resolved.update(as_schema(cls.constraints))
         return written

@@ -17,12 +17,11 @@ from app.kube.correction import Members
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """The type of one field: a model or an embedded type, perhaps in a list or map; or a plain value."""
+    """The type of one field: a model or an embedded type, perhaps in a list; or a plain value."""
 
     model: type[KubeModel] | None = None
     embedded: str = ""
-    container: str = ""
-    """``list``, ``map`` or empty."""
+    in_list: bool = False
     optional: tuple[str, ...] = ()
     """Required fields of the embedded type that may be left out here."""
 
@@ -49,9 +48,9 @@ def _shape(annotation: object) -> FieldType:
         return FieldType(embedded=marker.name, optional=marker.optional) if marker else _shape(base)
     if origin in (Union, UnionType):
         return next((s for arg in get_args(annotation) if not (s := _shape(arg)).is_leaf), FieldType())
-    if origin in (list, dict, tuple):
-        inner = _shape(get_args(annotation)[1 if origin is dict else 0]) if get_args(annotation) else FieldType()
-        return inner if inner.is_leaf else replace(inner, container="map" if origin is dict else "list")
+    if origin in (list, tuple):
+        inner = _shape(get_args(annotation)[0])
+        return inner if inner.is_leaf else replace(inner, in_list=True)
     if isinstance(annotation, type) and issubclass(annotation, KubeModel):
         return FieldType(model=annotation)
     return FieldType()
@@ -69,10 +68,8 @@ def _changed(value: object, shape: FieldType, change: Callable[[object, type[Kub
     """Apply a change to the objects that a field has, if they are of a model."""
     if shape.model is None:
         return value
-    if shape.container == "list" and isinstance(value, list):
+    if shape.in_list and isinstance(value, list):
         return [change(item, shape.model) for item in value]
-    if shape.container == "map" and isinstance(value, dict):
-        return {key: change(item, shape.model) for key, item in value.items()}
     return change(value, shape.model)
 
 
@@ -133,11 +130,7 @@ def embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.
 
 
 def _items(item: Any, shape: FieldType, path: field.Path) -> Iterator[tuple[field.Path, object]]:
-    if shape.container == "list":
-        return path.each(item)
-    if shape.container == "map":
-        return ((path.key(key), value) for key, value in item.items())
-    return iter([(path, item)])
+    return path.each(item) if shape.in_list else iter([(path, item)])
 
 
 def unknown_fields(
@@ -154,7 +147,7 @@ def unknown_fields(
         yield from unknown.warnings(unknown_keys, document, path, known)
     for key, item in document.items():
         shape = shapes[key][1] if key in shapes else FieldType()
-        if shape.model is None or not isinstance(item, list if shape.container == "list" else dict):
+        if shape.model is None or not isinstance(item, list if shape.in_list else dict):
             continue
         for where, part in _items(item, shape, path.child(key)):
             yield from unknown_fields(part, shape.model, where, (*above, model))
@@ -165,13 +158,12 @@ def _inner(type_: FieldType) -> tuple[str, ...]:
     """Return the fields one level down, as paths; of pods, those of the first one."""
     if type_.embedded:
         return embedded.inner_places(type_.embedded)
-    lists = {"": "", "list": "[]"}
     shapes = {name: shape for name, (_, shape) in fields(type_.model).items()} if type_.model else {}
     pods = [name for name, shape in shapes.items() if shape.embedded == "PodSpec"]
     return tuple(
-        f"{name}{lists[shape.container]}.{place}"
+        f"{name}{'[]' if shape.in_list else ''}.{place}"
         for name, shape in shapes.items()
-        if not shape.is_leaf and shape.container in lists and name not in pods[1:]
+        if not shape.is_leaf and name not in pods[1:]
         for place in (embedded.places(shape.embedded) if shape.embedded else fields(shape.model))
     )
 

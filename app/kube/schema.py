@@ -46,8 +46,7 @@ def status_schema(resource: CustomResource) -> Schema:
     schema = _Rewriter(raw.get("$defs", {}), defaults=False).part(raw, "status")
     schema.pop("required", None)  # a status grows as things happen; the parts of it may still demand their fields
     properties = schema.setdefault("properties", {})
-    if "conditions" in properties:
-        _as_conditions(properties["conditions"])
+    _as_conditions(properties["conditions"])
     properties.setdefault(
         "observedGeneration",
         {"description": "The generation of the spec that this status answers.", "type": "integer", "format": "int64"},
@@ -90,8 +89,6 @@ class _Rewriter:
         _values(raw, node)
         _bounds(raw, node)
         self._default(raw, node)
-        if raw.get("uniqueItems"):
-            node["x-kubernetes-list-type"] = "set"
         if "items" in raw:
             node["items"] = self.part(raw["items"], f"{path}[]")
         self._members(raw, node, path)
@@ -111,10 +108,8 @@ class _Rewriter:
             self._open.pop()
 
     def _junction(self, raw: Schema, path: str) -> Schema:
-        """Return T for ``T | None``; an int-or-string has a marker; a CRD has no other unions."""
+        """Return T for ``T | None``; a CRD has no other unions."""
         siblings = {key: value for key, value in raw.items() if key not in ("anyOf", "oneOf", "allOf")}
-        if raw.get("x-kubernetes-int-or-string"):
-            return self._node(siblings, path)
         branches = [b for b in raw.get("anyOf") or raw.get("oneOf") or raw["allOf"] if b.get("type") != "null"]
         if len(branches) != 1:
             raise SchemaError(f"{path}: a CRD has no unions; mark it as IntOrString or make it an object")
@@ -175,7 +170,7 @@ _ORDER = (
     "additionalProperties",
     "items",
 )
-_REWRITTEN = frozenset({"const", "default", "properties", "required", "additionalProperties", "items", "uniqueItems"})
+_REWRITTEN = frozenset({"const", "default", "properties", "required", "additionalProperties", "items"})
 _SIZES = frozenset({"minLength", "maxLength", "multipleOf", "minItems", "maxItems", "minProperties", "maxProperties"})
 _KEPT = (frozenset(_ORDER) | _SIZES) - _REWRITTEN
 _DROPPED = frozenset({"title", "$defs", "examples", "$comment", "discriminator", "deprecated", "propertyNames"})

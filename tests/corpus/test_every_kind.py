@@ -6,7 +6,7 @@ The functions are called as the routes call them; the transport is tested elsewh
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import orjson
 import pytest
@@ -15,7 +15,7 @@ from app.admission import review
 from app.cli.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind
-from app.kube.base import Json, KubeModel
+from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.embedded_types import TYPES
 from app.kube.modelfields import FieldType, fields
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
@@ -47,12 +47,12 @@ Step = str | int
 
 
 def places(model: type[KubeModel], above: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
-    """Yield the path of every field below a type, through the first item of lists and one key of maps."""
+    """Yield the path of every field below a type, through the first item of lists."""
     for name, (_, shape) in fields(model).items():
         here = (*above, name)
         yield here
-        if shape.container:
-            here = (*here, 0 if shape.container == "list" else "key")
+        if shape.in_list:
+            here = (*here, 0)
             yield here
         yield from _below(shape, here)
 
@@ -102,6 +102,25 @@ def test_the_valid_specs_are_valid(cluster: Cluster, kind: Kind[Any, Any]) -> No
     answer = cluster.ask(kind, parent(kind, VALID[name_of(kind)]))
     assert reason(answer) != "InvalidSpec"
     assert bool(answer["children"]) == bool(kind.resource.children)
+
+
+def parts(annotation: Any) -> Iterator[Any]:
+    """Yield a type and those that it is made of."""
+    yield annotation
+    for inner in get_args(annotation):
+        yield from parts(inner)
+
+
+def test_the_values_of_maps_are_plain() -> None:
+    """The walks of app.kube.modelfields go through lists only: they would not see objects in a map."""
+    models = KubeModel.__subclasses__()
+    for model in models:
+        models += model.__subclasses__()
+        annotations = [Annotated[info.annotation, *info.metadata, ""] for info in model.model_fields.values()]
+        for values in (get_args(part)[1] for a in annotations for part in parts(a) if get_origin(part) is dict):
+            for part in parts(values):
+                assert not isinstance(part, EmbeddedType), model
+                assert not (isinstance(part, type) and issubclass(part, KubeModel)), model
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)

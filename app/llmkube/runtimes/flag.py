@@ -96,7 +96,7 @@ def flags_of(model: type[KubeModel], runtime: str, config: str, *, own: bool = F
         if flag is not None:
             annotation = model.model_fields[name].annotation
             flags[alias] = replace(flag, choices=_choices(annotation), is_list=get_origin(annotation) is list)
-        if shape.model is not None and not shape.container:
+        if shape.model is not None and not shape.in_list:
             below = flags_of(shape.model, runtime, config, own=own or alias == config)
             flags |= {f"{alias}.{path}": flag for path, flag in below.items()}
     return flags

@@ -56,7 +56,7 @@ def _go_fields(model: type[KubeModel]) -> dict[str, tuple[str, FieldType, object
         default = model.model_fields[name].default
         annotation = str(model.model_fields[name].annotation)
         zero: object = "" if default is PydanticUndefined else default
-        if shape.container == "map" or "dict[str, str]" in annotation:
+        if "dict[str, str]" in annotation:
             zero = {}
         elif "list[" in annotation:
             zero = []
@@ -136,11 +136,11 @@ def _spec_field(value: Json, model: type[KubeModel], names: Sequence[str], path:
             if rest and zero is None:
                 raise TemplateError(f"{_dotted(path)}: {name} is not set")
             return _below(zero, rest, path, meter)
-        if shape.model is not None and not shape.container:
+        if shape.model is not None and not shape.in_list:
             value, model = item, shape.model
             continue
-        if rest or shape.container:
-            return _below(item, rest, path, meter, "" if shape.container else shape.embedded)
+        if rest or shape.in_list:
+            return _below(item, rest, path, meter, "" if shape.in_list else shape.embedded)
         return Pointer(item) if zero is None and not isinstance(item, list) else item
     return Pointer(value)
 
