@@ -42,8 +42,8 @@ def command(directories: tuple[str, ...]) -> int:
     with serving() as send:
         cluster = Cluster(send)
         problems = _refuse(cluster, wrong)
-        verdicts = [(m, cluster.apply(m.document, NAMESPACE)) for m in manifests if m not in wrong]
-        problems += [f"{m.file}: refused: {verdict.causes}" for m, verdict in verdicts if not verdict.allowed]
+        answers = [(m.file, cluster.apply(m.document, NAMESPACE)) for m in manifests if m not in wrong]
+        problems += [f"{name}: refused: {causes}" for name, causes in answers if causes]
         _follow(cluster)
         problems += _show(cluster)
     for problem in problems:
@@ -103,11 +103,11 @@ def _refuse(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
     print("\nRefused at apply, with every mistake at once:" if manifests else "")
     problems = []
     for manifest in manifests:
-        verdict = cluster.apply(manifest.document, NAMESPACE)
-        print(f"\n{manifest.file}: {'ADMITTED' if verdict.allowed else 'refused'}")
-        for cause in [] if verdict.allowed else verdict.causes:
+        causes = cluster.apply(manifest.document, NAMESPACE)
+        print(f"\n{manifest.file}: {'refused' if causes else 'ADMITTED'}")
+        for cause in causes:
             print(textwrap.fill(cause, WIDTH, initial_indent="  * ", subsequent_indent="    "))
-        if verdict.allowed:
+        if not causes:
             problems.append(f"{manifest.file}: admitted, but it is an example of what is refused")
     return problems
 

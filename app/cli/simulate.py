@@ -38,15 +38,6 @@ _TIME = "2025-01-01T00:00:00Z"
 
 
 @dataclass
-class Review:
-    """The verdict of admission on one object."""
-
-    allowed: bool
-    causes: list[str]
-    warnings: list[str]
-
-
-@dataclass
 class Cluster:
     """Objects by kind and name. ``without`` names what is not installed: components, or kinds of children."""
 
@@ -65,25 +56,26 @@ class Cluster:
     _requested: dict[tuple[str, str], tuple[Json, Json]] = field(default_factory=dict)
     """Children as they were asked for and as they were made: the same again changes nothing."""
 
-    def apply(self, document: Json, namespace: str) -> Review:
-        """Store an object as the API server would: after admission, if its kind is served here."""
+    def apply(self, document: Json, namespace: str) -> list[str]:
+        """Store an object as the API server would, or return why admission, if its kind is served here, denies it."""
         new = world.stored(document, namespace)
         written = find_version(document.get("apiVersion", ""), document.get("kind", ""))
         reviewed = {**document, "metadata": new["metadata"]}
-        review = Review(True, [], []) if written is None else self._review(written, reviewed)
-        if review.allowed:
+        causes = [] if written is None else self._causes(written, reviewed)
+        if not causes:
             self.put(new)
-        return review
+        return causes
 
     def put(self, document: Json) -> None:
         self.objects[key_of(document)] = document
 
-    def _review(self, kind: AnyKind, document: Json) -> Review:
+    def _causes(self, kind: AnyKind, document: Json) -> list[str]:
+        """Return why admission denies an object; empty if it does not."""
         body = creation(kind.resource, document)
         response = orjson.loads(self.send(kind.resource.admission_path, body))["response"]
         status = response.get("status", {})
         causes = [f"{c['field']}: {c['message']}" for c in status.get("details", {}).get("causes", [])]
-        return Review(response["allowed"], causes or [status.get("message", "")], response.get("warnings", []))
+        return [] if response["allowed"] else causes or [status.get("message", "")]
 
     def copy(self) -> Self:
         """Return a cluster of the same objects, in which others may appear and statuses change."""
