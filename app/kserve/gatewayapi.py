@@ -72,29 +72,31 @@ _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
-    """Version of the Gateway API from which on HTTPRoutes may have a field."""
+class Requires:
+    """What of the Gateway API has to be installed for HTTPRoutes to have a field."""
 
-    version: str
+    installed: str = "Gateway API 1.5 or newer"
+    otherwise: str = "with an older one the HTTPRoute is refused"
     values: tuple[int, ...] = ()
     """The values that it holds for; empty for all."""
 
     def __str__(self) -> str:
         subject = f"{', '.join(map(str, self.values))} need" if self.values else "needs"
-        return f"{subject} Gateway API {self.version} or newer"
+        return f"{subject} {self.installed}"
 
 
-_NEWER = Since("1.5")
-_NEWER_CODES = Since("1.5", (303, 307, 308))
+_NEWER = Requires()
+_NEWER_CODES = Requires(values=(303, 307, 308))
+_EXPERIMENTAL = Requires("the experimental channel of the Gateway API", "with the standard one it has no effect")
 
 
 def newer_fields(part: BaseModel, path: field.Path) -> Iterator[field.Advice]:
-    """Warn of fields for which the API server refuses the route if its Gateway API is older."""
+    """Warn of fields that the API server refuses or drops unless its Gateway API has them."""
     for name, info in type(part).model_fields.items():
         value, where = getattr(part, name), path.child(info.alias or name)
-        since = next((item for item in info.metadata if isinstance(item, Since)), None)
-        if since is not None and value is not None and (not since.values or value in since.values):
-            yield field.advice(where, f"{since}; with an older one the HTTPRoute is refused")
+        needs = next((item for item in info.metadata if isinstance(item, Requires)), None)
+        if needs is not None and value is not None and (not needs.values or value in needs.values):
+            yield field.advice(where, f"{needs}; {needs.otherwise}")
         for place, item in where.each(value) if isinstance(value, list) else [(where, value)]:
             if isinstance(item, BaseModel):
                 yield from newer_fields(item, place)
@@ -318,7 +320,7 @@ class HTTPRouteFilter(KubeModel):
     request_redirect: HTTPRequestRedirectFilter | None = Field(None, description="Redirects requests.")
     url_rewrite: HTTPURLRewriteFilter | None = Field(None, description="Rewrites the URL of requests.")
     cors: Annotated[HTTPCORSFilter | None, _NEWER] = Field(None, description=f"Cross-origin requests (CORS); {_NEWER}.")
-    external_auth: HTTPExternalAuthFilter | None = None
+    external_auth: Annotated[HTTPExternalAuthFilter | None, _EXPERIMENTAL] = None
     """External authorization. Experimental in the Gateway API."""
     extension_ref: LocalExtensionReference | None = None
     """Filter of the Gateway's implementation."""
@@ -505,8 +507,8 @@ class HTTPRouteRule(KubeModel):
     filters: Annotated[list[HTTPRouteFilter] | None, FILTER_RULES] = _items(16, "Filters for requests.", ATOMIC)
     backend_refs: list[HTTPBackendRef] | None = _items(16, "Backends of requests that match.", ATOMIC)
     timeouts: HTTPRouteTimeouts | None = Field(None, description="Timeouts of requests.")
-    retry: HTTPRouteRetry | None = Field(None, description="Retries of failed requests.")
-    session_persistence: SessionPersistence | None = None
+    retry: Annotated[HTTPRouteRetry | None, _EXPERIMENTAL] = Field(None, description="Retries of failed requests.")
+    session_persistence: Annotated[SessionPersistence | None, _EXPERIMENTAL] = None
     """Session persistence: requests of a session go to the same backend."""
 
 
@@ -522,7 +524,7 @@ ROUTE_RULES = Rules(
 
 class HTTPRouteSpec(KubeModel):
     parent_refs: list[ParentReference] | None = _items(32, "Parents of the route, usually Gateways.", ATOMIC)
-    use_default_gateways: Literal["All", "None"] | None = None
+    use_default_gateways: Annotated[Literal["All", "None"] | None, _EXPERIMENTAL] = None
     """Scope of the default Gateways to attach to, in addition to parentRefs."""
     hostnames: list[RouteHostname] | None = _items(16, "Hostnames of the route. Defaults to all.", ATOMIC)
     rules: Annotated[list[HTTPRouteRule] | None, ROUTE_RULES] = Field(

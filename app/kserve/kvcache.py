@@ -13,6 +13,7 @@ from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
 from app.kube.merge import find, replaced
 from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.quantity import QuantityError, is_quantity, parse, problem
+from app.workload import podrules
 
 FLAG = "--kv-transfer-config"
 TIER = "kv-cache-secondary-"
@@ -78,6 +79,7 @@ def _check_tier(tier: CacheTier, path: field.Path) -> Iterator[field.Error]:
     if files.pvc is None:
         return
     yield from _exactly_one(path.child("pvc"), spec=files.pvc.spec, ref=files.pvc.ref)
+    yield from podrules.check("PersistentVolumeClaimTemplate.spec", files.pvc.spec, path.child("pvc", "spec"))
     if files.pvc.ref is not None and not files.pvc.ref.name:
         yield field.required(path.child("pvc", "ref", "name"), "name the PersistentVolumeClaim")
 

@@ -1,6 +1,6 @@
 """Metrics that drive scaling: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from app.hooks import sendable
@@ -28,14 +28,15 @@ class ScaleTrigger(KubeModel):
     """Settings of a HorizontalPodAutoscaler."""
 
 
+_OF_RESOURCES, _OF_OBJECTS = ("Utilization", "AverageValue"), ("Value", "AverageValue")
 _SOURCES = {
-    "Resource": "resource",
-    "Pods": "pods",
-    "Object": "object",
-    "External": "external",
-    "ContainerResource": "containerResource",
+    "Resource": ("resource", _OF_RESOURCES),
+    "Pods": ("pods", ("AverageValue",)),
+    "Object": ("object", _OF_OBJECTS),
+    "External": ("external", _OF_OBJECTS),
+    "ContainerResource": ("containerResource", _OF_RESOURCES),
 }
-"""The member that each type of metric requires."""
+"""The member that each type of metric requires, and the types of its target."""
 _TARGETS = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
 """The member that each type of target requires."""
 
@@ -59,22 +60,31 @@ def _hpa(trigger: ScaleTrigger | None) -> HPATrigger:
 
 
 def _check_metric(metric: Json, path: field.Path) -> Iterator[field.Error]:
-    yield from _check_member(metric, path, _SOURCES)
     kind = metric.get("type")
-    member = _SOURCES.get(str(kind), "")
+    member, kinds = _SOURCES.get(str(kind), ("", ()))
+    yield from _check_member(metric, path, member, _SOURCES)
     target = (metric.get(member) or {}).get("target")
     if isinstance(target, dict):
-        yield from _check_member(target, path.child(member, "target"), _TARGETS)
-    for other in _SOURCES.values() if member else ():
+        yield from _check_target(target, path.child(member, "target"), kinds)
+    for other, _ in _SOURCES.values() if member else ():
         if other != member and metric.get(other) is not None:
             yield field.forbidden(path.child(other), f"not allowed when type is {kind}; remove it or change the type")
 
 
-def _check_member(value: Json, path: field.Path, members: Mapping[str, str]) -> Iterator[field.Error]:
+def _check_target(target: Json, path: field.Path, kinds: Sequence[str]) -> Iterator[field.Error]:
+    kind = str(target.get("type"))
+    yield from _check_member(target, path, _TARGETS[kind] if kind in kinds else "", kinds)
+    for name in _TARGETS.values():
+        amount = str(target.get(name))
+        if quantity.is_quantity(amount) and quantity.parse(amount) <= 0:
+            yield field.invalid(path.child(name), target[name], "must be above 0")
+
+
+def _check_member(value: Json, path: field.Path, member: str, kinds: Iterable[str]) -> Iterator[field.Error]:
+    """Require the member of a type; ``member`` is empty if the type is none of the ``kinds``."""
     kind = value.get("type")
-    member = members.get(str(kind))
-    if member is None:
-        yield field.not_supported(path.child("type"), kind, members)
+    if not member:
+        yield field.not_supported(path.child("type"), kind, kinds)
     elif value.get(member) is None:
         yield field.required(path.child(member), f"required when type is {kind}")
 
@@ -97,3 +107,7 @@ def warnings(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[Advice]
         if container not in (None, RUNNER):
             where = metric_path.child("containerResource", "container")
             yield advice(where, f"the engine's container is named {RUNNER}")
+        for member in ("resource", "containerResource"):
+            name = (metric.get(member) or {}).get("name")
+            if name not in (None, "cpu", "memory"):
+                yield advice(metric_path.child(member, "name"), "only cpu and memory are measured; use type Pods")

@@ -5,7 +5,7 @@ The releases are the files in ``engines/``, which ``python -m tools.engines`` wr
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from operator import itemgetter
@@ -67,6 +67,13 @@ _NUMBERS = {
     "tgi": {**_PORT, "--num-shard": _COUNT, "--cuda-memory-fraction": _FRACTION},
 }
 """In all releases of the engine; no option whose numbers depend on the release."""
+_REQUIRED = (
+    ("--enable-auto-tool-choice", "--tool-call-parser", True),
+    ("--enable-log-outputs", "--enable-log-requests", True),
+    ("--lora-modules", "--enable-lora", True),
+    ("--tool-call-parser", "--enable-auto-tool-choice", False),
+)
+"""Options of vLLM, the one that each requires, and whether vLLM ends without that; otherwise it ignores the option."""
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
@@ -108,6 +115,11 @@ class Engine:
     def __str__(self) -> str:
         return f"{NAMES[self.name]} {self.version}".rstrip()
 
+    @property
+    def loads_files(self) -> bool:
+        """Return whether it loads GGUF files, and no directory."""
+        return self.name == "llamacpp"
+
     def has(self, option: str) -> bool:
         return any(option in release.options for release in self.releases)
 
@@ -140,6 +152,13 @@ class Engine:
         numbers = _NUMBERS[self.name].get(option.replace("_", "-"))
         is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(value) and float(value) not in numbers
         return str(numbers) if is_other else ""
+
+    def incomplete(self, arguments: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
+        """Yield the options without the one that they require, that one, and whether the engine ends without it."""
+        given = {argument.partition("=")[0].replace("_", "-") for argument in arguments}
+        for option, other, ends in _REQUIRED if self.name == "vllm" else ():
+            if option in given and other not in given and (not self.releases or self.has(other)):
+                yield option, other, ends
 
     def values(self, option: str) -> tuple[str, ...]:
         """Return the values that an option accepts; none if it accepts any."""

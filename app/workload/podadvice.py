@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
+from math import prod
 
 import orjson
 
@@ -11,7 +12,7 @@ from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload.engine import Engine
+from app.workload.engine import NAMES, Engine
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import NODE_LABELS
 from app.workload.wholepod import LISTS
@@ -38,7 +39,15 @@ _NODE_LABELS = (
 )
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
-_TENSOR_PARALLEL = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
+_TENSOR, _DATA = "tensor", "data"
+_SIZES = {
+    **dict.fromkeys(("--tensor-parallel-size", "-tp", "--tp-size", "--tp", "--num-shard"), _TENSOR),
+    **dict.fromkeys(("--pipeline-parallel-size", "-pp", "--pp-size"), "pipeline"),
+    **dict.fromkeys(("--data-parallel-size", "-dp", "--dp-size", "--dp"), _DATA),
+}
+"""Kind of parallelism whose size an option sets. A replica needs as many GPUs as all sizes multiplied."""
+_SPREAD = ("--data-parallel-size-local", "-dpl", "--distributed-executor-backend", "--enable-dp-attention", "--nnodes")
+"""Options with which sizes share GPUs, or use those of other pods."""
 _MEDIA = ("Memory", "HugePages")
 
 
@@ -59,13 +68,24 @@ def env_warnings(
             yield advice(where.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
 
 
-def probe_warnings(value: Json, path: field.Path, ports: Collection[str]) -> Iterator[Advice]:
-    """Warn about ports that the container does not name: their probes never succeed (LK-V-K14)."""
-    for key in ("httpGet", "tcpSocket"):
-        port = (value.get(key) or {}).get("port")
-        if isinstance(port, str) and is_port_name(port) and port not in ports:
-            message = f"the container's port is called {', '.join(sorted(ports))}, not {port}"
-            yield advice(path.child(key, "port"), message)
+def probe_warnings(value: Json, path: field.Path, name: str, number: int | None = None) -> Iterator[Advice]:
+    """Warn about ports other than the container's only one: their probes never succeed (LK-V-K14)."""
+    for key in ("httpGet", "tcpSocket", "grpc"):
+        port, where = (value.get(key) or {}).get("port"), path.child(key, "port")
+        if isinstance(port, str) and is_port_name(port) and port != name:
+            yield advice(where, f"the container's port is called {name}, not {port}")
+        elif isinstance(port, int) and port != (number or port):
+            yield advice(where, f"the server listens on port {number}, not {port}; write {name}")
+
+
+def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of a server that ends without a directory for temporary files."""
+    mounted = {(mount.get("mountPath") or "").rstrip("/") for mount in container.get("volumeMounts") or ()}
+    named = {variable.get("name") for variable in container.get("env") or ()}
+    read_only = (container.get("securityContext") or {}).get("readOnlyRootFilesystem")
+    if read_only and engine in ("vllm", "sglang", "tgi") and "/tmp" not in mounted and "TMPDIR" not in named:  # noqa: S108
+        message = f"{NAMES[engine]} ends if it cannot write to /tmp; mount a volume there"
+        yield advice(path.child("readOnlyRootFilesystem"), message)
 
 
 def security_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
@@ -138,9 +158,14 @@ def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.
         yield path.index(position), option, value if equals else following[position]
 
 
-def option_warnings(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
-    """Warn of options and values that an engine rejects, with what they are meant for."""
-    return islice(_rejected(engine, arguments[:MAX_ARGUMENTS], path), MAX_UNKNOWN_NAMES)
+def option_warnings(
+    engine: Engine, arguments: Sequence[str], path: field.Path, others: Sequence[str] = ()
+) -> Iterator[Advice]:
+    """Warn of options and values that an engine rejects, with what they are meant for; ``others`` are arguments too."""
+    for option, other, ends in engine.incomplete((*arguments[:MAX_ARGUMENTS], *others)):
+        problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
+        yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
+    yield from islice(_rejected(engine, arguments[:MAX_ARGUMENTS], path), MAX_UNKNOWN_NAMES)
 
 
 def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
@@ -159,11 +184,26 @@ def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Ite
             yield from address_warnings(value, where)
 
 
-def size_warnings(arguments: Sequence[str], path: field.Path, gpus: int) -> Iterator[Advice]:
-    """Warn of a tensor-parallel size above the number of a pod's GPUs, if it has any."""
+def size_warnings(
+    arguments: Sequence[str], path: field.Path, gpus: int, tensor: int = 1, copies: int = 1
+) -> Iterator[Advice]:
+    """Warn of sizes of parallelism that need more GPUs than a pod has; the last two are those without options."""
+    sizes, last = {_TENSOR: (tensor, "the tensor-parallel size"), _DATA: (copies, "the data-parallel size")}, path
     for where, option, size in options(arguments, path):
-        if option in _TENSOR_PARALLEL and (integer(size) or 0) > gpus > 0:
-            yield advice(where, f"{option} is {size}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
+        if option in _SIZES:
+            sizes[_SIZES[option]], last = (integer(size) or 0, option), where
+    if any(argument.partition("=")[0] in _SPREAD for argument in arguments):
+        sizes = {_TENSOR: sizes[_TENSOR]}
+    needed = prod(size for size, _ in sizes.values())
+    if needed > gpus > 0:
+        names = " times ".join(name for size, name in sizes.values() if size > 1)
+        yield advice(last, f"{names} is {needed}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
+
+
+def uneven(size: int) -> str:
+    """Return the warning of a tensor-parallel size that is not a power of two; empty for others."""
+    message = f"few models can be divided among {size} GPUs: servers end unless it divides the attention heads"
+    return message if size & (size - 1) else ""
 
 
 def port_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:

@@ -143,6 +143,9 @@ RULES: dict[str, rules.Rule] = {
         *("DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
     ),
     "KeyToPath.path": volumes.file_path,
+    "PersistentVolumeClaimSpec": rules.all_of(
+        rules.has("accessModes", "for example [ReadWriteOnce]"), volumes.claim_size
+    ),
     "PersistentVolumeClaimVolumeSource.claimName": rules.not_empty("name the claim"),
     "ServiceAccountTokenProjection.path": volumes.file_path,
     "Volume": volumes.one_source,

@@ -27,6 +27,11 @@ def host_path(source: Json, path: field.Path) -> Errors:
         yield field.invalid(path, value, "must not contain '..'")
 
 
+def claim_size(claim: Json, path: field.Path) -> Errors:
+    if not ((claim.get("resources") or {}).get("requests") or {}).get("storage"):
+        yield field.required(path.child("resources", "requests", "storage"), "write the size of the volume")
+
+
 def file_path(value: str, path: field.Path) -> Errors:
     """Check the path of a file in a volume (LK-V-K33)."""
     if not value:

@@ -672,7 +672,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "tools without a parser": (
         service({**SERVED_BY_VLLM, "extraArgs": ["--enable-auto-tool-choice"]}),
         "spec.extraArgs",
-        "vLLM ends with --enable-auto-tool-choice and without --tool-call-parser; add the latter",
+        "vLLM 0.20.0 ends with --enable-auto-tool-choice and without --tool-call-parser; add the latter",
     ),
     "batch below the length of a prompt": (
         service(

@@ -447,7 +447,8 @@ def test_warns_of_fields_without_effect(spec: Json, path: str) -> None:
 
 
 CLAIM = {"fileSystem": {"pvc": {"ref": {"name": "caches", "path": "chat"}}}}
-OWN_CLAIM = {"fileSystem": {"pvc": {"spec": {"accessModes": ["ReadWriteOnce"]}}}}
+OWN_CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Ti"}}}
+OWN_CLAIM = {"fileSystem": {"pvc": {"spec": OWN_CLAIM_SPEC}}}
 NODE = {"fileSystem": {"emptyDir": {"sizeLimit": "1Gi"}}}
 
 
@@ -477,7 +478,7 @@ def test_key_value_caches_leave_the_gpu() -> None:
         {"name": "kv-cache-secondary-0", "persistentVolumeClaim": {"claimName": "caches"}},
         {
             "name": "kv-cache-secondary-1",
-            "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}},
+            "ephemeral": {"volumeClaimTemplate": {"spec": OWN_CLAIM_SPEC}},
         },
         {"name": "kv-cache-secondary-2", "emptyDir": {"sizeLimit": "1Gi"}},
     ]

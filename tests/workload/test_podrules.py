@@ -60,10 +60,21 @@ def test_null_counts_as_absent() -> None:
 
 
 def test_checks_selectors_of_volume_claim_templates() -> None:
-    template = {"spec": {"selector": {"matchLabels": {"zone": "a b"}}}}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Ti"}}}
+    template = {"spec": {**claim, "selector": {"matchLabels": {"zone": "a b"}}}}
     volume = {"name": "cache", "ephemeral": {"volumeClaimTemplate": template}}
     [error] = errors("PodSpec.volumes", [volume])
     assert error.startswith("spec[0].ephemeral.volumeClaimTemplate.spec.selector.matchLabels[zone]: Invalid value")
+
+
+def test_requires_the_size_and_the_access_modes_of_volume_claim_templates() -> None:
+    volume = {"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "nvme"}}}}
+    assert [
+        error.partition(": Required")[0].rpartition("spec.")[2] for error in errors("PodSpec.volumes", [volume])
+    ] == [
+        "accessModes",
+        "resources.requests.storage",
+    ]
 
 
 def test_a_volume_accepts_fields_that_a_variable_does_not() -> None:

@@ -12,7 +12,7 @@ from typing import get_args
 
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
-from app.kserve.arguments import evaluates, passes_arguments
+from app.kserve.arguments import evaluates, passes_arguments, words
 from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
@@ -108,6 +108,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     if spec.router is not None:
         yield from _router_advice(spec.router, based)
         yield from _redundant(spec)
+        yield from () if based else _selector_advice(spec)
         yield from _rule_name_advice(spec)
     if spec.prefill is not None and not based and spec.scheduler is None:
         message = (
@@ -182,6 +183,17 @@ def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
         )
         yield field.invalid(HTTP.child("spec"), {"parentRefs": [name for _, name, _ in parents]}, detail)
     yield from violations(spec.http.spec, HTTP.child("spec"))
+
+
+def _selector_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Labels that a pool selects, and that pods do not have; the selectors of the defaults are labels of all pods."""
+    selector: types.PoolSelector | Mapping[str, str] | None  # v1alpha1 has the labels alone
+    selector = spec.pool.spec.selector if spec.pool is not None and spec.pool.spec is not None else None
+    labels = selector.match_labels if isinstance(selector, types.PoolSelector) else selector
+    path = SCHEDULER.child("pool", "spec", "selector", "matchLabels")
+    for key, value in (labels or {}).items():
+        if key not in RESERVED_LABELS and OPEN not in value and (spec.labels or {}).get(key) != value:
+            yield advice(path.key(key), "no pod has this label, so requests find no server; add it to spec.labels")
 
 
 def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
@@ -347,7 +359,8 @@ def _container_advice(container: Json, path: field.Path) -> Iterator[Advice]:
     yield from podadvice.command_warnings(command, path.child("command"))
     engine = engine_of(container.get("image") or "") or (Engine("vllm") if container.get("name") == MAIN else None)
     if engine is not None and passes_arguments(container) and engine.is_started_by(command):
-        yield from podadvice.option_warnings(engine, container.get("args") or [], path.child("args"))
+        others = " ".join(words(container)).split()
+        yield from podadvice.option_warnings(engine, container.get("args") or [], path.child("args"), others)
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
@@ -383,6 +396,8 @@ def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based:
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
+    if message := podadvice.uneven(parallelism.tensor or 1):
+        yield advice(path.child("tensor"), message)
     if based and not parallelism.expert and "expert" in parallelism.model_fields_set:
         yield field.no_effect(path.child("expert"), "false counts as unset and does not override a base")
     if workload.worker is not None:

@@ -109,24 +109,42 @@ def objects(listed: object) -> list[Json]:
 
 
 def config_advice(config: Json, path: Path) -> Iterator[Advice]:
-    """Warn of a configuration that is of another kind, or has plugins of a misspelt type or name."""
+    """Warn of a configuration with which the endpoint picker ends, or that has plugins of a misspelt type."""
+    found = itertools.chain(_head_advice(config, path), _misspelt(config, path), _unresolved(config, path))
+    return itertools.islice(found, MAX_UNKNOWN_NAMES)
+
+
+def _head_advice(config: Json, path: Path) -> Iterator[Advice]:
     if config.get("kind") != _KIND:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
+    if not config.get("apiVersion"):
+        yield advice(path, "has no apiVersion, without which the endpoint picker ends")
+
+
+def _misspelt(config: Json, path: Path) -> Iterator[Advice]:
     types = ((where, str(plugin.get("type"))) for where, plugin in path.child("plugins").each(plugins(config)))
     for where, type_ in itertools.islice((item for item in types if item[1] not in _TYPES), MAX_UNKNOWN_NAMES):
         if suggestion := closest_name(type_, _TYPES):
             message = f"no known plugin has the type {go_quote(type_)}"
             yield advice(where.child("type"), with_hint(message, name_meant(suggestion)))
-    names = {str(plugin.get("name") or plugin.get("type")) for plugin in plugins(config)}
-    references = (
-        (where.child("pluginRef"), str(item.get("pluginRef")))
-        for profile_path, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles")))
-        for where, item in profile_path.child("plugins").each(objects(profile.get("plugins")))
-    )
-    unknown = (reference for reference in references if reference[1] not in names)
-    for where, name in itertools.islice(unknown, MAX_UNKNOWN_NAMES):
-        if suggestion := closest_name(name, names):
-            yield advice(where, with_hint(f"plugins has none of the name {go_quote(name)}", name_meant(suggestion)))
+
+
+def _unresolved(config: Json, path: Path) -> Iterator[Advice]:
+    """Warn of plugins without a type, two of one name, and references to none."""
+    names: set[str] = set()
+    for where, plugin in path.child("plugins").each(plugins(config)):
+        name = str(plugin.get("name") or plugin.get("type"))
+        if not plugin.get("type"):
+            yield advice(where, "has no type, without which the endpoint picker ends")
+        elif name in names:
+            yield advice(where, f"another plugin is named {go_quote(name)}, with which the endpoint picker ends")
+        names.add(name)
+    for profile_path, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles"))):
+        for where, item in profile_path.child("plugins").each(objects(profile.get("plugins"))):
+            name = str(item.get("pluginRef"))
+            if name not in names and name not in _TYPES:  # the picker adds some types itself
+                message = f"plugins has none of the name {go_quote(name)}, and the endpoint picker ends"
+                yield advice(where.child("pluginRef"), with_hint(message, name_meant(closest_name(name, names))))
 
 
 def plugin_types(config: object) -> list[str]:

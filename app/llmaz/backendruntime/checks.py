@@ -63,7 +63,7 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
     advices += podadvice.command_warnings(spec.command or (), SPEC.child("command"))
     advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in spec.probes.items():
-        advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), (PORT_NAME,))
+        advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), PORT_NAME)
     if preset(spec, DEFAULT_PRESET) is None:
         advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
     return advices

@@ -1,5 +1,6 @@
 """Rules and warnings of an OpenModel (LZ-2.7, LZ-OM01 to LZ-OM08, LZ-N10 to LZ-N16)."""
 
+import re
 from collections.abc import Iterable, Iterator
 from math import prod
 
@@ -10,11 +11,12 @@ from app.llmaz import checks, flavors, quantities, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.settings import Settings
-from app.workload import fieldrules, podadvice
+from app.workload import fieldrules, ggufparts, podadvice
 from app.workload.address import Address, hub_repository, spaces
 
 _SOURCE = SPEC.child("source")
 _HUB = _SOURCE.child("modelHub")
+_REPOSITORY = re.compile(r"([\w.-]+/)?[\w.-]+", re.ASCII)
 _FAMILY = fieldrules.matching(
     is_label_value,
     "must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends",
@@ -76,6 +78,10 @@ def _source_warnings(spec: ModelSource) -> Iterator[Advice]:
         yield advice(_SOURCE.child("uri"), "ignored, because modelHub is set; remove one of the two")
     if hub := hub_repository(Address(spec.model_hub.model_id)):
         yield advice(_HUB.child("modelID"), with_hint("an address, not a repository", did_you_mean(hub.name)))
+    elif spec.model_hub.model_id and not _REPOSITORY.fullmatch(spec.model_hub.model_id):
+        yield advice(_HUB.child("modelID"), "no repository has this name: write <owner>/<name>")
+    if part := ggufparts.problem((spec.model_hub.filename or "",)):
+        yield advice(_HUB.child("filename"), part)
     for name, patterns in spec.model_hub.patterns.items():
         for path, pattern in _HUB.child(name).each(patterns or ()):
             if "," in pattern:

@@ -18,9 +18,11 @@ from app.llmaz.names import DEFAULT_BACKEND
 from app.llmaz.playground.observed import Request
 from app.llmaz.playground.plan import no_preset, plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
+from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
 from app.workload import podadvice, podrules
 from app.workload.cause import Cause, Stage
+from app.workload.engine import Engine
 
 CONFIG = SPEC.child("backendRuntimeConfig")
 ELASTIC = SPEC.child("elasticConfig")
@@ -141,7 +143,15 @@ def _rejected(config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iter
         problem = no_preset(config.backend_name, config.config_name, runtime)
         yield advice(CONFIG.child("configName"), problem.text)
     if (engine := runtime_engine(runtime, config.version)) is not None:
-        yield from podadvice.option_warnings(engine, config.args or [], CONFIG.child("args"))
+        others = [argument for p in runtime.recommended_configs or () for argument in p.args or ()]
+        yield from podadvice.option_warnings(engine, config.args or [], CONFIG.child("args"), others)
+
+
+def _not_loadable(main: references.ClaimedModel, engine: Engine | None) -> Iterator[str]:
+    """Warn of a directory for an engine that loads files; whether the nodes have one is unknown."""
+    is_directory = isinstance(main.source, (Hub, Image, ObjectStore)) and ".gguf" not in main.source.path(skip=False)
+    if engine is not None and engine.loads_files and is_directory:
+        yield f"{engine} loads one file, and OpenModel {main.name} is a directory; name the file in its source"
 
 
 def _unplanned(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
@@ -163,6 +173,8 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         flavor = flavors.chosen(claimed[0].flavors, claim.inference_flavors or [])
         devices = flavors.devices(flavor) if flavor is not None else 0
         sizes = podadvice.size_warnings(spec.backend_config.args or [], CONFIG.child("args"), devices)
+        engine = runtime_engine(decided.runtime, spec.backend_config.version)
+        advices += (advice(path, problem) for problem in _not_loadable(claimed[0], engine))
         return [*advices, *(advice(SPEC, note) for note in decided.notes), *sizes]
     if decided.reason is PlaygroundReason.PRESET_NOT_FOUND and spec.backend_config.config_name is not None:
         return advices  # another rule warns of the name

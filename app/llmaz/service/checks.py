@@ -19,6 +19,7 @@ from app.llmaz.service import observed, types
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
 from app.workload import cause, podadvice, podrules, wholepod
+from app.workload.engine import engine_of
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
 TEMPLATE = SPEC.child("workloadTemplate")
@@ -143,6 +144,7 @@ def warnings(service: types.Service) -> Iterator[Advice]:
     yield from _unreachable(service)
     for pods, path in _templates(template):
         yield from _amount_warnings(pods, path)
+        yield from _engine_advice(pods, path)
         yield from _pod_advice(pods.get("spec") or {}, path.child("spec"))
         yield from _incomplete(pods, path.child("spec"))
 
@@ -218,6 +220,13 @@ def _pod_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
     yield from podadvice.port_warnings(pod, path)
     yield from podadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
     yield from podadvice.volume_warnings(pod.get("volumes") or (), path.child("volumes"), podadvice.volumes_used(pod))
+
+
+def _engine_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
+    for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
+        engine = engine_of(container.get("image") or "")
+        if engine is not None and engine.is_started_by((container.get("command") or ())[:1]):
+            yield from podadvice.option_warnings(engine, container.get("args") or [], container_path.child("args"))
 
 
 def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:

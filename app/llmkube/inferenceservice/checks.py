@@ -25,7 +25,14 @@ from app.kube.names import (
 from app.llmkube import download, names
 from app.llmkube.inferenceservice import fitting, observed, types
 from app.llmkube.inferenceservice.gpus import sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
+from app.llmkube.inferenceservice.plan import (
+    DEFAULT_ENDPOINT,
+    PORT_NAME,
+    InferencePlan,
+    missing_metric,
+    plan,
+    server_port,
+)
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
@@ -152,6 +159,10 @@ def _overrides(spec: InferenceServiceSpec) -> Errors:
         parts = [part.partition("=") for part in override.split(",")]
         if not all(pattern and device for pattern, _, device in parts):
             yield field.invalid(path, override, r"must be <pattern>=<device>, for example \.ffn_.*_exps\.=CPU")
+        elif any(pattern.startswith("*") for pattern, _, _ in parts):
+            yield field.invalid(path, override, "must begin with a regular expression, which cannot begin with '*'")
+        elif any(device != "CPU" and device.upper() == "CPU" for _, _, device in parts):
+            yield field.invalid(path, override, "names of devices are in capitals: CPU")
 
 
 def _model_cache(spec: InferenceServiceSpec) -> Errors:
@@ -286,6 +297,7 @@ def warnings(service: Service) -> Iterator[Advice]:
     if spec.autoscaling:
         yield from _autoscaling_advice(spec, spec.autoscaling)
     yield from _pod_advice(server, spec)
+    yield from _probe_advice(server, spec)
     yield from embedded.image_warnings(spec.image, SPEC.child("image"))
 
 
@@ -360,6 +372,22 @@ def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("autoscaling"), "the autoscaler is away while suspend is true")
 
 
+def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of probes that never succeed: of another port, or of a server that does not answer them."""
+    overrides, port, path = spec.probe_overrides or types.ProbeOverrides(), server_port(spec), SPEC.child("args")
+    is_unknown = "args" in server.reads  # another server may answer probes elsewhere
+    for where, option, number in podadvice.options(spec.args if is_unknown else (), path):
+        if option == "--port" and number.isdecimal() and number != str(port):
+            yield advice(where, f"probes and the Service use port {port}; set containerPort to {number}")
+    for purpose in _PROBES:
+        if value := getattr(overrides, purpose):
+            where = SPEC.child("probeOverrides", purpose)
+            yield from podadvice.probe_warnings(value, where, PORT_NAME, None if is_unknown else port)
+    if None in (overrides.startup, overrides.liveness, overrides.readiness):
+        for flag in (flag for flag in server.unprobed if has_flag(spec.extra_args, flag)):
+            yield advice(SPEC.child("extraArgs"), f"the probes fail with {flag}; set all three of probeOverrides")
+
+
 def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
     for key in names.OPERATOR_LABELS:
         if key in spec.pod_labels:  # LK-V-I55
@@ -381,14 +409,12 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
         if (name := secret.get("name")) in secrets:
             yield advice(where, f"{name} is listed twice")
         secrets.add(name)
-    overrides = spec.probe_overrides or types.ProbeOverrides()
-    for purpose in _PROBES:
-        if value := getattr(overrides, purpose):
-            yield from podadvice.probe_warnings(value, SPEC.child("probeOverrides", purpose), (PORT_NAME,))
     pod, container = spec.pod_security_context, spec.security_context or {}
     if server.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
+    written = {"securityContext": container, "volumeMounts": spec.extra_volume_mounts, "env": spec.env}
+    yield from podadvice.temporary_warnings(server.name, written, SPEC.child("securityContext"))
     yield from podadvice.security_warnings(
         pod or {}, container, SPEC.child("podSecurityContext"), SPEC.child("securityContext")
     )
@@ -496,7 +522,12 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
         message = "set it to true: the Model is a repository, which the server downloads itself"  # LK-V-X03
         yield advice(SPEC.child("skipModelInit"), message)
     yield from server.advice_with_model(spec, model.spec, count)
-    yield from podadvice.size_warnings(spec.extra_args, SPEC.child("extraArgs"), count)
+    tensor = getattr(server.options(spec), "tensor_parallel_size", None) or (count if server.divides_layers else 1)
+    copies = getattr(server.options(spec), "data_parallel_size", None) or 1
+    if not any(_too_few_gpus(service_plan)):
+        yield from podadvice.size_warnings(spec.extra_args, SPEC.child("extraArgs"), count, tensor, copies)
+    if message := podadvice.uneven(tensor):
+        yield advice(SPEC.child("modelRef"), message)
     for path, option, _ in flag_values(spec, server.flags):
         if option.needs_gpu and not count:  # LK-V-I42
             yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")

@@ -55,6 +55,10 @@ class InferencePlan:
         return bool(self.gpus.count or self.pod.get("resourceClaims"))
 
 
+def server_port(spec: InferenceServiceSpec) -> int:
+    return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime_of(spec.runtime).port)
+
+
 def plan(
     service: Service,
     model: Model,
@@ -77,7 +81,7 @@ def plan(
         source=source,
         path=_served(main, runtime, model.spec),
         mounts_model=mounts_model,
-        port=spec.container_port or (spec.endpoint.port if spec.endpoint else runtime.port),
+        port=server_port(spec),
         gpus=gpus.count or int(bool(model.spec.gpu.resource_claims)),
         draft=draft.path,
         directory=main.directory,

@@ -14,7 +14,7 @@ from app.llmkube.model.plan import refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers, source_hint
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
-from app.workload import address, fieldrules, podadvice
+from app.workload import address, fieldrules, ggufparts, podadvice
 from app.workload.memory import too_large
 
 Errors = Iterator[field.Error]
@@ -201,6 +201,9 @@ def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Ad
         yield _no_effect(SPEC.child("sha256"), f": it is the checksum of one file, and {len(source.files)} are fetched")
     elif spec.sha256 and (metal or not source.is_file):
         yield _no_effect(SPEC.child("sha256"), ": the file is not downloaded by a Job or a pod of this cluster")
+    fetched = source.is_file and not (metal and source.kind is SourceClass.LOCAL)
+    if fetched and (missing := ggufparts.problem(source.files or (source.text.partition("?")[0],))):
+        yield advice(SPEC.child("files") if spec.files else SOURCE, missing)
     if spec.refresh_policy == "OnChange":  # LK-V-M14. A checksum pins the file, so there is nothing to refresh either.
         path = SPEC.child("refreshPolicy")
         if not source.is_remote:

@@ -149,6 +149,11 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("resources", "hostMemory"), message)
     if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:  # LK-V-I53
         yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {spec.batch_size}")
+    slots = spec.parallel_slots or 1
+    share = (spec.context_size or 0) // slots
+    if slots > 1 and 0 < share < 512 and not has_flag(spec.extra_args, "--kv-unified", "-kvu"):
+        message = f"{slots} slots share it: {share} tokens for a request and its answer"
+        yield advice(SPEC.child("contextSize"), message)
     if spec.rope_scaling and not has_flag(spec.extra_args, "--rope-scaling"):  # LK-V-I39
         path, rope = SPEC.child("ropeScaling"), spec.rope_scaling
         if rope.type == "yarn" and rope.original_context is None:
@@ -165,6 +170,10 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         if source_of(model).revision:
             message = "the revision in the Model's source has no effect: --hf-repo takes none"
             yield advice(SPEC.child("modelRef"), message, "no-effect")
+    source = source_of(model)
+    file = (source.files or (source.text,))[0].partition("?")[0]
+    if source.is_file and file.endswith((".safetensors", ".pt", ".pth")) and not spec.command:
+        yield advice(SPEC.child("modelRef"), f"llama.cpp only loads GGUF, not {posixpath.basename(file)}")
     other = model.gpu.vendor != "nvidia" or model.accelerator in ("intel", "rocm", "vulkan")
     if gpus and not spec.image and other and not model.gpu.amd_device:
         message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
@@ -200,6 +209,7 @@ LLAMACPP = Runtime(
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
+    unprobed=("--ssl-key-file", "--api-prefix"),
     reads=("extraArgs", "mode", "skipModelInit", "speculativeDecoding"),
     not_on_metal=("bindAddress", "skipModelInit", "speculativeDecoding"),
     overrides=(("moeCPULayers", "moeCPUOffload"),),
@@ -244,5 +254,6 @@ LLAMACPP_ROUTER = Runtime(
     metric="",  # its /metrics answers for a single model only, which the query names
     arguments=router_arguments,
     reads=("extraArgs",),
+    unprobed=("--ssl-key-file", "--api-prefix"),
     advice=router_warnings,
 )

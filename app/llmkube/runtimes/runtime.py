@@ -95,6 +95,10 @@ class Runtime:
     loads_directories: bool = False
     """The server loads several files as one model, unless they are GGUF."""
     scraped: bool = False
+    divides_layers: bool = False
+    """It divides each layer of the model among the GPUs of a pod."""
+    unprobed: tuple[str, ...] = ()
+    """Options with which it does not answer the probes."""
     service_links: bool | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from app import images
 from app.kube.field import SPEC, Advice, Path, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, mode, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memory_use, mode, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.workload.memory import Usage
 
@@ -129,6 +129,8 @@ def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int) -> It
 def needed_gpus(spec: InferenceServiceSpec) -> dict[str, int]:
     config = spec.sglang_config or SGLangConfig()
     tensor, data, expert = config.tensor_parallel_size, config.data_parallel_size, config.expert_parallel_size
+    if has_flag(spec.extra_args, "--enable-dp-attention"):  # the copies share the GPUs
+        data = 1
     return {
         "tensorParallelSize times dataParallelSize": (tensor or 1) * (data or 1),
         "expertParallelSize": expert or 1,
@@ -169,6 +171,8 @@ SGLANG = Runtime(
     metric="sglang:num_running_reqs",
     mounts_model=True,
     loads_directories=True,
+    divides_layers=True,
+    unprobed=("--ssl-keyfile",),
     scraped=True,
     arguments=arguments,
     reads=("extraArgs", "skipModelInit", "sglangConfig", "mode"),

@@ -46,6 +46,7 @@ TGI: Runtime = Runtime(
     port=80,
     metric="tgi_queue_size",  # what TGI exports; upstream's name has a colon and never matches (LK-T-42)
     scraped=True,
+    divides_layers=True,
     arguments=arguments,
     formats=("safetensors", "pytorch", "custom"),
     repositories_only=True,

@@ -69,8 +69,6 @@ def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of extra arguments that vLLM does not accept together, whichever its release."""
     path, config = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS
     values = {} if spec.command else {option: value for _, option, value in options(spec.extra_args, path)}
-    if "--enable-auto-tool-choice" in values and "--tool-call-parser" not in values:
-        yield advice(path, "vLLM ends with --enable-auto-tool-choice and without --tool-call-parser; add the latter")
     batch = values.get("--max-num-batched-tokens", str(config.max_num_batched_tokens))
     length = values.get("--max-model-len", str(config.max_model_len))
     fewest, tokens = integer(length), integer(batch)
@@ -115,6 +113,8 @@ VLLM: Runtime = Runtime(
     metric="vllm:num_requests_running",
     mounts_model=True,
     loads_directories=True,
+    divides_layers=True,
+    unprobed=("--ssl-keyfile", "--uds", "--headless"),
     scraped=True,
     service_links=False,  # vLLM warns about every VLLM_* variable, and a Service called vllm makes some (LK-T-55)
     arguments=arguments,

@@ -1,0 +1,230 @@
+"""Values that pass the schema, and at which a program that reads the children ends, or does something else.
+
+Each is found by a rule that holds for all values of its kind; what is like it and right causes no finding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
+
+PART = "big-0000{}-of-00003.gguf"
+LLMAZ = "inference.llmaz.io/v1alpha1"
+ROUTED: Json = {"route": {}, "gateway": {}}
+TEMPORARY: Json = {
+    "extraVolumes": [{"name": "t", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "t", "mountPath": "/tmp/"}],
+}
+"""A volume for temporary files."""
+READ_ONLY: Json = {"securityContext": {"readOnlyRootFilesystem": True}}
+PICKER: Json = {
+    "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+    "kind": "EndpointPickerConfig",
+    "plugins": [{"type": "queue-scorer"}, {"type": "of-our-own", "name": "mine"}],
+}
+
+
+def served(_: str = "", *, source: str = "hf://acme/chat/chat.gguf", files: tuple[str, ...] = (), **spec: Any) -> Any:
+    return [model(spec={"source": source, "files": list(files)}), service({"resources": {"memory": "8Gi"}, **spec})]
+
+
+def on_gpus(count: int, runtime: str = "vllm", **spec: Any) -> list[Json]:
+    weights = {"source": "hf://acme/chat", "format": "safetensors"}
+    hardware = {"accelerator": "cuda", "gpu": {"count": count}}
+    fetched = {} if runtime == "tgi" else {"skipModelInit": True}
+    return [model(spec={**weights, "hardware": hardware}), service({"runtime": runtime, **fetched, **spec})]
+
+
+def with_arguments(*arguments: str, gpus: int = 1, runtime: str = "vllm", **spec: Any) -> list[Json]:
+    return on_gpus(gpus, runtime, extraArgs=list(arguments), **spec)
+
+
+def generic(*arguments: str, **spec: Any) -> list[Json]:
+    return [model(), service({"runtime": "generic", "image": "example.com/e:1", "args": list(arguments), **spec})]
+
+
+def open_model(**hub: Any) -> Json:
+    spec = {"familyName": "chat", "source": {"modelHub": {"modelID": "acme/chat", **hub}}}
+    return {"apiVersion": "llmaz.io/v1alpha1", "kind": "OpenModel", "metadata": {"name": "m"}, "spec": spec}
+
+
+def playground(backend: str = "vllm", arguments: tuple[str, ...] = (), hub: Json | None = None, **spec: Any) -> Any:
+    config = {"backendName": backend, "args": list(arguments)}
+    whole = {"modelClaim": {"modelName": "m"}, "backendRuntimeConfig": config, **spec}
+    return [
+        open_model(**(hub or {})),
+        {"apiVersion": LLMAZ, "kind": "Playground", "metadata": {"name": "p"}, "spec": whole},
+    ]
+
+
+def scaled(type_: str, target: Json, **fields: Any) -> Any:
+    member = type_[0].lower() + type_[1:]
+    fields = fields or ({"name": "cpu"} if type_ == "Resource" else {"metric": {"name": "rps"}})
+    metric = {"type": type_, member: {**fields, "target": target}}
+    elastic = {"minReplicas": 1, "maxReplicas": 3, "scaleTrigger": {"hpa": {"metrics": [metric]}}}
+    return playground(elasticConfig=elastic)
+
+
+def behaving(policies: list[Json]) -> Any:
+    hpa = {"metrics": None, "behavior": {"scaleDown": {"policies": policies}}}
+    return playground(elasticConfig={"minReplicas": 1, "maxReplicas": 3, "scaleTrigger": {"hpa": hpa}})
+
+
+def of_service(*arguments: str) -> list[Json]:
+    runner = {"name": "model-runner", "image": "vllm/vllm-openai:v0.7.3", "args": list(arguments)}
+    spec = {
+        "modelClaims": {"models": [{"name": "m"}]},
+        "workloadTemplate": {"workerTemplate": {"spec": {"containers": [runner]}}},
+    }
+    return [open_model(), {"apiVersion": LLMAZ, "kind": "Service", "metadata": {"name": "p"}, "spec": spec}]
+
+
+def llm(**spec: Any) -> list[Json]:
+    whole = {"model": {"uri": "hf://acme/chat", "name": "acme/chat"}, **spec}
+    kind = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService"}
+    return [{**kind, "metadata": {"name": "k"}, "spec": whole}]
+
+
+def main(*arguments: str, **fields: Any) -> Json:
+    return {"template": {"containers": [{"name": "main", "args": list(arguments), **fields}]}}
+
+
+def picker(*references: str, **config: Any) -> list[Json]:
+    profile = {"name": "default", "plugins": [{"pluginRef": name} for name in references]}
+    inline = {**PICKER, "schedulingProfiles": [profile], **config}
+    return llm(router={**ROUTED, "scheduler": {"config": {"inline": inline}}})
+
+
+def routed(**spec: Any) -> list[Json]:
+    return llm(router={"gateway": {}, "route": {"http": {"spec": spec}}})
+
+
+def rule(**fields: Any) -> list[Json]:
+    return routed(rules=[{"backendRefs": [{"name": "x", "port": 80}], **fields}])
+
+
+def pool(key: str, **spec: Any) -> list[Json]:
+    whole = {
+        "selector": {"matchLabels": {key: "k"}},
+        "targetPorts": [{"number": 8000}],
+        "endpointPickerRef": {"name": "e", "port": {"number": 9002}},
+    }
+    return llm(router={**ROUTED, "scheduler": {"pool": {"spec": whole}}}, **spec)
+
+
+def claiming(**spec: Any) -> Any:
+    volume = {"name": "s", "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"], **spec}}}}
+    return served(extraVolumes=[volume], extraVolumeMounts=[{"name": "s", "mountPath": "/s"}])
+
+
+PROBE: Json = {"httpGet": {"path": "/health", "port": 8080}}
+TLS = ("--ssl-keyfile", "/tls/key", "--ssl-certfile", "/tls/cert")
+AVERAGE: Json = {"type": "AverageValue", "averageValue": "500m"}
+
+FOUND: dict[str, tuple[list[Json], str]] = {
+    "parts of a model": (served(source="https://example.com/" + PART.format(1)), "big-00002-of-00003.gguf is not"),
+    "first part": (served(source="hf://a/b", files=tuple(map(PART.format, (2, 1, 3)))), "begins with part 1"),
+    "one part too few": (served(source="hf://a/b", files=tuple(map(PART.format, (1, 3)))), "3 parts, and big-00002"),
+    "another format": (served(source="hf://a/b/model.safetensors"), "only loads GGUF, not model.safetensors"),
+    "device": (served(tensorOverrides=["exps=cpu"]), "names of devices are in capitals"),
+    "glob": (served(tensorOverrides=["*exps=CPU"]), "cannot begin with '*'"),
+    "slots": (served(contextSize=4096, parallelSlots=32), "32 slots share it: 128 tokens"),
+    "prefix": (served(extraArgs=["--api-prefix", "/llm"]), "the probes fail with --api-prefix"),
+    "probe": (served(probeOverrides={"readiness": {"httpGet": {"port": 8000}}}), "listens on port 8080, not 8000"),
+    "port of a generic server": (generic("--port", "9000"), "set containerPort to 9000"),
+    "TLS": (with_arguments(*TLS), "the probes fail with --ssl-keyfile"),
+    "TLS, and one probe": (with_arguments(*TLS, probeOverrides={"startup": PROBE}), "set all three of probeOverrides"),
+    "TLS of SGLang": (with_arguments(*TLS, runtime="sglang"), "the probes fail with --ssl-keyfile"),
+    "temporary files": (on_gpus(1, **READ_ONLY), "vLLM ends if it cannot write to /tmp"),
+    "tools": (with_arguments("--enable-auto-tool-choice"), "without --tool-call-parser"),
+    "parser": (with_arguments("--tool-call-parser=hermes"), "no effect without --enable-auto-tool-choice"),
+    "underscores": (with_arguments("--enable_log_outputs"), "without --enable-log-requests"),
+    "adapters": (with_arguments("--lora-modules", "a=/b"), "without --enable-lora"),
+    "pipeline": (with_arguments("--pipeline-parallel-size", "2", gpus=2), "--pipeline-parallel-size is 4, but"),
+    "product": (with_arguments("-tp", "2", "-pp", "2", gpus=2), "-tp times -pp is 4, but a pod has 2 GPUs"),
+    "shards": (with_arguments("--num-shard", "4", runtime="tgi", gpus=2), "--num-shard is 4"),
+    "copies": (on_gpus(2, "sglang", sglangConfig={"dataParallelSize": 2}), "is 4, but a pod has 2 GPUs"),
+    "three GPUs": (on_gpus(3), "few models can be divided among 3 GPUs"),
+    "six ranks": (llm(parallelism={"tensor": 6}), "few models can be divided among 6 GPUs"),
+    "size of a claim": (claiming(), "write the size of the volume"),
+    "directory": (playground("llamacpp"), "is a directory"),
+    "part of a hub": (playground("llamacpp", hub={"filename": PART.format(1)}), "is not fetched"),
+    "repository": (playground(hub={"modelID": "acme/chat/gguf"}), "write <owner>/<name>"),
+    "target of 0": (scaled("Resource", {"type": "Utilization", "averageUtilization": 0}), "must be above 0"),
+    "type of target": (scaled("Pods", {"type": "Utilization", "averageUtilization": 5}), '"AverageValue"'),
+    "value of a resource": (scaled("Resource", {"type": "Value", "value": "1"}), "Unsupported value"),
+    "resource": (scaled("Resource", AVERAGE, name="nvidia.com/gpu"), "only cpu and memory are measured"),
+    "no policy": (behaving([]), "leave policies out for the default"),
+    "tools of llmaz": (playground(arguments=("--enable-auto-tool-choice",)), "without --tool-call-parser"),
+    "tools of a Service": (of_service("--enable-auto-tool-choice"), "without --tool-call-parser"),
+    "option of a Service": (of_service("--tensor-paralel-size"), "has no option"),
+    "tools of KServe": (llm(**main("--enable-auto-tool-choice")), "without --tool-call-parser"),
+    "plugin": (picker("theirs"), 'plugins has none of the name "theirs"'),
+    "version of the picker's API": (picker(apiVersion=""), "has no apiVersion"),
+    "type of a plugin": (picker(plugins=[{"name": "a"}]), "has no type"),
+    "plugins of one name": (picker(plugins=[{"type": "a"}, {"type": "b", "name": "a"}]), "another plugin is named"),
+    "retries": (rule(retry={"attempts": 3}), "needs the experimental channel"),
+    "sessions": (rule(sessionPersistence={"sessionName": "s"}), "needs the experimental channel"),
+    "pool": (pool("app"), "no pod has this label"),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_finds_what_a_reader_rejects(command: Command, case: str) -> None:
+    documents, words = FOUND[case]
+    found = command("validate", command.file("wrong.yaml", *documents), "--output", "json").findings
+    assert [finding for finding in found if words in finding["message"]], found
+
+
+ALL_PROBES: Json = {
+    "probeOverrides": {name: {"tcpSocket": {"port": 8000}} for name in ("startup", "liveness", "readiness")}
+}
+TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+
+RIGHT: dict[str, list[Json]] = {
+    "all parts": served(source="hf://a/b", files=tuple("q4/" + PART.format(number) for number in (1, 2, 3))),
+    "parts on a claim": served(source="pvc://claim/" + PART.format(1)),
+    "one part": served(source="https://example.com/big-00001-of-00001.gguf?download=true"),
+    "devices": served(tensorOverrides=[r"\.ffn_.*_exps\.=CPU", "blk=CUDA0"]),
+    "slots": served(contextSize=32768, parallelSlots=8),
+    "shared cache": served(contextSize=4096, parallelSlots=16, extraArgs=["--kv-unified"]),
+    "probe": served(containerPort=9000, probeOverrides={"readiness": {"httpGet": {"port": 9000}}}),
+    "generic": generic("--port=3000", containerPort=3000),
+    "generic, from a variable": generic("--port", "$(PORT)", env=[{"name": "PORT", "value": "8080"}]),
+    "generic, with a port for probes": generic(probeOverrides={"readiness": {"httpGet": {"port": 9090}}}),
+    "TLS": with_arguments(*TLS, **ALL_PROBES),
+    "temporary files": on_gpus(1, **READ_ONLY, **TEMPORARY),
+    "llama.cpp writes none": served(**READ_ONLY),
+    "tools": with_arguments(*TOOLS),
+    "an engine of its own": with_arguments("--enable-auto-tool-choice", command=["serve"]),
+    "adapters": with_arguments("--enable-lora", "--lora-modules", "a=/x"),
+    "pipeline": with_arguments("-pp", "2", gpus=4, vllmConfig={"tensorParallelSize": 2}),
+    "one GPU of eight": on_gpus(8, vllmConfig={"tensorParallelSize": 1}),
+    "attention of each copy": on_gpus(
+        8, "sglang", sglangConfig={"tensorParallelSize": 8, "dataParallelSize": 8}, extraArgs=["--enable-dp-attention"]
+    ),
+    "eight ranks": llm(parallelism={"tensor": 8}),
+    "claim": claiming(resources={"requests": {"storage": "1Ti"}}),
+    "file": playground("llamacpp", hub={"filename": "q4/chat.gguf"}),
+    "repository without an owner": playground(hub={"modelID": "gpt2"}),
+    "pods": scaled("Pods", AVERAGE),
+    "external": scaled("External", {"type": "Value", "value": 30}),
+    "memory": scaled("Resource", {"type": "AverageValue", "averageValue": "10Gi"}, name="memory"),
+    "tools of llmaz": playground(arguments=TOOLS),
+    "tools of KServe": llm(**main(*TOOLS)),
+    "tools in the variable": llm(
+        **main(TOOLS[0], env=[{"name": "VLLM_ADDITIONAL_ARGS", "value": "--tool-call-parser hermes"}])
+    ),
+    "plugins": picker("queue-scorer", "mine", "max-score-picker"),
+    "pool": pool("app", labels={"app": "k"}),
+    "pool of the defaults": pool("app.kubernetes.io/name"),
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_what_is_like_it_and_right_causes_no_finding(command: Command, case: str) -> None:
+    assert command("validate", command.file("right.yaml", *RIGHT[case]), "--output", "json").findings == []
