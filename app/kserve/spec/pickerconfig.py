@@ -16,7 +16,7 @@ from app.kserve.constants import PICKER_VERSION
 from app.kube.base import Json
 from app.kube.correction import closest_name
 from app.kube.field import Advice, Path, advice, go_quote, name_meant, with_hint
-from app.limits import MAX_UNKNOWN_NAMES, MAX_YAML_BYTES
+from app.limits import MAX_UNKNOWN_NAMES, MAX_WORD_CHARACTERS, MAX_YAML_BYTES
 
 Version = tuple[int, int]
 """Major and minor version of an endpoint picker."""
@@ -144,7 +144,8 @@ def _unresolved(config: Json, path: Path) -> Iterator[Advice]:
             name = str(item.get("pluginRef"))
             if name not in names and name not in _TYPES:  # the picker adds some types itself
                 message = f"plugins has none of the name {go_quote(name)}, and the endpoint picker ends"
-                yield advice(where.child("pluginRef"), with_hint(message, name_meant(closest_name(name, names))))
+                meant = closest_name(name, names) if len(name) <= MAX_WORD_CHARACTERS else ""
+                yield advice(where.child("pluginRef"), with_hint(message, name_meant(meant)))
 
 
 def plugin_types(config: object) -> list[str]:
