@@ -75,7 +75,7 @@ def probe_warnings(value: Json, path: field.Path, name: str, number: int | None 
         if isinstance(port, str) and is_port_name(port) and port != name:
             yield advice(where, f"the container's port is called {name}, not {port}")
         elif isinstance(port, int) and port != (number or port):
-            yield advice(where, f"the server listens on port {number}, not {port}; write {name}")
+            yield advice(where, f"the server listens on port {number}, not {port}")
 
 
 def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterator[Advice]:
@@ -187,11 +187,13 @@ def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Ite
 def size_warnings(
     arguments: Sequence[str], path: field.Path, gpus: int, tensor: int = 1, copies: int = 1
 ) -> Iterator[Advice]:
-    """Warn of sizes of parallelism that need more GPUs than a pod has; the last two are those without options."""
+    """Warn of sizes of parallelism that pods or models do not suit; ``tensor`` and ``copies`` are those by default."""
     sizes, last = {_TENSOR: (tensor, "the tensor-parallel size"), _DATA: (copies, "the data-parallel size")}, path
     for where, option, size in options(arguments, path):
         if option in _SIZES:
             sizes[_SIZES[option]], last = (integer(size) or 0, option), where
+    if message := uneven(sizes[_TENSOR][0]):
+        yield advice(path, message)
     if any(argument.partition("=")[0] in _SPREAD for argument in arguments):
         sizes = {_TENSOR: sizes[_TENSOR]}
     needed = prod(size for size, _ in sizes.values())
@@ -203,7 +205,7 @@ def size_warnings(
 def uneven(size: int) -> str:
     """Return the warning of a tensor-parallel size that is not a power of two; empty for others."""
     message = f"few models can be divided among {size} GPUs: servers end unless it divides the attention heads"
-    return message if size & (size - 1) else ""
+    return message if size > 0 and size & (size - 1) else ""
 
 
 def port_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:

@@ -193,6 +193,7 @@ RIGHT: dict[str, list[Json]] = {
     "slots": served(contextSize=32768, parallelSlots=8),
     "shared cache": served(contextSize=4096, parallelSlots=16, extraArgs=["--kv-unified"]),
     "probe": served(containerPort=9000, probeOverrides={"readiness": {"httpGet": {"port": 9000}}}),
+    "probe of a command": served(command=["proxy"], probeOverrides={"readiness": {"httpGet": {"port": 9000}}}),
     "generic": generic("--port=3000", containerPort=3000),
     "generic, from a variable": generic("--port", "$(PORT)", env=[{"name": "PORT", "value": "8080"}]),
     "generic, with a port for probes": generic(probeOverrides={"readiness": {"httpGet": {"port": 9090}}}),
@@ -203,6 +204,7 @@ RIGHT: dict[str, list[Json]] = {
     "an engine of its own": with_arguments("--enable-auto-tool-choice", command=["serve"]),
     "adapters": with_arguments("--enable-lora", "--lora-modules", "a=/x"),
     "pipeline": with_arguments("-pp", "2", gpus=4, vllmConfig={"tensorParallelSize": 2}),
+    "copies on three GPUs": with_arguments("-tp", "1", "-dp", "3", gpus=3),
     "one GPU of eight": on_gpus(8, vllmConfig={"tensorParallelSize": 1}),
     "attention of each copy": on_gpus(
         8, "sglang", sglangConfig={"tensorParallelSize": 8, "dataParallelSize": 8}, extraArgs=["--enable-dp-attention"]

@@ -14,7 +14,7 @@ from app.llmaz import arguments, claims, flavors, quantities, references, scalin
 from app.llmaz import checks as shared
 from app.llmaz.backendruntime.checks import runtime_engine
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
-from app.llmaz.names import DEFAULT_BACKEND
+from app.llmaz.names import DEFAULT_BACKEND, skips_loader
 from app.llmaz.playground.observed import Request
 from app.llmaz.playground.plan import no_preset, plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
@@ -174,7 +174,8 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         devices = flavors.devices(flavor) if flavor is not None else 0
         sizes = podadvice.size_warnings(spec.backend_config.args or [], CONFIG.child("args"), devices)
         engine = runtime_engine(decided.runtime, spec.backend_config.version)
-        advices += (advice(path, problem) for problem in _not_loadable(claimed[0], engine))
+        loaded = () if skips_loader(playground.metadata) else claimed[:1]
+        advices += (advice(path, problem) for model in loaded for problem in _not_loadable(model, engine))
         return [*advices, *(advice(SPEC, note) for note in decided.notes), *sizes]
     if decided.reason is PlaygroundReason.PRESET_NOT_FOUND and spec.backend_config.config_name is not None:
         return advices  # another rule warns of the name

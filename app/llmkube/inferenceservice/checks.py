@@ -375,8 +375,9 @@ def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
 def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of probes that never succeed: of another port, or of a server that does not answer them."""
     overrides, port, path = spec.probe_overrides or types.ProbeOverrides(), server_port(spec), SPEC.child("args")
-    is_unknown = "args" in server.reads  # another server may answer probes elsewhere
-    for where, option, number in podadvice.options(spec.args if is_unknown else (), path):
+    is_generic = "args" in server.reads
+    is_unknown = is_generic or spec.command or has_flag(spec.extra_args, "--port")  # may answer probes elsewhere
+    for where, option, number in podadvice.options(spec.args if is_generic else (), path):
         if option == "--port" and number.isdecimal() and number != str(port):
             yield advice(where, f"probes and the Service use port {port}; set containerPort to {number}")
     for purpose in _PROBES:
@@ -526,8 +527,6 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     copies = getattr(server.options(spec), "data_parallel_size", None) or 1
     if not any(_too_few_gpus(service_plan)):
         yield from podadvice.size_warnings(spec.extra_args, SPEC.child("extraArgs"), count, tensor, copies)
-    if message := podadvice.uneven(tensor):
-        yield advice(SPEC.child("modelRef"), message)
     for path, option, _ in flag_values(spec, server.flags):
         if option.needs_gpu and not count:  # LK-V-I42
             yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")
