@@ -110,18 +110,14 @@ def objects(listed: object) -> list[Json]:
 
 def config_advice(config: Json, path: Path) -> Iterator[Advice]:
     """Warn of a configuration with which the endpoint picker ends, or that has plugins of a misspelt type."""
-    found = itertools.chain(_head_advice(config, path), _misspelt(config, path), _unresolved(config, path))
-    return itertools.islice(found, MAX_UNKNOWN_NAMES)
+    return itertools.islice(itertools.chain(_misspelt(config, path), _unresolved(config, path)), MAX_UNKNOWN_NAMES)
 
 
-def _head_advice(config: Json, path: Path) -> Iterator[Advice]:
+def _misspelt(config: Json, path: Path) -> Iterator[Advice]:
     if config.get("kind") != _KIND:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
     if not config.get("apiVersion"):
         yield advice(path, "has no apiVersion, without which the endpoint picker ends")
-
-
-def _misspelt(config: Json, path: Path) -> Iterator[Advice]:
     types = ((where, str(plugin.get("type"))) for where, plugin in path.child("plugins").each(plugins(config)))
     for where, type_ in itertools.islice((item for item in types if item[1] not in _TYPES), MAX_UNKNOWN_NAMES):
         if suggestion := closest_name(type_, _TYPES):

@@ -25,18 +25,11 @@ from app.kube.names import (
 from app.llmkube import download, names
 from app.llmkube.inferenceservice import fitting, observed, types
 from app.llmkube.inferenceservice.gpus import sharing_problem
-from app.llmkube.inferenceservice.plan import (
-    DEFAULT_ENDPOINT,
-    PORT_NAME,
-    InferencePlan,
-    missing_metric,
-    plan,
-    server_port,
-)
+from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
-from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, server_port, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, has_flag, rejected_options, service_engine
 from app.llmkube.source import SourceClass, source_of
 from app.settings import Settings

@@ -17,6 +17,7 @@ from app.llmkube.inferenceservice.gpus import gpu_request, pool_selector
 from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, ProbeOverrides, Service
 from app.llmkube.model.types import Model, ModelResources, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
+from app.llmkube.runtimes.registry import server_port
 from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
 from app.llmkube.source import Source, SourceClass, ephemeral_path, source_of, stored_as
 from app.settings import Settings
@@ -53,10 +54,6 @@ class InferencePlan:
     def has_gpus(self) -> bool:
         """Return whether pods have GPUs, counted or claimed, for which a new pod may wait."""
         return bool(self.gpus.count or self.pod.get("resourceClaims"))
-
-
-def server_port(spec: InferenceServiceSpec) -> int:
-    return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime_of(spec.runtime).port)
 
 
 def plan(

@@ -40,3 +40,7 @@ def draft_name(spec: InferenceServiceSpec) -> str:
 def runtime(name: str) -> Runtime:
     """Return the runtime of that name, or llama.cpp (LK-1.4)."""
     return RUNTIMES.get(name, LLAMACPP)
+
+
+def server_port(spec: InferenceServiceSpec) -> int:
+    return spec.container_port or (spec.endpoint.port if spec.endpoint else runtime(spec.runtime).port)
