@@ -49,8 +49,6 @@ def _check_rules(rules: Json, path: field.Path) -> Iterator[field.Error]:
         yield field.not_supported(path.child("selectPolicy"), select, _SELECT_POLICIES)
     if str(quantity.canonical_value(tolerance)).startswith("-"):
         yield field.invalid(path.child("tolerance"), tolerance, "must be 0 or more")
-    if rules.get("policies") == []:
-        yield field.required(path.child("policies"), "write a policy, or leave policies out for the default")
     for policy_path, policy in path.child("policies").each(rules.get("policies") or ()):
         if policy:
             yield from _check_policy(policy, policy_path)

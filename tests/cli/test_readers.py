@@ -69,11 +69,6 @@ def scaled(type_: str, target: Json, **fields: Any) -> Any:
     return playground(elasticConfig=elastic)
 
 
-def behaving(policies: list[Json]) -> Any:
-    hpa = {"metrics": None, "behavior": {"scaleDown": {"policies": policies}}}
-    return playground(elasticConfig={"minReplicas": 1, "maxReplicas": 3, "scaleTrigger": {"hpa": hpa}})
-
-
 def of_service(*arguments: str) -> list[Json]:
     runner = {"name": "model-runner", "image": "vllm/vllm-openai:v0.7.3", "args": list(arguments)}
     spec = {
@@ -158,7 +153,6 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "type of target": (scaled("Pods", {"type": "Utilization", "averageUtilization": 5}), '"AverageValue"'),
     "value of a resource": (scaled("Resource", {"type": "Value", "value": "1"}), "Unsupported value"),
     "resource": (scaled("Resource", AVERAGE, name="nvidia.com/gpu"), "only cpu and memory are measured"),
-    "no policy": (behaving([]), "leave policies out for the default"),
     "tools of llmaz": (playground(arguments=("--enable-auto-tool-choice",)), "without --tool-call-parser"),
     "tools of a Service": (of_service("--enable-auto-tool-choice"), "without --tool-call-parser"),
     "option of a Service": (of_service("--tensor-paralel-size"), "has no option"),
