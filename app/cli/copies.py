@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from app.cli.changes import ABSENT
@@ -14,6 +15,7 @@ T = TypeVar("T")
 Segments = tuple[str | int, ...]
 
 _AMOUNT = re.compile(r"([0-9]+)(\D*)")
+_NUMBER = re.compile(r"([0-9]+)")
 _MARK = re.compile(r"x([0-9]{3})")
 
 
@@ -53,8 +55,8 @@ def copies(before: Any, after: Any, values: Mapping[T, object]) -> dict[T, Any] 
     result: dict[T, Any] = {}
     for segments, old, new in _differences(before, after):
         sources = exact[str(old), str(new)]
-        if isinstance(new, str) and _MARK.sub("", new) == old:
-            sources = [fields[int(number)] for number in _MARK.findall(new) if int(number) < len(fields)]
+        if not sources and isinstance(old, str) and isinstance(new, str):
+            sources = _within(old, new, exact, fields)
         elif len(sources) > 1:
             sources = []
         if not sources:
@@ -62,6 +64,16 @@ def copies(before: Any, after: Any, values: Mapping[T, object]) -> dict[T, Any] 
         for field in sources:
             result[field] = with_value(result.get(field, before), segments, new)
     return result
+
+
+def _within(old: str, new: str, exact: Mapping[tuple[str, str], list[T]], fields: Sequence[T]) -> list[T]:
+    """Return the fields with a mark or a number of their own within ``new``; none if anything else differs."""
+    parts, changed = _NUMBER.split(old), _NUMBER.split(_MARK.sub("", new))
+    numbers = [exact.get(pair, []) for pair in zip(parts, changed, strict=False) if pair[0] != pair[1]]
+    if len(parts) != len(changed) or any(len(sources) != 1 for sources in numbers):
+        return []
+    marks = (int(number) for number in _MARK.findall(new))
+    return [*(fields[mark] for mark in marks if mark < len(fields)), *itertools.chain(*numbers)]
 
 
 def _differences(old: object, new: object, segments: Segments = ()) -> Iterator[tuple[Segments, object, object]]:

@@ -51,6 +51,18 @@ def test_a_value_of_two_fields_is_a_copy_of_both() -> None:
     assert found.keys() == fields.keys()
 
 
+def test_numbers_are_found_within_strings() -> None:
+    fields: dict[str, object] = {"rank": 32, "adapters": 2, "name": "chat"}
+    trial = recognisable(fields)
+    found = copies(
+        ["serve --max-lora-rank=32 chat-2 --seed=7"],
+        [f"serve --max-lora-rank={trial['rank']} {trial['name']}-{trial['adapters']} --seed=7"],
+        fields,
+    )
+    assert found is not None
+    assert found.keys() == fields.keys()
+
+
 def test_a_limit_stays_above_an_equal_request() -> None:
     assert recognisable({"limit": "4", "request": "4"}) == {"limit": "6", "request": "5"}
 
@@ -62,6 +74,7 @@ def test_a_limit_stays_above_an_equal_request() -> None:
         {"a": "chat", "b": "chatx000"},
         {"a": ["chatx000"]},
         {"a": "chatx007"},
+        {"a": "chat2"},
         {"a": None},
         {},
     ],
@@ -69,6 +82,10 @@ def test_a_limit_stays_above_an_equal_request() -> None:
 def test_anything_else_that_differs_is_no_copy(after: Json) -> None:
     """Another value, a field more or less, another type, and the mark of no field."""
     assert copies({"a": "chat"}, after, {"name": "chat"}) is None
+
+
+def test_a_number_within_a_string_that_no_field_has_is_no_copy() -> None:
+    assert copies(["--rank=32 --total=64"], ["--rank=33 --total=66"], {"rank": 32}) is None
 
 
 def test_what_two_fields_may_have_changed_is_no_copy() -> None:
