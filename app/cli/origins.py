@@ -11,10 +11,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal, get_origin
+from typing import Literal, TypeVar, get_origin
 
 import orjson
 
@@ -22,7 +22,7 @@ from app.cli import world
 from app.cli.changes import ABSENT, compare
 from app.cli.copies import alternative, copies, recognisable, with_value
 from app.cli.kinds import find
-from app.cli.offline import direct
+from app.cli.offline import direct, findings_of
 from app.cli.simulate import Cluster, Send
 from app.cli.world import Key, Store, inner_key, key_of
 from app.hooks.kind import AnyKind
@@ -59,6 +59,7 @@ EXPLAINED = TEMPLATES | {
 }
 """The part of a child whose values are explained."""
 
+T = TypeVar("T")
 Pods = dict[str, Json]
 """Those parts by their place: ``Deployment/chat spec.template``."""
 
@@ -74,6 +75,8 @@ class Attributions:
     """Numbers of the fields that changed each value of the pods, by the inputs without names."""
     derived: set[Pattern] = field(default_factory=set)
     """Fields whose alternatives change more than copies."""
+    plain: set[Pattern] = field(default_factory=set)
+    """Fields whose alternatives change nothing but copies."""
     copied: set[tuple[Pattern, ...]] = field(default_factory=set)
     """Fields without which no other values change than their copies, with the paths of those."""
 
@@ -196,61 +199,94 @@ class _Tracer:
         """Find the effects of fields: of all together if the pods are the same before the parent has children."""
         children = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
         self.start = _without(self.cluster, children)
+        related = [key_of(document) for document, prefix in _readable(self.start, self.parent) if prefix]
+        bearing = self._bearing(related) if fields else ()
         alone = fields
-        if fields and self._pods_with({}, self.start) == self.pods:
-            read = [key_of(document) for document, prefix in _readable(self.start, self.parent) if prefix]
-            bearing = {None, key_of(self.parent), *self._bearing(read)}
-            fields = [entry for entry in fields if entry.key in bearing]
-            alone = [entry for entry in fields if self._pattern(entry) in self.attributions.derived]
-            self._try_together([entry for entry in fields if entry not in alone])
-        else:
+        if bearing is None:
             self.start = self.cluster
+        else:
+            fields = [entry for entry in fields if entry.key in {None, key_of(self.parent), *bearing}]
+            alone = [entry for entry in fields if self._pattern(entry) in self.attributions.derived]
+            together = [entry for entry in fields if entry not in alone]
+            self._try_together(together)
+            self._try_limits([entry for entry in together if type(entry.value) is int and entry.removable])
         for entry in alone:
             self._try(entry)
 
-    def _bearing(self, related: Sequence[Key]) -> Sequence[Key]:
-        """Take away the related objects that change nothing in the pods, and return the others."""
-        fewer = _without(self.start, related)
-        if not related or self._pods_with({}, fewer) == self.pods:
-            self.start = fewer
+    def _bearing(self, related: Sequence[Key]) -> Sequence[Key] | None:
+        """Take away the related objects that change nothing in the pods, and return the others.
+
+        ``None`` if the pods are not the same before the parent has children.
+        """
+        if self._take_away(related):
             return ()
-        if len(related) == 1:
-            return related
-        middle = len(related) // 2
-        return [*self._bearing(related[:middle]), *self._bearing(related[middle:])]
+        return _culprits(related, self._take_away, suspect=True) if self._take_away(()) else None
 
-    def _try_together(self, fields: Sequence[_Field]) -> None:
-        """Find the copies of all fields at once, then of those that others may hide."""
-        rest = self._without_copies(fields)
-        if len(rest) < len(fields):
-            self._try_together(rest)
-        else:
-            self._try_limits([entry for entry in fields if type(entry.value) is int and entry.removable])
+    def _take_away(self, related: Collection[Key]) -> bool:
+        """Take related objects away if the pods are the same without them."""
+        fewer = _without(self.start, related)
+        same = self._pods_with({}, fewer) == self.pods
+        self.start = fewer if same else self.start
+        return same
 
-    def _without_copies(self, fields: Sequence[_Field]) -> Sequence[_Field]:
-        """Return the fields of which no copies are found. Where anything else changes, fewer are tried at once."""
+    def _try_together(self, fields: Sequence[_Field], *, judged: bool = False) -> bool:
+        """Find the copies of all fields at once, or of fewer if anything else changes. Report whether all are found.
+
+        Fields with errors are tried apart, unless the errors were ``judged`` with more fields.
+        """
         values = {entry: entry.value for entry in fields}
-        changed = self._pods_with(recognisable(values), self.start) if fields else self.pods
+        changes = recognisable(values)
+        changed = self._pods_with(changes, self.start) if fields else self.pods
         copied = copies([*self.pods.values()], [*changed.values()], values)
         if copied is not None:
+            self.attributions.plain.update(map(self._pattern, fields))
             for entry, pods in copied.items():
                 self._attribute_copy(entry, dict(zip(self.pods, pods, strict=True)))
-            return [entry for entry in fields if entry not in copied]
+        elif not changed and not judged and (refused := self._refused(changes)):
+            for entry in refused:
+                self._try_alone(entry)
+            self._try_together([entry for entry in fields if entry not in refused])
+        elif len(fields) == 1:
+            self._try_alone(fields[0], changed)
+        else:
+            self._try_fewer(fields)
+        return copied is not None
+
+    def _refused(self, changes: Changes) -> list[_Field]:
+        """Return the fields whose other values are errors of their objects."""
+        changed, places = _changed(self.start, self.settings, changes), set()
+        for key in {entry.key for entry in changes if entry.key}:
+            document = changed.objects[key]
+            if kind := find(document["apiVersion"], document["kind"]):
+                places |= {(key, error.path.segments) for error in findings_of(kind, document, self.settings)[0]}
+        return [entry for entry in changes if (entry.key, entry.path.segments) in places]
+
+    def _try_fewer(self, fields: Sequence[_Field]) -> None:
+        """Try fields in two parts. The second is not tried as a whole if the first changes nothing but copies."""
         if len(fields) == 1:
-            self.attributions.derived.add(self._pattern(fields[0]))
-            self._try(fields[0], changed)
-            return ()
-        middle = len(fields) // 2
-        return [*self._without_copies(fields[:middle]), *self._without_copies(fields[middle:])]
+            self._try_alone(fields[0])
+            return
+        first = [entry for entry in fields if self._pattern(entry) in self.attributions.plain]
+        if not 0 < len(first) < len(fields):
+            first = [*fields[: len(fields) // 2]]
+        others = [entry for entry in fields if entry not in first]
+        if self._try_together(first, judged=True):
+            self._try_fewer(others)
+        else:
+            self._try_together(others, judged=True)
+
+    def _try_alone(self, entry: _Field, altered: Pods | None = None) -> None:
+        self.attributions.derived.add(self._pattern(entry))
+        self._try(entry, altered)
 
     def _try_limits(self, numbers: Sequence[_Field]) -> None:
         """Try numbers of which more changes nothing: 3 replicas may add what 4 have too, and 1 has not."""
-        if len(numbers) == 1:
-            self._try(numbers[0], self.pods)
-        elif numbers and self._pods_with(dict.fromkeys(numbers, ABSENT), self.start) != self.pods:
-            middle = len(numbers) // 2
-            self._try_limits(numbers[:middle])
-            self._try_limits(numbers[middle:])
+
+        def harmless(some: Sequence[_Field]) -> bool:
+            return self._pods_with(dict.fromkeys(some, ABSENT), self.start) == self.pods
+
+        for entry in _culprits([entry for entry in numbers if entry not in self._effects], harmless):
+            self._try(entry, self.pods)
 
     def _attribute_copy(self, entry: _Field, copied: Pods) -> None:
         """Attribute copies to their field. The first of a kind shows whether other values change without the field."""
@@ -310,6 +346,20 @@ class _Tracer:
 
 _NAMES = re.compile(r"/\S+|\[[^]]*\]")
 """The names and positions in the path of a value."""
+
+
+def _culprits(items: Sequence[T], harmless: Callable[[Sequence[T]], bool], *, suspect: bool = False) -> Sequence[T]:
+    """Return the items that are not harmless, found by halves. Those that are ``suspect`` are known to have some.
+
+    If the first half has none, the second is suspect.
+    """
+    if not items or (not suspect and harmless(items)):
+        return ()
+    if len(items) == 1:
+        return items
+    middle = len(items) // 2
+    first = _culprits(items[:middle], harmless)
+    return [*first, *_culprits(items[middle:], harmless, suspect=not first)]
 
 
 def _without(cluster: Cluster, keys: Collection[Key | None]) -> Cluster:

@@ -92,6 +92,29 @@ def test_objects_without_bearing_are_left_out_of_experiments(asked: list[Cluster
     assert len(services) < 60
 
 
+def test_fields_of_which_other_values_are_errors_are_tried_apart(asked: list[Cluster]) -> None:
+    """Operators and effects are words of a list; with other keys and values in the same experiment all are refused."""
+    tolerations = [
+        {"key": f"team-{number}", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"} for number in range(20)
+    ]
+    model = {"source": "https://example.com/chat.gguf"}
+    documents = [
+        {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": kind, "metadata": {"name": "chat"}, "spec": spec}
+        for kind, spec in (("InferenceService", {"modelRef": "chat", "tolerations": tolerations}), ("Model", model))
+    ]
+    manifests = parse(dump_all(documents), "chat.yaml")
+    world = settled(manifests, World(settings=SETTINGS))
+    kind, key = served(manifests[0]), identity(manifests[0], "default")
+    assert kind is not None
+    assert key is not None
+    parent = world.objects[key]
+    cluster, pods = neighbourhood(world, kind, parent), settled_pod_templates(world, parent)
+    asked.clear()
+    sources = {origin.source for origin in origins(cluster, kind, parent, pods, SETTINGS)}
+    assert {"spec.tolerations[19].operator", "spec.tolerations[19].effect", "spec.tolerations[19].key"} <= sources
+    assert len(asked) < 100
+
+
 def _route_group(size: int) -> list[Json]:
     route = {"group": "members", "weight": 1}
     containers = [{"name": "main", "image": "vllm/vllm-openai:v0.20.0"}]
