@@ -5,8 +5,8 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 import click
 
@@ -148,13 +148,13 @@ def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
     for file in dict.fromkeys([*lines, *(f.file for f in findings)]):
         selected = [f for f in findings if f.file == file]
         failures = [
-            f"<failure type={quoteattr(f.id)} message={quoteattr(f.text)}>{escape(str(f))}</failure>"
+            f'<failure type="{escape(f.id)}" message="{escape(f.text)}">{escape(str(f))}</failure>'
             for f in selected
             if f.level == "error"
         ]
         warned = "".join(f"{f}\n" for f in selected if f.level == "warning")
         outputs = [f"<system-out>{escape(warned)}</system-out>"] if warned else []
-        head = f'<testcase classname="modelhooks" name={quoteattr(escaped(file))}>'
+        head = f'<testcase classname="modelhooks" name="{escape(escaped(file))}">'
         cases.append(f"{head}{''.join([*failures, *outputs])}</testcase>")
     failed = len({f.file for f in findings if f.level == "error"})
     head = f'<testsuite name="modelhooks validate" tests="{len(cases)}" failures="{failed}">'

@@ -33,7 +33,11 @@ def _escape(char: str) -> str:
 
 
 def lines(texts: Iterable[str]) -> str:
-    return "".join(f"{escaped(text)}\n" for text in texts)
+    """Return one printable line for each string. Most are printable, which is seen at once for all."""
+    parts = list(texts)
+    text = "".join(f"{part}\n" for part in parts)
+    plain = text.count("\n") == len(parts) and is_plain(text)
+    return text if plain else "".join(f"{escaped(part)}\n" for part in parts)
 
 
 def as_json(value: object) -> str:
