@@ -15,7 +15,7 @@ from app.families import DECORATORS, RESOURCES
 from tests.e2e import binaries, takeover
 from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.installation import ROOT, Installation, clear
-from tests.e2e.processes import GO
+from tests.e2e.processes import GO, wait_until
 
 _HERE = Path(__file__).parent
 READER = "reader"
@@ -32,7 +32,7 @@ def optional_components() -> list[str]:
 _GROUPS = {
     "session": (
         *("test_llmkube", "test_llmkube_changes", "test_llmaz", "test_surroundings", "test_docs", "test_rights"),
-        *("test_status", "test_studio", "test_studio_live", "test_kube_state_metrics"),
+        *("test_status", "test_operations", "test_studio", "test_studio_live", "test_kube_state_metrics"),
     ),
     "kserve": (
         *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),
@@ -145,6 +145,8 @@ def reading(installation: Installation, namespace: str, tmp_path: Path) -> Path:
     binding = f"{READER}-{namespace}"
     account = f"{namespace}:{READER}"
     cluster.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={binding}", f"--serviceaccount={account}")
+    may_list = ("auth", "can-i", "list", "pods", "-n", namespace, "--as", f"system:serviceaccount:{account}")
+    wait_until(lambda: cluster.kubectl(*may_list, check=False).returncode == 0, "the account's rights")
     token = cluster.kubectl("create", "token", READER, "-n", namespace).stdout.strip()
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token}

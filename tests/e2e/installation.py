@@ -62,6 +62,7 @@ class Installation:
         self._apply()
         self._make_certificates()
         self.start_service()
+        wait_until(self._is_asked, "the API server asks the service about writes")
         return self
 
     def __exit__(
@@ -114,6 +115,11 @@ class Installation:
                 return client.get("/readyz").status_code == 200
         except httpx.HTTPError:
             return False
+
+    def _is_asked(self) -> bool:
+        """Report whether the API server knows the webhooks' CA; until then it refuses every write."""
+        dry = ("apply", "--dry-run=server", "-f", ROOT / "examples/llmkube/quickstart.yaml")
+        return self.cluster.kubectl(*dry, check=False).returncode == 0
 
     def _apply(self) -> None:
         overlay = self.workdir / "overlay"

@@ -36,19 +36,20 @@ class ProcessFailedError(RuntimeError):
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct loopback ports that are not in use.
+    """Return distinct loopback ports that are not in use, and reserve them until this process ends.
 
-    They are below Linux' range of ephemeral ports: any client could take a port of that range between this call and the
-    server's bind.
+    They are below Linux' range of ephemeral ports, which any client could take before the server's bind. Other test
+    processes cannot get them either, because a socket is bound to each. It does not listen, and allows its address to
+    be reused, so a server that allows this too can listen there: Go's and asyncio's do.
     """
     ports: list[int] = []
-    with contextlib.ExitStack() as held:
-        while len(ports) < count:
-            port = random.randrange(20_000, 32_000)
-            probe = held.enter_context(socket.socket())
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                ports.append(port)
+    while len(ports) < count:
+        port = random.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as held:
+            held.bind(("127.0.0.1", port))
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.detach()  # stays open
+            ports.append(port)
     return ports
 
 

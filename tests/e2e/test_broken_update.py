@@ -128,6 +128,10 @@ def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, 
     def is_ready() -> bool:
         return condition(cluster, namespace, update, "Ready").get("status") == "True"
 
+    def available() -> list[int]:
+        deployments = cluster.get("deployments", "-n", namespace)["items"]
+        return [deployment["status"].get("availableReplicas", 0) for deployment in deployments]
+
     def is_broken() -> bool:
         ready = condition(cluster, namespace, update, "Ready")
         return ready.get("reason") == "RollingOut" and BROKEN in ready.get("message", "")
@@ -137,10 +141,7 @@ def test_a_broken_update_is_not_ready_until_it_is_mended(cluster: ControlPlane, 
         wait_until(is_ready, "the first pods serve")
         change(cluster, namespace, update, BROKEN)
         wait_until(is_broken, "Ready tells what is wrong with the new pod")
-        serving = [
-            d["status"].get("availableReplicas", 0) for d in cluster.get("deployments", "-n", namespace)["items"]
-        ]
-        assert serving == [1]
+        wait_until(lambda: available() == [1], "one pod serves")
         assert not is_ready()
         assert not update.available or condition(cluster, namespace, update, update.available)["status"] == "True"
         change(cluster, namespace, update, FIXED)

@@ -145,6 +145,8 @@ def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:
             cluster.client.patch(f"{path}/{name}", content=change, headers=header).raise_for_status()
     for fleet in FLEETS.values():
         wait_until(partial(_are_ready, cluster, fleet, 2), f"the rollout of {fleet.family}")
+    # A sync writes a service's Deployment before its Service.
+    wait_until(lambda: _children(_writes(cluster)[before:]).total() >= 5 * NUMBER, "the Services of the rollout")
     writes = _writes(cluster)[before:]
     _assert_that_statuses_tell_news(writes)
     assert _children(writes) == {("update", "deployments"): 3 * NUMBER, ("update", "services"): 2 * NUMBER}

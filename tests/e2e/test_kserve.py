@@ -212,8 +212,7 @@ def test_a_shared_config_reaches_its_users(gateway: Installation, namespace: str
     apply(cluster, namespace, EXAMPLES / "shared-config.yaml", EXAMPLES / "quickstart.yaml")
     wait_ready(cluster, namespace, "team-chat")
     wait_ready(cluster, namespace, "tiny-chat")
-    settle(cluster, namespace, "deployments", 2)
-    other = cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["resourceVersion"]
+    other = cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["generation"]
     variable = [{"name": "HF_HUB_DISABLE_TELEMETRY", "value": "true"}]
     patch = {"spec": {"template": {"containers": [{"name": "main", "env": variable}]}}}
     cluster.kubectl(
@@ -224,10 +223,11 @@ def test_a_shared_config_reaches_its_users(gateway: Installation, namespace: str
         return _environment(cluster, namespace).get("HF_HUB_DISABLE_TELEMETRY") == "true"
 
     wait_until(rolled, "the new variable in the pod template")
+    wait_until(lambda: _revision(cluster, namespace) == "2", "a second revision")
     wait_ready(cluster, namespace, "team-chat")
     settle(cluster, namespace, "deployments", 2)
     assert _revision(cluster, namespace) == "2"
-    assert cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["resourceVersion"] == other
+    assert cluster.get("deployment", "tiny-chat-kserve", "-n", namespace)["metadata"]["generation"] == other
 
 
 def _environment(cluster: ControlPlane, namespace: str) -> dict[str, str]:

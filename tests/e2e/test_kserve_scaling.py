@@ -68,11 +68,10 @@ def test_horizontal_pod_autoscalers(cluster: ControlPlane, namespace: str) -> No
 
     def lacks_the_metric() -> bool:
         play_controllers(cluster, namespace)
-        said = condition(cluster, namespace, "scaled-chat", "ScalingReady")
-        return said.get("reason") == "FailedGetExternalMetric"
+        said = [condition(cluster, namespace, "scaled-chat", type_) for type_ in ("ScalingReady", "WorkloadsReady")]
+        return [each.get("reason") for each in said] == ["FailedGetExternalMetric"] * 2
 
-    wait_until(lacks_the_metric, "the autoscaler's own words in ScalingReady")
-    assert condition(cluster, namespace, "scaled-chat", "WorkloadsReady")["reason"] == "FailedGetExternalMetric"
+    wait_until(lacks_the_metric, "the autoscaler's own words in both conditions")
     cluster.kubectl("scale", "deployment", "scaled-chat-kserve", "-n", namespace, "--replicas=4")
     cluster.kubectl("annotate", SERVICES, "scaled-chat", "-n", namespace, "example.dev/touched=yes")
     workloads = "deployments,horizontalpodautoscalers,variantautoscalings"

@@ -128,17 +128,21 @@ def metrics(installation: Installation, address: str) -> Iterator[tuple[str, str
     cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", "playgrounds", "--all", TIMEOUT)
     cluster.kubectl("annotate", "deployment", "smollm-chat", "-n", namespace, "modelhooks.dev/kept-template=0123")
 
+    text = ""
+
     def complete() -> bool:
+        nonlocal text
         text = read(address)
         told = find(text, "modelhooks_condition", namespace=namespace, type="Ready")
         values = {(sample.labels["customresource_kind"], sample.labels["name"]): sample.value for sample in told}
         expected = {("InferenceService", "smollm-chat"): 1, ("InferenceService", "lonely"): 0, ("Model", "smollm"): 1}
+        expected |= {("Playground", "qwen-chat"): 1, ("Service", "qwen-chat"): 1}
         kinds = {sample.labels["customresource_kind"] for sample in find(text, "modelhooks_condition")}
         wanted = {one["groupVersionKind"]["kind"] for one in STATE} - {"LeaderWorkerSet"}  # none exists here
         return expected.items() <= values.items() and wanted <= kinds and kept(text, namespace) != []
 
     wait_until(complete, "the metrics of every kind")
-    yield read(address), namespace
+    yield text, namespace
     clear(cluster, namespace)
 
 

@@ -132,10 +132,10 @@ def test_every_example_is_applied(cluster: ControlPlane, namespace: str) -> None
     assert len(waiting) >= 11
     wait_ready(cluster, namespace, *waiting)
     assert cluster.get("hpa", "assistant-elastic", "-n", namespace)["spec"]["maxReplicas"] == 4
+    reason = "WaitingForController"
+    wait_until(lambda: ready(cluster, namespace, SERVICES, "llama-large").get("reason") == reason, reason)
     group = cluster.get(SETS, "llama-large", "-n", namespace)["spec"]
     assert (group["startupPolicy"], group["leaderWorkerTemplate"]["size"]) == ("LeaderCreated", 2)
-    told = ready(cluster, namespace, SERVICES, "llama-large")
-    assert (told["status"], told["reason"]) == ("False", "WaitingForController")
     settle(cluster, namespace, WRITTEN, 5)
 
 
@@ -189,7 +189,8 @@ def test_switching_the_engine_rolls_the_pods_once(cluster: ControlPlane, namespa
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/switched")
     patch = {"spec": {"backendRuntimeConfig": {"backendName": "sglang"}}}
     cluster.kubectl("patch", PLAYGROUNDS, "switched", "-n", namespace, "--type=merge", "-p", json.dumps(patch))
-    wait_until(lambda: image(cluster, namespace, "switched").startswith("lmsysorg/sglang"), "the other engine")
+    wait_until(lambda: revision(cluster, namespace, "switched") == "2", "a second revision")
+    assert image(cluster, namespace, "switched").startswith("lmsysorg/sglang")
     wait_ready(cluster, namespace, f"{PLAYGROUNDS}/switched")
     settle(cluster, namespace, "deployments", 3)
     assert revision(cluster, namespace, "switched") == "2"

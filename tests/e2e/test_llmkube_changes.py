@@ -254,6 +254,8 @@ def test_suspended_and_back(installation: Installation, namespace: str) -> None:
     spec = deployment(cluster, namespace, "sleeper")["spec"]
     assert spec["replicas"] == 0
     assert spec["template"]["spec"]["volumes"] == [{"name": "model-storage", "emptyDir": {"sizeLimit": "2Gi"}}]
+    # Another namespace's Service may hold the port until it is collected.
+    wait_until(lambda: "Service/sleeper" in names(cluster, namespace, "services"), "the Service")
     assert cluster.get("service", "sleeper", "-n", namespace)["spec"]["ports"][0]["nodePort"] == 30080
     patch(cluster, namespace, "inferenceservice", "sleeper", {"suspend": False, "autoscaling": {"maxReplicas": 3}})
     scaler = "HorizontalPodAutoscaler/sleeper"

@@ -111,10 +111,13 @@ def test_what_is_created_appears_and_what_fails_turns_red_in_the_words_of_its_st
     wait_until(
         lambda: studio.seen(namespace, "smollm-chat")[-1][1]["object"]["ready"] == "True", "the event that it is ready"
     )
-    graph = studio.ask("graph", resource=SERVICE, namespace=namespace, name="smollm-chat")
-    states = {node["kind"]: node["state"] for node in graph["nodes"]}
-    assert {"Model", "InferenceService", "Deployment", "Pod", "PersistentVolumeClaim"} <= states.keys()
-    assert set(states.values()) == {"ready"}, states
+    kinds = {"Model", "InferenceService", "Deployment", "Pod", "PersistentVolumeClaim"}
+
+    def green() -> bool:
+        graph = studio.ask("graph", resource=SERVICE, namespace=namespace, name="smollm-chat")
+        return {"ready"} == {node["state"] for node in graph["nodes"]} and kinds <= {n["kind"] for n in graph["nodes"]}
+
+    wait_until(green, "a graph of ready objects")
 
     documents[1]["spec"]["image"] = "registry.example.com/server:ImagePullBackOff"
     documents[1]["metadata"]["name"] = "failing"
@@ -125,21 +128,18 @@ def test_what_is_created_appears_and_what_fails_turns_red_in_the_words_of_its_st
         return bool(seen) and "cannot pull its image" in seen[-1][1]["object"]["cause"]
 
     wait_until(red, "the event of the failure")
-    ready = condition(cluster.get(SERVICE, "failing", "-n", namespace), "Ready")
-    graph = studio.ask("graph", resource=SERVICE, namespace=namespace, name="failing")
-    found = {
-        node["kind"]: node for node in graph["nodes"] if node["name"].startswith("failing") or node["kind"] == "Model"
-    }
-    assert {kind: found[kind]["state"] for kind in ("InferenceService", "Deployment", "Pod", "Model")} == {
-        "InferenceService": "failing",
-        "Deployment": "failing",
-        "Pod": "failing",
-        "Model": "ready",
-    }
-    assert found["InferenceService"]["cause"] == ready["message"]
-    (row,) = studio.ask("objects", namespace=namespace, text="cannot pull")
-    assert (row["name"], row["ready"]) == ("failing", "False")
-    assert row["cause"] == ready["message"].splitlines()[0]
+    failing = {"InferenceService": "failing", "Deployment": "failing", "Pod": "failing", "Model": "ready"}
+
+    def in_the_words_of_the_status() -> bool:
+        graph = studio.ask("graph", resource=SERVICE, namespace=namespace, name="failing")
+        found = {n["kind"]: n for n in graph["nodes"] if n["name"].startswith("failing") or n["kind"] == "Model"}
+        (row,) = studio.ask("objects", namespace=namespace, text="cannot pull")
+        cause = condition(cluster.get(SERVICE, "failing", "-n", namespace), "Ready")["message"]
+        said = (found["InferenceService"]["cause"], (row["name"], row["ready"], row["cause"]))
+        states = {kind: found[kind]["state"] for kind in failing}
+        return states == failing and said == (cause, ("failing", "False", cause.splitlines()[0]))
+
+    wait_until(in_the_words_of_the_status, "the failure in graph and list")
 
 
 def test_an_edit_has_the_predicted_effect(installation: Installation, namespace: str, studio: Studio) -> None:

@@ -64,9 +64,22 @@ OTHERS = {
 """Autoscalers of a user for the same workload, by KEDA's word for them."""
 
 
-def apply(cluster: ControlPlane, namespace: str, item: Json) -> str:
-    """Apply an object; return the error, if it is refused."""
-    return cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(item), check=False).stderr
+def wait_until_refused(cluster: ControlPlane, namespace: str, item: Json, words: str) -> None:
+    """Wait until KEDA refuses an object with these words. It decides by its cache, which may be late."""
+    dry = ("apply", "-n", namespace, "--dry-run=server", "-f", "-")
+    wait_until(lambda: words in cluster.kubectl(*dry, input=json.dumps(item), check=False).stderr, words)
+
+
+def managed_by(kind: str) -> str:
+    """Return KEDA's words about a workload that another autoscaler has."""
+    return f"the workload '{WORKLOAD}' of type 'apps/v1.Deployment' is already managed by the {kind} 'other'"
+
+
+def add_other(cluster: ControlPlane, namespace: str, kind: str, refused: str) -> None:
+    """Create the other autoscaler, and wait until KEDA refuses a ScaledObject of a name because of it."""
+    cluster.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(OTHERS[kind]))
+    item = {**scaled_object(TRIGGER), "metadata": {"name": refused}}
+    wait_until_refused(cluster, namespace, item, managed_by(kind))
 
 
 def apply_example(cluster: ControlPlane, namespace: str) -> None:
@@ -86,11 +99,10 @@ def scalers(cluster: ControlPlane, namespace: str) -> dict[str, Json]:
 
 def wait_refused(cluster: ControlPlane, namespace: str, kind: str, reason: str, message: str) -> None:
     """Wait until an event has KEDA's words, and ``Ready`` the reason and a message that refers to the events."""
-    words = f"the workload '{WORKLOAD}' of type 'apps/v1.Deployment' is already managed by the {kind} 'other'"
 
     def in_events() -> bool:
         events = cluster.get("events", "-n", namespace, "--field-selector=involvedObject.name=keda-chat")["items"]
-        return any(words in event["message"] for event in events)
+        return any(managed_by(kind) in event["message"] for event in events)
 
     def in_ready() -> bool:
         conditions = cluster.get(SERVICE, "keda-chat", "-n", namespace)["status"]["conditions"]
@@ -98,7 +110,7 @@ def wait_refused(cluster: ControlPlane, namespace: str, kind: str, reason: str, 
         parts = (message, "see the events of this object")
         return ready.get("reason") == reason and all(part in ready["message"] for part in parts)
 
-    wait_until(in_events, f"an event that says: {words}")
+    wait_until(in_events, f"an event that says: {managed_by(kind)}")
     wait_until(in_ready, f"Ready with {reason}")
 
 
@@ -125,7 +137,7 @@ def chat(cluster: ControlPlane, namespace: str) -> str:
     ids=["second", "same-name", "no-triggers"],
 )
 def test_the_webhook_refuses_other_scaled_objects(cluster: ControlPlane, chat: str, item: Json, words: str) -> None:
-    assert words in apply(cluster, chat, item)
+    wait_until_refused(cluster, chat, item, words)
 
 
 @pytest.mark.parametrize(
@@ -164,18 +176,17 @@ def test_changes_from_one_autoscaler_to_the_other(cluster: ControlPlane, chat: s
 
 def refuse_creation(cluster: ControlPlane, namespace: str, kind: str) -> None:
     """Ready names the ScaledObject that is refused; it is created once the other autoscaler is deleted."""
-    other = OTHERS[kind]
-    assert not apply(cluster, namespace, other)
+    add_other(cluster, namespace, kind, "probe")
     apply_example(cluster, namespace)
     wait_refused(cluster, namespace, kind, "NameConflict", f"ScaledObject {WORKLOAD}-keda cannot be created")
-    cluster.kubectl("delete", other["kind"], "other", "-n", namespace)
+    cluster.kubectl("delete", OTHERS[kind]["kind"], "other", "-n", namespace)
     wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "our ScaledObject alone")
 
 
 def refuse_change(cluster: ControlPlane, namespace: str) -> None:
     """The stored ScaledObject stays, and changes once the other autoscaler is deleted."""
     wait_for_example(cluster, namespace)
-    assert not apply(cluster, namespace, OTHERS["hpa"])
+    add_other(cluster, namespace, "hpa", f"{WORKLOAD}-keda")
     patch(cluster, namespace, {"scaling": {"wva": {"keda": {"pollingInterval": 77}}}})
     wait_refused(cluster, namespace, "hpa", "ChangeRefused", f"ScaledObject {WORKLOAD}-keda cannot be changed")
     assert scalers(cluster, namespace)[SCALED_OBJECT]["pollingInterval"] == 15

