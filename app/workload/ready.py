@@ -5,8 +5,8 @@ It has no number of restarts or seconds, so it changes only when the problem doe
 """
 
 import re
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
@@ -105,12 +105,24 @@ def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
 
 
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
-    shown = ((problem, pod) for pod in pods if counts(pod) for problem in dict.fromkeys(pod_problems(pod)))
+    """A pod that failed is kept by Kubernetes: it counts until a pod created after it has a lasting problem."""
+    counted = [*filter(counts, pods)]
+    alive = [*islice(_problems(pod for pod in counted if pod.status.phase != "Failed"), MAX_PROBLEMS)]
+    lasting = max((_created(pod) for problem, pod in alive if problem.stage is not Stage.STARTING), default="")
+    failed = _problems(pod for pod in counted if pod.status.phase == "Failed" and _created(pod) > lasting)
     names_by_problem: dict[Cause, list[str]] = {}
-    for problem, pod in islice(shown, MAX_PROBLEMS):
+    for problem, pod in islice(chain(alive, failed), MAX_PROBLEMS):
         names_by_problem.setdefault(problem, []).append(pod.metadata.name)
     causes = []
     for problem, names in names_by_problem.items():
         subject = f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
         causes.append(Cause(problem.stage, one_line(f"{subject}: {problem.text}"), problem.reason))
     return ordered(causes)
+
+
+def _problems(pods: Iterable[ObservedPod]) -> Iterator[tuple[Cause, ObservedPod]]:
+    return ((problem, pod) for pod in pods for problem in dict.fromkeys(pod_problems(pod)))
+
+
+def _created(pod: ObservedPod) -> str:
+    return pod.metadata.creation_timestamp or ""

@@ -510,6 +510,24 @@ def test_pods_of_the_present_template_come_first(label: str) -> None:
     assert [cause.text.partition(":")[0] for cause in pod_causes([*old, fine])] == ["pod old-2"]
 
 
+EVICTED: dict[str, Any] = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+
+
+@pytest.mark.parametrize(
+    ("replacement", "reasons"),
+    [(CRASHING, ["CrashLoopBackOff"]), ({"conditions": scheduled()}, ["Evicted", "PodStarting"])],
+    ids=["crashes", "starts"],
+)
+def test_an_evicted_pod_counts_until_its_replacement_has_a_problem(
+    replacement: dict[str, Any], reasons: list[str]
+) -> None:
+    """Kubernetes keeps evicted pods. One that is younger than a crashing pod counts."""
+    replacing = pod("new", created="2030-01-01T00:05:00Z", **replacement)
+    assert [cause.reason for cause in pod_causes([pod("old", **EVICTED), replacing])] == reasons
+    later = pod("later", created="2030-01-01T00:06:00Z", **EVICTED)
+    assert "pod later: failed (Evicted)" in ready_message(pod_causes([replacing, later]))
+
+
 def test_a_refusal_is_named_before_anything_else() -> None:
     """Existing pods are less important while new ones are refused."""
     refused = deployment(
