@@ -18,7 +18,7 @@ from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.cause import Cause
 from app.workload.rollout import ROLLING_OUT
-from app.workload.waiting import CHANGE_REFUSED, absent_causes, change_causes, outstanding
+from app.workload.waiting import CHANGE_REFUSED, NAME_CONFLICT, absent_causes, change_causes, outstanding
 
 
 class LlmazCondition(StrEnum):
@@ -116,6 +116,6 @@ def outstanding_causes(
     missing, previous = outstanding(desired, request), resource.status.conditions
     if not missing or resource.metadata.deletion_timestamp:
         return []
-    absent_since = since(previous, LlmazCondition.READY, "False", ("Creating", "NameConflict"))
+    absent_since = since(previous, LlmazCondition.READY, "False", ("Creating", NAME_CONFLICT))
     pending_since = since(previous, LlmazCondition.READY, "False", (ROLLING_OUT, CHANGE_REFUSED))
     return [*absent_causes(missing.absent, absent_since, now), *change_causes(missing.pending, pending_since, now)]

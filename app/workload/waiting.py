@@ -18,11 +18,13 @@ from app.workload.rollout import ROLLING_OUT
 
 RESYNC = 65.0
 """Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
-_NAME_CONFLICT = (
+_NOT_CREATED = (
     "cannot be created: another object has that name (delete or rename it), or the API server rejects it (see the "
     "events of this object)"
 )
 _REFUSED = "cannot be changed and stays as it was: the API server refuses the change (see the events of this object)"
+NAME_CONFLICT = "NameConflict"
+"""Reason of ``Ready`` when a child is not created."""
 CHANGE_REFUSED = "ChangeRefused"
 """Reason of ``Ready`` when a child stays as it is."""
 
@@ -79,7 +81,7 @@ def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list
 def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:
     """Return a cause for each absent child, such as ``Service chat``; ``since`` as above."""
     if timed_out(since, now):
-        return [Cause(Stage.SPEC, f"{child} {_NAME_CONFLICT}", "NameConflict") for child in absent]
+        return [Cause(Stage.SPEC, f"{child} {_NOT_CREATED}", NAME_CONFLICT) for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
 
 

@@ -8,7 +8,7 @@ from app.llmaz.playground.types import PlaygroundReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
-from app.workload.waiting import absent_causes, timed_out
+from app.workload.waiting import CHANGE_REFUSED, NAME_CONFLICT, absent_causes, timed_out
 
 _WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
@@ -36,7 +36,7 @@ def build_status(
     if causes:
         ready, reason, message = False, ready_reason(causes), ready_message(causes)
     else:
-        ready, reason, message = _reported(conditions, reported)
+        ready, reason, message = _reported(conditions, service)
     conditions.set(LlmazCondition.READY, ready, reason, with_notes(message, notes))
     return ScaledStatus(conditions=conditions.list(), replicas=reported.replicas, selector=reported.selector)
 
@@ -56,13 +56,20 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
         conditions.set(LlmazCondition.AVAILABLE, False, PlaygroundReason.PLAYGROUND_NOT_READY, message)
 
 
-def _reported(conditions: Conditions, service: ObservedServiceStatus) -> tuple[bool, str, str]:
-    """Return status, reason and message of the Service's ``Ready``, which the Go operator does not write."""
+def _reported(conditions: Conditions, service: ObservedInferenceService | None) -> tuple[bool, str, str]:
+    """Return status, reason and message of the Service's ``Ready``, which the Go operator does not write.
+
+    A message that refers to the Service's events names the Service.
+    """
     available = conditions.is_true(LlmazCondition.AVAILABLE)
-    reported = find(service.conditions, LlmazCondition.READY) or Condition(status=str(available))
+    told = find(service.status.conditions, LlmazCondition.READY) if service is not None else None
+    reported = told or Condition(status=str(available))
     if reported.status == "True":
         return True, PlaygroundReason.PLAYGROUND_READY, reported.message
-    return False, reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, reported.message or _WAITING
+    message = reported.message or _WAITING
+    if service is not None and reported.reason in (NAME_CONFLICT, CHANGE_REFUSED):
+        message = f"inference Service {service.metadata.name}: {message}"
+    return False, reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, message
 
 
 def _not_reported(service: ObservedInferenceService | None, now: datetime) -> list[Cause]:

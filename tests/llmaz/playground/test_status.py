@@ -155,6 +155,15 @@ def test_ready_is_the_services_with_its_causes() -> None:
     assert condition(answer, "Ready")["message"] == "pod chat-1: cannot pull its image"
 
 
+@pytest.mark.parametrize("reason", ["NameConflict", "ChangeRefused"])
+def test_names_the_service_whose_events_have_the_reason(reason: str) -> None:
+    """The Service's message refers to the events of "this object", of which the Playground has none."""
+    service = seen(of_service(False, ("Ready", "False", reason)))
+    answer = sync(PLAYGROUND, playground(), model(), runtime(), children=[service])
+    ready = condition(answer, "Ready")
+    assert (ready["reason"], ready["message"]) == (reason, "inference Service chat: m")
+
+
 def test_ready_when_the_service_is() -> None:
     """Ready is True, with a reason specific to Playgrounds."""
     told = of_service(True, ("Ready", "True", "ServiceReady"))
