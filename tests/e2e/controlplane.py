@@ -168,6 +168,18 @@ class ControlPlane:
             raise KubectlError(done)
         return done
 
+    def shell(self, script: str) -> str:
+        """Run a script of a documentation page by sh, with kubectl and the user `admin`; return its output."""
+        path = f"{binaries.program('kubectl').parent}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {
+            "PATH": path,
+            "KUBECONFIG": str(self.kubeconfig),
+            "HOME": str(self.workdir / "home"),
+        }
+        done = subprocess.run(["sh", "-eu", "-c", script], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{script}\n{done.stderr}{done.stdout}"
+        return done.stdout
+
     def get(self, *arguments: str) -> Any:
         """Return what `kubectl get ... -o json` prints, decoded."""
         return objects.get(self.client, *arguments)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -129,9 +127,9 @@ def test_the_way_back_leaves_everything_as_it_is(bare_installation: Installation
     commands = _commands("The way back")
 
     for command in commands[:2]:
-        _shell(cluster, command)
+        cluster.shell(command)
     bare_installation.stop_service()
-    _shell(cluster, f"cd {bare_installation.workdir}\n" + "\n".join(c for c in commands[2:] if "printf" not in c))
+    cluster.shell(f"cd {bare_installation.workdir}\n" + "\n".join(c for c in commands[2:] if "printf" not in c))
 
     settle(cluster, namespace, LEFT, 5)
     assert _left(cluster, namespace) == before
@@ -203,17 +201,9 @@ def _arguments(commands: list[str]) -> list[str]:
 def _run_printed(cluster: ControlPlane, commands: list[str]) -> None:
     """Run commands as documented, and then the commands that they print."""
     for command in commands:
-        printed = _shell(cluster, command)
+        printed = cluster.shell(command)
         assert printed.strip(), f"nothing printed by\n{command}"
-        _shell(cluster, printed)
-
-
-def _shell(cluster: ControlPlane, script: str) -> str:
-    path = f"{binaries.program('kubectl').parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "KUBECONFIG": str(cluster.kubeconfig), "HOME": str(cluster.workdir)}
-    done = subprocess.run(["sh", "-eu", "-c", script], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{script}\n{done.stderr}{done.stdout}"
-    return done.stdout
+        cluster.shell(printed)
 
 
 # Objects

@@ -138,6 +138,13 @@ def _kind(arguments: list[str]) -> None:
         assert arguments[:2] in (["create", "cluster"], ["delete", "cluster"])
 
 
+def _sed(arguments: list[str]) -> None:
+    """Check that the policy that is exchanged is that of the webhooks."""
+    (script,) = arguments
+    assert script == "s/failurePolicy: Fail/failurePolicy: Ignore/"
+    assert "failurePolicy: Fail\n" in (ROOT / "manifests/base/webhooks.yaml").read_text()
+
+
 def _curl(arguments: list[str]) -> None:
     """Check that it is a chat request to an OpenAI-compatible server behind a forwarded port."""
     *options, address, flag, body = arguments
@@ -156,6 +163,7 @@ CHECKS = {
     "kubectl": _kubectl,
     "make": _make,
     "modelhooks": _modelhooks,
+    "sed": _sed,
 }
 
 
