@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 
 import pytest
 
 from app.settings import Settings
+from tests.e2e.controlplane import TIMEOUT
 from tests.node.images import ROOT
+from tests.node.pages import Reader
 from tests.node.samples import service
 from tests.node.world import SERVICES, SYSTEM, World, restricted, status_of
 from tests.repository.test_readme import commands
@@ -23,6 +26,21 @@ def test_the_service_runs_without_rights(installed: World) -> None:
     for pod in pods:
         (process,) = installed.processes(pod, "modelhooks")
         restricted(process, 65532)
+
+
+def test_a_wrong_authority_is_mended_as_documented(installed: World, shell: dict[str, str]) -> None:
+    """The commands of docs/operations.md run the Job of the night, and every webhook has the right CA again."""
+    cluster = installed.cluster
+    webhooks = cluster.get("validatingwebhookconfiguration", "modelhooks")["webhooks"]
+    right = [webhook["clientConfig"]["caBundle"] for webhook in webhooks]
+    wrong = base64.b64encode(cluster.ca_file.read_bytes()).decode()
+    change = [{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": wrong}]
+    cluster.kubectl("patch", "validatingwebhookconfiguration", "modelhooks", "--type=json", "-p", json.dumps(change))
+    _, _, section = (ROOT / "docs/operations.md").read_text().partition("### Renew the certificate\n")
+    with Reader(section.partition("\n### ")[0], shell) as page:
+        page.read()
+    webhooks = cluster.get("validatingwebhookconfiguration", "modelhooks")["webhooks"]
+    assert [webhook["clientConfig"]["caBundle"] for webhook in webhooks] == right
 
 
 def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: str) -> None:
@@ -49,7 +67,7 @@ def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: s
         ),
         *("curl", "-sS", "--max-time", "60", "--json", body, "http://chat:8080/v1/chat/completions"),
     )
-    installed.cluster.kubectl("wait", "-n", namespace, "--for=jsonpath={.status.phase}=Succeeded", "pod/asks")
+    installed.cluster.kubectl("wait", "-n", namespace, "--for=jsonpath={.status.phase}=Succeeded", "pod/asks", TIMEOUT)
     printed = installed.cluster.kubectl("logs", "-n", namespace, "asks").stdout
     assert json.loads(printed)["object"] == "chat.completion"
 
