@@ -98,12 +98,12 @@ def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="session")
 def autoscaled(installation: Installation) -> Iterator[str]:
-    """The namespace of a ready service that lacks a metric, which `Ready` reports after two minutes."""
+    """The namespace of a service that serves and lacks a metric, so that it is `Ready` for a minute at most."""
     cluster = installation.cluster
     namespace = cluster.create_namespace()
     cluster.kubectl("apply", "-n", namespace, "-f", ROOT / "examples/llmkube/gpu-autoscaled.yaml")
     service = "inferenceservice.inference.llmkube.dev/assistant"
-    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", service, TIMEOUT)
+    cluster.kubectl("wait", "-n", namespace, "--for=jsonpath={.status.phase}=Ready", service, TIMEOUT)
     yield namespace
     clear(cluster, namespace)
 

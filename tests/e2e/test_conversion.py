@@ -107,7 +107,8 @@ def test_the_version_that_is_stored_is_there_while_the_service_restarts(taken_ov
         taken_over.stop_service()
         taken_over.start_service()
         started = time.monotonic()
-        wait_until(lambda: older[-1][1] and older[-2][0] > started, "a read of the older version")  # noqa: B023
+        # The last read began after the one before it had ended.
+        wait_until(lambda: len(older) > 1 and older[-1][1] and older[-2][0] > started, "an older read")  # noqa: B023
         stopped.append((before, older[-1][0]))
     time.sleep(2)
     done.set()

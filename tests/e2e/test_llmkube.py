@@ -292,10 +292,11 @@ def test_an_autoscalers_number_is_never_overwritten(installation: Installation, 
     """The initial number is the user's. After another client scales it, later syncs keep the new number."""
     cluster = installation.cluster
     apply(cluster, namespace, EXAMPLES / "gpu-autoscaled.yaml")
-    wait_ready(cluster, namespace, "inferenceservice/assistant")
+    serving = ("wait", "-n", namespace, "--for=jsonpath={.status.phase}=Ready", "inferenceservice/assistant", TIMEOUT)
+    cluster.kubectl(*serving)
     assert cluster.get("deployment", "assistant", "-n", namespace)["spec"]["replicas"] == 2
     cluster.kubectl("scale", "-n", namespace, "deployment/assistant", "--replicas=3")
-    wait_ready(cluster, namespace, "inferenceservice/assistant")
+    cluster.kubectl(*serving)
     patch = {"spec": {"podAnnotations": {"touched": "yes"}}}
     cluster.kubectl(
         "patch", SERVICE.replace("smollm-chat", "assistant"), "-n", namespace, "--type=merge", "-p", json.dumps(patch)
