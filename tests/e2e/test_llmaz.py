@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -424,8 +423,10 @@ def test_taking_over_restarts_nothing(cluster: ControlPlane, namespace: str) -> 
     cluster.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(created))
     with global_config(cluster, objects["ConfigMap"]):
         apply(cluster, namespace, {**objects["OpenModel"], "metadata": {"name": "opt-125m"}})
-        wait_until(lambda: exists(cluster, namespace, "services", "demo-lb"), "the Service before the pods")
-        time.sleep(2)
+        # The status is written after the children.
+        reason = "WaitingForController"
+        wait_until(lambda: ready(cluster, namespace, SERVICES, "demo").get("reason") == reason, reason)
+        assert exists(cluster, namespace, "services", "demo-lb")
         taken = cluster.get(SETS, "demo", "-n", namespace)
         assert taken["metadata"]["generation"] == 1
         assert taken["spec"]["startupPolicy"] == "LeaderReady"

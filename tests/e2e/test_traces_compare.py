@@ -13,7 +13,7 @@ ACCEPTED: Json = {**REFUSED, "code": 200, "object": {}}
 
 
 def step(*writes: Json) -> Json:
-    return {"requests": [], "writes": list(writes), "events": [], "objects": []}
+    return {"do": [], "requests": [], "writes": list(writes), "events": [], "objects": []}
 
 
 def seen(*writes: Json) -> ReplayedStep:
@@ -61,3 +61,15 @@ def test_a_call_of_the_previous_step_may_be_late(here: Json, found: int) -> None
     created = {**step(), "requests": [call(0, None)]}
     memory.remember(created, ReplayedStep(created["requests"], [], {}, {}, {}, died=False))
     assert len(differences(step(), ReplayedStep([here], [], {}, {}, {}, died=False), memory)) == found
+
+
+@pytest.mark.parametrize(("deletes", "found"), [(True, 0), (False, 2)])
+def test_a_deleted_parent_may_be_synced_once_more(deletes: bool, found: int) -> None:
+    """Its children are collected before Metacontroller knows of its deletion, and it creates one again."""
+    parent = {"kind": "Widget", "metadata": {"name": "w", "namespace": "ns", "uid": "old"}}
+    child = {"metadata": {"ownerReferences": [{"uid": "old"}]}}
+    late = {"hook": "sync", "at": 0.1, "answered": 200, "request": {"parent": parent, "children": {}}}
+    created = {"verb": "create", "resource": "configmaps", "name": "ns/w-a", "code": 201, "object": child}
+    memory = Memory(state={"Widget/ns/w": parent})
+    recorded = {**step(), "do": [{"verb": "delete", "ref": "Widget/ns/w"}] if deletes else [], "gone": ["Widget/ns/w"]}
+    assert len(differences(recorded, ReplayedStep([late], [created], {}, {}, {}, died=False), memory)) == found
