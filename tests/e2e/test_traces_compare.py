@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.kube.base import Json
-from tests.e2e.traces.compare import Memory, ReplayedStep, differences
+from tests.e2e.traces.compare import RESTART, Memory, ReplayedStep, differences
 
 REFUSED: Json = {"verb": "update", "resource": "services", "name": "ns/w", "code": 422}
 OTHER: Json = {**REFUSED, "resource": "deployments"}
@@ -13,7 +13,7 @@ ACCEPTED: Json = {**REFUSED, "code": 200, "object": {}}
 
 
 def step(*writes: Json) -> Json:
-    return {"do": [], "requests": [], "writes": list(writes), "events": [], "objects": []}
+    return {"name": "a step", "do": [], "requests": [], "writes": list(writes), "events": [], "objects": []}
 
 
 def seen(*writes: Json) -> ReplayedStep:
@@ -61,6 +61,23 @@ def test_a_call_of_the_previous_step_may_be_late(here: Json, found: int) -> None
     created = {**step(), "requests": [call(0, None)]}
     memory.remember(created, ReplayedStep(created["requests"], [], {}, {}, {}, died=False))
     assert len(differences(step(), ReplayedStep([here], [], {}, {}, {}, died=False), memory)) == found
+
+
+@pytest.mark.parametrize("then", [[], [call(0.2, "Changed")]])
+def test_the_last_call_of_the_previous_step_may_come_in_this_one(then: list[Json]) -> None:
+    """That step was accepted without it, because its first call is the same but older."""
+    memory = Memory()
+    recorded = {**step(), "requests": [call(0, None), call(0, "Ready")]}
+    memory.remember(recorded, ReplayedStep([call(0, None)], [], {}, {}, {}, died=False))
+    here = ReplayedStep([call(0.1, "Ready"), *then], [], {}, {}, {}, died=False)
+    assert differences({**step(), "requests": then}, here, memory) == []
+
+
+def test_the_start_of_a_program_has_no_time() -> None:
+    late = ReplayedStep([call(9, "Ready")], [], {}, {}, {}, died=False)
+    for name, found in ((RESTART, 0), ("a timer", 1)):
+        recorded = {**step(), "name": name, "requests": [call(0.5, "Ready")]}
+        assert len(differences(recorded, late, Memory())) == found
 
 
 @pytest.mark.parametrize(("deletes", "found"), [(True, 0), (False, 2)])

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import httpx
 
 from app.kube.base import Json
-from tests.e2e.traces.compare import EventKey, Memory, ReplayedStep, blurred, differences
+from tests.e2e.traces.compare import RESTART, EventKey, Memory, ReplayedStep, blurred, differences
 from tests.e2e.traces.hookserver import Call, Script
 from tests.e2e.traces.observe import BUILT_IN, Audit, Observer
 from tests.e2e.traces.scenario import Scenario
@@ -41,9 +41,6 @@ BLURRED = {
     "t34": frozenset({"Deployment"}),
 }
 """Kinds whose generation is not compared."""
-
-RESTART = "Metacontroller restarts"
-"""The only step that is not a user's request."""
 
 _CONTROLLERS = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
