@@ -19,7 +19,7 @@ WORDS = {path: set(re.findall(r"\w+", text)) for path, text in SOURCES.items()}
 LIMITS = Path(limits.__file__)
 
 FIELDS_OF_THE_API = {
-    *("kserve/gatewayapi.py", "router/urls.py", "behavior.py", "podrules.py", "wholepod.py", "checks.py"),
+    *("kserve/gatewayapi.py", "router/urls.py", "workload/autoscaler.py", "podrules.py", "wholepod.py", "checks.py"),
     "llmaz/source.py",
 }
 """Modules with limits of the API server, or of registries, on single fields."""

@@ -155,9 +155,9 @@ class Engine:
 
     def incomplete(self, arguments: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
         """Yield the options without the one that they require, that one, and whether the engine ends without it."""
-        given = {argument.partition("=")[0].replace("_", "-") for argument in arguments}
+        names = {argument.partition("=")[0].replace("_", "-") for argument in arguments}
         for option, other, ends in _REQUIRED if self.name == "vllm" else ():
-            if option in given and other not in given and (not self.releases or self.has(other)):
+            if option in names and other not in names and (not self.releases or self.has(other)):
                 yield option, other, ends
 
     def values(self, option: str) -> tuple[str, ...]:
