@@ -9,6 +9,7 @@ from app.cli.manifests import parse
 from app.cli.offline import World, identity, served, settled
 from app.cli.origins import Attributions, neighbourhood, origins, settled_pod_templates
 from app.cli.simulate import Cluster
+from app.cli.world import outer_key
 from app.cli.yaml import dump_all
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
@@ -76,17 +77,10 @@ def test_copies_of_fields_are_found_together(asked: list[Cluster]) -> None:
 
 def test_objects_without_bearing_are_left_out_of_experiments(asked: list[Cluster]) -> None:
     """Of 64 services of a route group, the one that is asked about has all its values from its own fields."""
-    manifests = parse(dump_all(_route_group(64)), "group.yaml")
-    world = settled(manifests, World(settings=SETTINGS))
-    kind, key = served(manifests[0]), identity(manifests[0], "default")
-    assert kind is not None
-    assert key is not None
-    parent = world.objects[key]
-    cluster, pods = neighbourhood(world, kind, parent), settled_pod_templates(world, parent)
-    asked.clear()
-    found = origins(cluster, kind, parent, pods, SETTINGS)
-    assert {"spec.model.uri", "spec.template.containers[0].image"} <= {origin.source for origin in found}
-    services = [len(one.objects.of_kind(key[0])) for one in asked]
+    group = _route_group(64)
+    sources = _sources_of_first(group, asked)
+    assert {"spec.model.uri", "spec.template.containers[0].image"} <= sources
+    services = [len(one.objects.of_kind(outer_key(group[0]))) for one in asked]
     assert services.count(1) > 0.9 * len(services)
     assert services.count(64) < 5
     assert len(services) < 60
@@ -102,7 +96,14 @@ def test_fields_of_which_other_values_are_errors_are_tried_apart(asked: list[Clu
         {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": kind, "metadata": {"name": "chat"}, "spec": spec}
         for kind, spec in (("InferenceService", {"modelRef": "chat", "tolerations": tolerations}), ("Model", model))
     ]
-    manifests = parse(dump_all(documents), "chat.yaml")
+    sources = _sources_of_first(documents, asked)
+    assert {"spec.tolerations[19].operator", "spec.tolerations[19].effect", "spec.tolerations[19].key"} <= sources
+    assert len(asked) < 100
+
+
+def _sources_of_first(documents: list[Json], asked: list[Cluster]) -> set[str]:
+    """Return the sources of the first object's values in a settled cluster; ``asked`` has the experiments."""
+    manifests = parse(dump_all(documents), "test.yaml")
     world = settled(manifests, World(settings=SETTINGS))
     kind, key = served(manifests[0]), identity(manifests[0], "default")
     assert kind is not None
@@ -110,9 +111,7 @@ def test_fields_of_which_other_values_are_errors_are_tried_apart(asked: list[Clu
     parent = world.objects[key]
     cluster, pods = neighbourhood(world, kind, parent), settled_pod_templates(world, parent)
     asked.clear()
-    sources = {origin.source for origin in origins(cluster, kind, parent, pods, SETTINGS)}
-    assert {"spec.tolerations[19].operator", "spec.tolerations[19].effect", "spec.tolerations[19].key"} <= sources
-    assert len(asked) < 100
+    return {origin.source for origin in origins(cluster, kind, parent, pods, SETTINGS)}
 
 
 def _route_group(size: int) -> list[Json]:
