@@ -82,7 +82,8 @@ def read(source: Path) -> Catalogue:
 
 _FILES = {
     "vllm": r"vllm/(engine/arg_utils|entrypoints/(?:openai|common)/cli_args|config\b.*|entrypoints/cli/serve"
-    r"|model_executor/layers/quantization/__init__|v1/attention/backends/registry|attention/backends/registry)\.py",
+    r"|model_executor/layers/quantization/__init__|v1/attention/backends/registry|attention/backends/registry"
+    r"|(?:entrypoints/openai/)?tool_parsers/__init__|reasoning/__init__)\.py",
     "sglang": r"sglang/srt/(server_args|arg_groups/.*|function_call/function_call_parser|function_call/parser_names"
     r"|parser/reasoning_parser\w*|parser/parser_names|speculative/spec_info)\.py",
 }
@@ -90,7 +91,12 @@ _FILES = {
 _METRICS = {"vllm": r'"(vllm:[a-z_]+)"', "sglang": r'"(sglang:[a-z_]+)"'}
 _PATHS = re.compile(r'"(/(?:health|health_generate|metrics))"')
 _CHECKED_LATER = {
-    "vllm": {"--quantization": "QuantizationMethods", "--kv-cache-dtype": "CacheDType"},
+    "vllm": {
+        "--quantization": "QuantizationMethods",
+        "--kv-cache-dtype": "CacheDType",
+        "--reasoning-parser": "_REASONING_PARSERS_TO_REGISTER",
+        "--tool-call-parser": "_TOOL_PARSERS_TO_REGISTER",
+    },
     "sglang": {"--speculative-algorithm": "SpeculativeAlgorithm"},
 }
 """Options whose values the engine checks against a list after parsing."""

@@ -74,6 +74,8 @@ _REQUIRED = (
     ("--tool-call-parser", "--enable-auto-tool-choice", False),
 )
 """Options of vLLM, the one that each requires, and whether vLLM ends without that; otherwise it ignores the option."""
+_PLUGINS = {"--tool-call-parser": "--tool-parser-plugin", "--reasoning-parser": "--reasoning-parser-plugin"}
+"""Options of vLLM that take any value beside the other option, whose file adds values."""
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
@@ -153,9 +155,14 @@ class Engine:
         is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(value) and float(value) not in numbers
         return str(numbers) if is_other else ""
 
+    def extended(self, arguments: Iterable[str]) -> set[str]:
+        """Return the options that take any value beside the others."""
+        names = _option_names(arguments)
+        return {option for option, plugin in _PLUGINS.items() if self.name == "vllm" and plugin in names}
+
     def incomplete(self, arguments: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
         """Yield the options without the one that they require, that one, and whether the engine ends without it."""
-        names = {argument.partition("=")[0].replace("_", "-") for argument in arguments}
+        names = _option_names(arguments)
         for option, other, ends in _REQUIRED if self.name == "vllm" else ():
             if option in names and other not in names and (not self.releases or self.has(other)):
                 yield option, other, ends
@@ -168,6 +175,10 @@ class Engine:
     def accepts(self, option: str, value: str) -> bool:
         values = self.values(option)
         return self.has(option) and (not values or value in values)
+
+
+def _option_names(arguments: Iterable[str]) -> set[str]:
+    return {argument.partition("=")[0].replace("_", "-") for argument in arguments}
 
 
 def engine_of(image: str) -> Engine | None:

@@ -169,8 +169,9 @@ def option_warnings(
 
 
 def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+    extended = engine.extended(arguments)
     for argument, (where, option, value) in zip(arguments, options(arguments, path), strict=True):
-        suggestion, values = engine.option_meant(argument), engine.values(option)
+        suggestion, values = engine.option_meant(argument), () if option in extended else engine.values(option)
         if not engine.knows(argument) or suggestion:
             yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", name_meant(suggestion)))
         if values and value[:1].isalnum() and value.lower() not in map(str.lower, values):

@@ -20,6 +20,7 @@ TEMPORARY: Json = {
     "extraVolumeMounts": [{"name": "t", "mountPath": "/tmp/"}],
 }
 """A volume for temporary files."""
+TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
 READ_ONLY: Json = {"securityContext": {"readOnlyRootFilesystem": True}}
 PICKER: Json = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
@@ -137,6 +138,8 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "temporary files": (on_gpus(1, **READ_ONLY), "vLLM ends if it cannot write to /tmp"),
     "tools": (with_arguments("--enable-auto-tool-choice"), "without --tool-call-parser"),
     "parser": (with_arguments("--tool-call-parser=hermes"), "no effect without --enable-auto-tool-choice"),
+    "name of a parser": (with_arguments(*TOOLS[:2], "llama3"), "does not take llama3 for --tool-call-parser"),
+    "parser of another engine": (with_arguments("--reasoning-parser=deepseek-r1"), 'did you mean "deepseek_r1"?'),
     "underscores": (with_arguments("--enable_log_outputs"), "without --enable-log-requests"),
     "adapters": (with_arguments("--lora-modules", "a=/b"), "without --enable-lora"),
     "pipeline": (with_arguments("--pipeline-parallel-size", "2", gpus=2), "--pipeline-parallel-size is 4, but"),
@@ -177,7 +180,6 @@ def test_finds_what_a_reader_rejects(command: Command, case: str) -> None:
 ALL_PROBES: Json = {
     "probeOverrides": {name: {"tcpSocket": {"port": 8000}} for name in ("startup", "liveness", "readiness")}
 }
-TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
 
 RIGHT: dict[str, list[Json]] = {
     "all parts": served(source="hf://a/b", files=tuple("q4/" + PART.format(number) for number in (1, 2, 3))),
@@ -195,6 +197,7 @@ RIGHT: dict[str, list[Json]] = {
     "temporary files": on_gpus(1, **READ_ONLY, **TEMPORARY),
     "llama.cpp writes none": served(**READ_ONLY),
     "tools": with_arguments(*TOOLS),
+    "parser of a plugin": with_arguments(*TOOLS[:2], "mine", "--tool_parser_plugin", "/parsers/mine.py"),
     "an engine of its own": with_arguments("--enable-auto-tool-choice", command=["serve"]),
     "adapters": with_arguments("--enable-lora", "--lora-modules", "a=/x"),
     "pipeline": with_arguments("-pp", "2", gpus=4, vllmConfig={"tensorParallelSize": 2}),

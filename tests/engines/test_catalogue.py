@@ -71,11 +71,14 @@ def test_reads_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = tmp_path / "vllm-1.2.3-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("vllm/engine/arg_utils.py", ARGUMENTS)
+        archive.writestr("vllm/entrypoints/openai/cli_args.py", 'group.add_argument("--tool-call-parser")')
+        archive.writestr("vllm/tool_parsers/__init__.py", '_TOOL_PARSERS_TO_REGISTER = {"hermes": ("file", "Class")}')
         archive.writestr("vllm/metrics.py", 'Gauge("vllm:num_requests_running"); app.get("/health")')
     monkeypatch.setattr(engines, "FOLDER", tmp_path)
     assert engines.main([str(wheel)]) == 0
     written = json.loads((tmp_path / "vllm-1.2.3.json").read_text())
     assert written["options"]["--quantization"] == ["awq", "fp8"]
+    assert written["options"]["--tool-call-parser"] == ["hermes"]
     assert written["options"]["--attention-backend"] == ["FAST", "fast"]
     assert (written["metrics"], written["paths"]) == (["vllm:num_requests_running"], ["/health"])
     assert written["source"].startswith("vllm-1.2.3-py3-none-any.whl sha256:")
