@@ -92,15 +92,15 @@ class Question:
     """Strings that may contain its quantization, the most reliable first."""
     gguf: bool
     """One file in GGUF, not a repository of tensors."""
-    size: int
-    """Bytes of the weights."""
-    parameters: int
-    shape: Shape | None
     use: Usage
     gpus: int
     memory: int
     """Bytes of one GPU."""
-    memory_from: str
+    memory_from: str = ""
+    size: int = 0
+    """Bytes of the weights."""
+    parameters: int = 0
+    shape: Shape | None = None
     memory_field: str = "write the memory of one GPU into the Model's hardware.gpu.memory"
     """Advice to a user whose objects do not name the memory of a GPU."""
 
@@ -197,7 +197,7 @@ def weights(question: Question) -> Amount:
 def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, gpus: int, memory: int) -> str:
     """Return why the weights cannot fit on the GPUs, judged by names alone; empty if they may."""
     use, available = Usage(), gpus * memory
-    weight = weights(Question(names, formats, gguf, 0, 0, None, use, gpus, memory, ""))
+    weight = weights(Question(names, formats, gguf, use, gpus, memory))
     if weight.least <= available:
         return ""
     declared = f"{gpus} x {_gib(memory)} GiB"
