@@ -4,17 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
+from app.cli import CommandError
 from app.cli.manifests import Manifest, ManifestFiles
 from app.cli.offline import World, identity
 from app.settings import Settings, unknown_variables, variable_name
 from app.studio.models import Document, Manifests
 
 
-class Refused(Exception):
-    """The request cannot be answered; the message has the reason."""
-
-
-class Unknown(Refused):
+class Unknown(CommandError):
     """The requested object does not exist."""
 
 
@@ -32,17 +29,17 @@ def objects(documents: Iterable[Document], namespace: str) -> list[Manifest]:
 
 
 def world(request: Manifests) -> World:
-    """Return the cluster that a request is about. Raises :class:`Refused` for wrong settings."""
+    """Return the cluster that a request is about. Raises :class:`CommandError` for wrong settings."""
     return World(request.namespace, settings=settings(request.settings))
 
 
 def settings(variables: Mapping[str, str]) -> Settings:
-    """Return the settings that these variables make, without the environment's. Raises :class:`Refused`."""
+    """Return the settings that these variables make, without the environment's. Raises :class:`CommandError`."""
     fields = {variable_name(name): name for name in Settings.model_fields}
     if unknown := [name for name in variables if name not in fields]:
-        raise Refused((unknown_variables(variables) or [f"{unknown[0]} is not a setting"])[0])
+        raise CommandError((unknown_variables(variables) or [f"{unknown[0]} is not a setting"])[0])
     try:
         return Settings(**{fields[name]: value for name, value in variables.items()})
     except ValidationError as error:
         wrong = error.errors()[0]
-        raise Refused(f"{variable_name(str(wrong['loc'][0]))}: {wrong['msg']}") from None
+        raise CommandError(f"{variable_name(str(wrong['loc'][0]))}: {wrong['msg']}") from None

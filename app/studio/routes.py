@@ -15,7 +15,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from app.cli import NAME, catalogue, diff, manifests, version
+from app.cli import NAME, CommandError, catalogue, version
 from app.cli.live import Unreadable
 from app.cli.schema import json_schema
 from app.families import KINDS
@@ -24,7 +24,7 @@ from app.settings import Settings, variable_name
 from app.studio import models, scenes, simulation
 from app.studio.check import assumptions, check
 from app.studio.compare import compare
-from app.studio.documents import Refused, Unknown
+from app.studio.documents import Unknown
 from app.studio.live import Live
 from app.studio.origins import origins
 
@@ -32,13 +32,11 @@ STATIC = Path(__file__).with_name("static")
 """The directory of the page, which ``make studio`` builds."""
 NOT_BUILT = "The page is not built: run `make studio`, then load this again. The API below api/ answers without it.\n"
 _STATUSES: dict[type[Exception], int] = {
-    manifests.ManifestError: 422,
-    diff.NotComparable: 422,
-    Refused: 422,
+    CommandError: 422,
     Unknown: 404,
     Unreadable: 502,
 }
-"""Errors about user input, or about a cluster that does not answer; the message has the reason."""
+"""Statuses of errors about user input, and about a cluster that does not answer; the message has the reason."""
 _OF_THE_PROCESS = frozenset(
     {
         *("host", "port", "tls_cert_file", "tls_key_file", "log_format", "log_level"),
