@@ -18,7 +18,7 @@ from tests.repository.test_readme import ROOT
 from tools.fieldpages import reading
 
 MODULE = """
-from app.kube.field import SPEC, advice, invalid
+from app.kube.field import SPEC, advice
 from app.llmkube.runtimes.runtime import Runtime, flag
 from app.workload.cause import Cause, Stage
 
@@ -37,9 +37,8 @@ OMLX = Runtime(
     gpu_fields={"layers": 1},
     reads=("contextSize",),
     overrides=(("contextSize", "containerPort"),),
-    errors=lambda spec: [invalid(SPEC.child("image"), spec.image, "is cursed")] if spec.image == "cursed" else [],
     advice=lambda spec: [advice(SPEC.child("runtime"), "omlx is new here")],
-    mistakes=lambda spec, gpus: [Cause(Stage.SPEC, "omlx wants a GPU", "NoGPU")] if not gpus.count else [],
+    mistakes=lambda spec: [Cause(Stage.SPEC, "omlx wants a GPU", "NoGPU")] if not spec.requests.gpu else [],
     condition="OMLXHappy",
     judge=lambda spec: ("Because", "omlx is never happy"),
 )
@@ -48,7 +47,7 @@ OMLX = Runtime(
 PROGRAM = """
 import json
 from tests.llmkube.inferenceservice.world import args, container, model, service, sync
-from tests.llmkube.objects import condition, errors, warned
+from tests.llmkube.objects import condition, warned
 
 served = service(runtime="omlx", contextSize=4096, containerPort=1, jinja=True)
 answer = sync(served, model(source="org/repo", format="safetensors", hardware={"gpu": {"layers": 3}}))
@@ -59,7 +58,6 @@ print(json.dumps({
     "ready": condition(answer, "Ready"),
     "own": condition(answer, "OMLXHappy"),
     "unfit": condition(unfit, "Ready")["message"],
-    "errors": errors(service(runtime="omlx", image="cursed")),
     "warned": warned(served),
     "elsewhere": warned(service(runtime="tgi", contextSize=4096)),
 }))
@@ -96,7 +94,6 @@ def test_a_runtime_is_added_with_a_module_a_line_and_a_word(tmp_path: Path) -> N
     assert (said["own"]["status"], said["own"]["reason"]) == ("False", "Because")
     assert "runtime omlx only serves Hugging Face repositories" in said["unfit"]
     assert "runtime omlx cannot load format pytorch" in said["unfit"]
-    assert said["errors"] == ['spec.image: Invalid value: "cursed": is cursed']
     assert said["warned"] == [
         "spec.jinja: no effect with runtime omlx, only with llamacpp",
         "spec.runtime: omlx is new here",

@@ -54,7 +54,6 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
     if spec.autoscaling:
         yield from _autoscaling(spec.autoscaling, SPEC.child("autoscaling"))
     yield from _options(spec)
-    yield from chain.from_iterable(server.errors(spec) for server in RUNTIMES.values())
     yield from _pod(spec)
     yield from _embedded(spec)
 
@@ -470,7 +469,7 @@ def mistakes(service_plan: InferencePlan, model: Model) -> Iterator[Cause]:
     """Yield the causes for which pods can never run, so that ``Ready`` has them too (LK-6.5)."""
     spec, server = service_plan.spec, service_plan.runtime
     yield from _too_few_gpus(service_plan)
-    yield from server.mistakes(spec, service_plan.gpus)
+    yield from server.mistakes(spec)
     source = source_of(model.spec)
     if server.repositories_only and not source.repository:
         text = (

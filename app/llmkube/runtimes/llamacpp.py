@@ -14,7 +14,6 @@ from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memor
 from app.llmkube.source import SourceClass, source_of
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
-from app.workload.parts import GPURequest
 
 MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr", "--docker-repo", "-dr")
 """Flags by which a user names the model."""
@@ -132,7 +131,7 @@ _PURPOSES: dict[str | None, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def mistakes(spec: InferenceServiceSpec, _: GPURequest) -> Iterator[Cause]:
+def mistakes(spec: InferenceServiceSpec) -> Iterator[Cause]:
     if lacks_model(spec):
         text = "skipModelInit leaves llamacpp without a model: name one in extraArgs, or leave skipModelInit out"
         yield Cause(Stage.SPEC, text, "NoModelNamed")

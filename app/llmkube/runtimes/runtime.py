@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.kube.base import Json, KubeModel
-from app.kube.field import SPEC, Advice, Error, Path, advice, render
+from app.kube.field import SPEC, Advice, Path, advice, render
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import Source
-from app.workload import cause, parts, podadvice
+from app.workload import cause, podadvice
 from app.workload.engine import NAMES, Engine, engine_of
 from app.workload.memory import Usage
 
@@ -115,12 +115,10 @@ class Runtime:
     config: str = ""
     overrides: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first has no effect beside the second."""
-    errors: Callable[[InferenceServiceSpec], Iterable[Error]] = lambda _: ()
-    """Errors in ``config``, whichever runtime the service has."""
     advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
     advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
     """Warnings for a service together with its Model and the number of GPUs in a pod."""
-    mistakes: Callable[[InferenceServiceSpec, parts.GPURequest], Iterable[cause.Cause]] = lambda *_: ()
+    mistakes: Callable[[InferenceServiceSpec], Iterable[cause.Cause]] = lambda _: ()
     needed_gpus: Callable[[InferenceServiceSpec], Mapping[str, int]] = lambda _: {}
     """Number of GPUs that a pod needs, by the options in ``config`` that ask for them."""
 
