@@ -3,10 +3,10 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Self
 
 import msgspec
 import orjson
@@ -18,7 +18,7 @@ from app.cli import catalogue, printing
 from app.cli.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.references import missing_references
-from app.cli.simulate import Cluster, Send
+from app.cli.simulate import Cluster, Progress, Send
 from app.cli.world import key_of, outer_key, related, stored
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
@@ -49,28 +49,22 @@ _NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit
 """The API server's rule for an object's name, which it checks before it calls webhooks."""
 
 
-class ProgressMeter:
-    """A progress line on standard error, erased at the end; not shown in a pipe, or in the first second."""
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """Count syncs on standard error, in a line that is erased at the end; not in a pipe, or in the first second."""
+    count, shown, due = 0, False, time.monotonic() + AFTER_SECONDS
 
-    def __init__(self) -> None:
-        self._count = 0
-        self._shown = False
-        self._next = time.monotonic() + AFTER_SECONDS
-        self._on = sys.stderr.isatty()
+    def tick(round_: int) -> None:
+        nonlocal count, shown, due
+        count += 1
+        if time.monotonic() >= due and sys.stderr.isatty():
+            due, shown = time.monotonic() + EVERY_SECONDS, True
+            print(f"\r{count} syncs, round {round_}", end="", file=sys.stderr, flush=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def tick(self, round_: int) -> None:
-        self._count += 1
-        if self._on and time.monotonic() >= self._next:
-            self._next = time.monotonic() + EVERY_SECONDS
-            self._shown = True
-            sys.stderr.write(f"\r{self._count} syncs, round {round_}")
-            sys.stderr.flush()
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
+    try:
+        yield tick
+    finally:
+        if shown:
             sys.stderr.write("\r\x1b[K")
 
 
@@ -124,8 +118,8 @@ def settled(manifests: Iterable[Manifest], world: World) -> Cluster:
 def settle(cluster: Cluster) -> Cluster:
     """Return a copy of a cluster with everything its objects lead to."""
     copied = cluster.copy()
-    with ProgressMeter() as meter:
-        copied.settle(meter.tick)
+    with progress() as tick:
+        copied.settle(tick)
     return copied
 
 

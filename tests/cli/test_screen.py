@@ -108,8 +108,8 @@ def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, str
     """On a terminal the line is removed at the end; in a pipe it is not written."""
     monkeypatch.setattr(offline, "AFTER_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", stream)
-    with offline.ProgressMeter() as meter:
-        meter.tick(1)
+    with offline.progress() as tick:
+        tick(1)
     assert ("1 syncs, round 1" in stream.getvalue()) is shown
     assert stream.getvalue().endswith("\r\x1b[K") is shown
 
